@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import TINY as DATA
-from helpers import Plain, iterated, oracle, problem, solver, working_sets
+from helpers import Plain, iterated, oracle, problem, random_multiclass, solver, working_sets
 from helpers import Table as Terms
 from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
 
@@ -27,11 +27,13 @@ def test_the_best_multiple_of_phi():
     rng = np.random.default_rng(0)
     for _ in range(20):
         w, circ, old, new = rng.normal(size=3), rng.uniform(0, 2), *rng.uniform(0.1, 1, 2)
-        posed = Problem(None, new)
+        posed = Problem(oracle(random_multiclass(2, 2, 1)), new)
         scales = np.linspace(0, 1, 1001)
         duals = [posed.dual(s * w * old / new, s * circ) for s in scales]
-        assert best_scale(w, circ, old, new) == pytest.approx(scales[np.argmax(duals)], abs=6e-4)
-    assert best_scale(np.zeros(3), 0.0, 1.0, 0.1) == 0.0
+        assert best_scale(w @ w, circ, old, new) == pytest.approx(
+            scales[np.argmax(duals)], abs=6e-4
+        )
+    assert best_scale(0.0, 0.0, 1.0, 0.1) == 0.0
 
 
 @pytest.mark.parametrize("rows", [False, True])

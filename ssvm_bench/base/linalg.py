@@ -6,6 +6,7 @@ Each sums in an order of its own: numbers stored since must come out again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -87,25 +88,31 @@ Point: TypeAlias = tuple[np.ndarray, float]
 """A plane φ as (w, φ∘), w = −φ⋆/λ."""
 
 
-def best_interpolation(lam: float, one: Point, other: Point) -> Point:
+def best_interpolation(
+    lam: float,
+    one: Point,
+    other: Point,
+    metric: Callable[[np.ndarray], np.ndarray] = lambda w: w,
+) -> Point:
     """Return the point between two planes, as (w, φ∘), with the highest dual value.
 
-    F is a concave parabola along the way, so that its maximum over [0, 1] has a closed form
-    (Algorithm 1, step 5; MP-BCFW, section 3.5).
+    The inner product of v and w is ⟨v, ``metric`` w⟩. F is a concave parabola along the way, so
+    that its maximum over [0, 1] has a closed form (Algorithm 1, step 5; MP-BCFW, section 3.5).
     """
     (w, offset), (w_other, offset_other) = one, other
     step, climb = w_other - w, offset_other - offset
-    slope = climb - lam * float(w @ step)
-    curvature = lam * float(step @ step)
+    of_step = metric(step)
+    slope = climb - lam * float(w @ of_step)
+    curvature = lam * float(step @ of_step)
     gamma = line_search(slope, curvature)
     return w + gamma * step, offset + gamma * climb
 
 
-def best_scale(w: np.ndarray, offset: float, old: float, new: float) -> float:
+def best_scale(norm2: float, offset: float, old: float, new: float) -> float:
     """Return the s in [0, 1] for which s φ has the highest dual value at a new λ.
 
-    φ is given as ``w`` = −φ⋆/λ at the ``old`` λ, and as ``offset`` = φ∘. All s φ are feasible: they
-    lie between φ and the planes of the ground truth, which are 0. With the old λ's optimum, and a
-    smaller λ, s w λ/λ_new is again about w.
+    φ is given by ‖w‖², w = −φ⋆/λ at the ``old`` λ, and as ``offset`` = φ∘. All s φ are feasible:
+    they lie between φ and the planes of the ground truth, which are 0. With the old λ's optimum,
+    and a smaller λ, s w λ/λ_new is again about w.
     """
-    return line_search(offset, old * old / new * rounded_once(w, w))
+    return line_search(offset, old * old / new * norm2)

@@ -7,7 +7,8 @@
     graph        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ − potts Σ_{k∼l} [y_k ≠ y_l]
     marginals    p(y | x) ∝ exp(s(x, y) / temperature)
 
-where x has the constant feature. Training maximises a margin, not a likelihood: the marginals rank
+where x has the constant feature. With a kernel, ⟨w_c, x⟩ is Σ_j β[j, c] k(x_j, x) over the support.
+Training maximises a margin, not a likelihood: the marginals rank
 labels by how sure they are, and a temperature is to be chosen on held-out examples.
 """
 
@@ -35,6 +36,7 @@ from ssvm_bench.datasets.given import Parts
 from ssvm_bench.estimator.options import CHAIN, GRAPH, MULTICLASS
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.kernels import LINEAR
 from ssvm_bench.runs import prediction
 
 _LABELS = {
@@ -45,14 +47,15 @@ _LABELS = {
 """Structure → the oracles of which it is known what w is."""
 
 
-def _has_weights(*structures: str) -> Any:
+def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     """Return whether a model has weights by label and feature, and one of these structures."""
 
     def has(model: Any) -> bool:
         trained = {"structure": model.structure} | getattr(model, "_trained", {})
-        kind = getattr(model, "_oracle", {"kind": model.oracle})["kind"]
+        about = getattr(model, "_oracle", {"kind": model.oracle, "kernel": model.kernel})
         structure = trained["structure"]
-        return structure in structures and kind in (None, *_LABELS[structure])
+        known = structure in structures and about["kind"] in (None, *_LABELS[structure])
+        return known and (or_kernel or about.get("kernel", LINEAR) == LINEAR)
 
     return has
 
@@ -62,9 +65,11 @@ class Model(ClassifierMixin, BaseEstimator):
 
     structure: str
     oracle: Any
+    kernel: str
     bias: float
     classes_: np.ndarray
     weights_: np.ndarray
+    support_vectors_: Any
     vectorizer_: DictVectorizer | None
     _folders: tuple[Path, ...]
     _oracle: dict[str, Any]
@@ -129,7 +134,7 @@ class Model(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has the label {unknown}, which training has not seen")
         return float(fitted._predictor(parts, codes).mean_loss(fitted.weights_))
 
-    @available_if(_has_weights(*_LABELS))
+    @available_if(_has_weights(*_LABELS, or_kernel=True))
     def decision_function(self, X: Any) -> Any:
         """Return the scores ⟨w_c, x⟩ of the labels, in the order of ``classes_``.
 
@@ -148,13 +153,18 @@ class Model(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted()
         parts, _ = fitted._parts(X)
-        coef, intercept = fitted._by_features()
-        scores = np.asarray(parts.features @ coef.T) + intercept
+        if fitted._has_kernel:
+            scores = fitted._predictor(parts).part_scores(fitted.weights_)
+            if fitted._is_multiclass and fitted.classes_.size == 2:
+                scores = scores[:, 1:] - scores[:, :1]
+        else:
+            coef, intercept = fitted._by_features()
+            scores = np.asarray(parts.features @ coef.T) + intercept
         if fitted._is_multiclass and scores.shape[1] == 1:
             return scores.ravel()
         return fitted._by_example(scores, parts)
 
-    @available_if(_has_weights(MULTICLASS, CHAIN))
+    @available_if(_has_weights(MULTICLASS, CHAIN, or_kernel=True))
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> Any:
         """Return the probabilities of labels under p(y | x) ∝ exp(⟨w, ϕ(x, y)⟩ / temperature).
 
@@ -200,7 +210,7 @@ class Model(ClassifierMixin, BaseEstimator):
     def transitions_(self) -> np.ndarray:
         """Of chains, the weight of label b behind label a at [a, b], shape (K, K)."""
         fitted = self._fitted()
-        if not _has_weights(CHAIN)(fitted):
+        if not _has_weights(CHAIN, or_kernel=True)(fitted):
             raise AttributeError("transitions_ are those of structure='chain'")
         K = fitted.classes_.size
         return fitted.weights_[-K * K :].reshape(K, K).copy()
@@ -251,6 +261,10 @@ class Model(ClassifierMixin, BaseEstimator):
         return self.structure == MULTICLASS
 
     @property
+    def _has_kernel(self) -> bool:
+        return bool(self._oracle.get("kernel", LINEAR) != LINEAR)
+
+    @property
     def _structure(self) -> str:
         """The structure of the `Dataset`."""
         return "independent" if self._is_multiclass else self.structure
@@ -267,6 +281,8 @@ class Model(ClassifierMixin, BaseEstimator):
 
         Of two labels of a multiclass problem, those of the second one less those of the first.
         """
+        if self._has_kernel:
+            raise AttributeError("with a kernel, features have no weights")
         if not _has_weights(*_LABELS)(self):
             raise AttributeError("with this oracle, what the weights are for is not known")
         f = self.n_features_in_
@@ -335,4 +351,5 @@ class Model(ClassifierMixin, BaseEstimator):
         """Return the oracle of examples."""
         registry.use(self._folders)  # of which another process does not know yet
         config = registry.config("oracle", self._oracle)
-        return prediction.predictor(config, self._dataset(parts, truth))
+        oracle = prediction.predictor(config, self._dataset(parts, truth))
+        return oracle.over(self.support_vectors_) if self._has_kernel else oracle

@@ -20,12 +20,13 @@ from ssvm_bench.base.errors import ConfigError, described, shown
 from ssvm_bench.config import overrides, registry
 from ssvm_bench.config.compose import Composer
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.config.validation import Table, convert, lam_number
+from ssvm_bench.config.validation import Table, check_choice, convert, lam_number
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.arrays import LARGEST, REAL, array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.oracles import weighted
+from ssvm_bench.oracles.kernels import KERNELS, LINEAR, KernelConfig
 
 STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
 
@@ -41,6 +42,9 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "structure": (str, "a name"),
     "bias": _NUMBER,
     "potts": _NUMBER,
+    "kernel": (str, "a name"),
+    "gamma": ((Real, NoneType), "a number above 0 or None"),
+    "degree": (Integral, "an integer"),
     "class_weight": ((str, Mapping, NoneType), "'balanced', a dict or None"),
     "oracle": ((str, Callable, NoneType), "a name, a callable or None"),
     "options": ((Mapping, NoneType), "a dict or None"),
@@ -59,6 +63,7 @@ _ELSEWHERE = {
     "oracle.class_weight": "the parameter class_weight",
     "oracle.loss": "the parameter loss",
     "oracle.potts": "the parameter potts",
+    **{f"oracle.{name}": f"the parameter {name}" for name in ("kernel", "gamma", "degree")},
     "parallel.workers": "the parameter n_jobs",
     "parallel.address": "for examples in files, which the workers of a scheduler load",
     "budget": "the parameters gap_tol, max_iterations and max_seconds",
@@ -110,7 +115,10 @@ def run_config(
         A mistake in a parameter.
     """
     assert dataset.vocabulary is not None
-    own = dataset.vocabulary.oracle if model.oracle is None else model.oracle
+    own = model.oracle
+    if own is None:  # what is for two labels has one vector of weights, and no kernels
+        of_classes = model.structure == MULTICLASS and model.kernel != LINEAR
+        own = "multiclass" if of_classes else dataset.vocabulary.oracle
     words, of_callable = _words(model, own)
     with _composing:
         (config,) = _composer(folders).runs(words)
@@ -120,6 +128,8 @@ def run_config(
         oracle = registry.config("oracle", {**of_callable, **about})
     elif model.structure == GRAPH and hasattr(oracle, "potts"):
         oracle = replace(oracle, potts=float(model.potts))
+    if model.kernel != LINEAR:
+        oracle = _with_kernel(model, oracle)
     if model.class_weight is not None:
         if not hasattr(oracle, "class_weight"):
             raise ConfigError(f"oracle={oracle.name} has no class_weight. Leave it None.")
@@ -129,6 +139,8 @@ def run_config(
             raise ConfigError(f"oracle={oracle.name} has no loss matrix. Leave loss None.")
         oracle = replace(oracle, loss=_loss(model.loss)).read_files()
     if dataset.costs is not None and not oracle.takes_costs:
+        if oracle.has_kernel:
+            raise ConfigError("sample_weight and a kernel go together for multiclass alone.")
         oracle = weighted.of(oracle)
     if model.warm_start and not config.solver.follows_paths:
         raise ConfigError(f"solver={config.solver.name} has no warm_start. Leave it False.")
@@ -176,6 +188,15 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         else:
             words.append(word)
     return words, of_callable
+
+
+def _with_kernel(model: Any, oracle: Any) -> Any:
+    """Return the options of an oracle with the kernel of the parameters."""
+    check_choice("kernel", model.kernel, KERNELS)
+    if not isinstance(oracle, KernelConfig):
+        raise ConfigError(f"oracle={oracle.name} has no kernel. Leave kernel='linear'.")
+    gamma = None if model.gamma is None else float(model.gamma)
+    return replace(oracle, kernel=model.kernel, gamma=gamma, degree=int(model.degree))
 
 
 def _class_weight(weights: Any, dataset: Dataset) -> Any:

@@ -21,6 +21,7 @@ from ssvm_bench.estimator.model import Model
 from ssvm_bench.estimator.options import MULTICLASS
 from ssvm_bench.oracles import weighted
 from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.checkpoints import of_solver
 from ssvm_bench.runs.terminal import make_display
@@ -51,6 +52,13 @@ class StructuredSVM(Model):
     potts : float
         Of graphs, without an oracle made by a callable: what it costs that neighbours have
         different labels.
+    kernel : str
+        Of ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
+        ``"poly"``: (1 + γ⟨x, x′⟩)^degree; the transitions of chains stay linear.
+    gamma : float or None
+        γ > 0, which the last two need.
+    degree : int
+        Of ``"poly"``.
     class_weight : None, "balanced" or dict
         What the classes count: by label, 1 of labels that are not named.
     loss : None, str, path or array of shape (K, K)
@@ -84,7 +92,9 @@ class StructuredSVM(Model):
     classes_ : ndarray, shape (K,)
         The labels.
     weights_ : ndarray of float64, shape (d,)
-        w.
+        w; with a kernel its coefficients at the support, label by label, and transitions.
+    support_, support_vectors_ : ndarray of int64, shape (m,), and matrix, shape (m, f)
+        With a kernel: which parts are in the support, and their features with the constant one.
     n_iter_ : int
         Iterations of the solver.
     history_ : DataFrame
@@ -113,6 +123,9 @@ class StructuredSVM(Model):
         max_seconds: float | None = None,
         bias: float = 1.0,
         potts: float = 1.0,
+        kernel: str = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
         class_weight: str | Mapping[Any, float] | None = None,
         loss: Any = None,
         oracle: str | Callable[[Dataset], Oracle] | None = None,
@@ -131,6 +144,9 @@ class StructuredSVM(Model):
         self.max_seconds = max_seconds
         self.bias = bias
         self.potts = potts
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
         self.class_weight = class_weight
         self.loss = loss
         self.oracle = oracle
@@ -208,6 +224,9 @@ class StructuredSVM(Model):
         oracle = weighted.inner_of(config.oracle)
         self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
         self.weights_, rows = trained.recorder.w, trained.recorder.rows
+        if config.oracle.has_kernel:
+            self.support_, self.weights_ = support(self.weights_, dataset)
+            self.support_vectors_ = dataset.x[self.support_]
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]

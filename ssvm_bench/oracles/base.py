@@ -85,12 +85,15 @@ class Oracle(Terms):
         Number of terms, and of weights.
     exact : bool
         Whether ``argmax`` always returns a maximiser.
+    name : str
+        See `Objective`.
     caller : Caller or None
         Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.caller`); None: it calls
         itself.
     """
 
     exact: bool = True
+    name: str = ""
     caller: Caller | None = None
 
     @abstractmethod
@@ -199,6 +202,10 @@ class Oracle(Terms):
     def unpack(self, w: np.ndarray) -> np.ndarray:
         """Return a w in the layout of kernels in the outer one, shape (d,); a copy."""
         return w.copy()
+
+    def metric(self, w: np.ndarray) -> np.ndarray:
+        """Return M w, where ⟨v, M w⟩ is the inner product of weights: w, but of kernels."""
+        return w
 
     @property
     def batch(self) -> int:
@@ -339,13 +346,19 @@ class Problem(Objective):
         return self.oracle.d
 
     @property
+    def name(self) -> str:  # type: ignore[override]
+        """What the oracle says."""
+        return self.oracle.name
+
+    @property
     def caller(self) -> Caller | None:
         """Who calls the oracle for the solver."""
         return self.oracle.caller
 
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
-        return 0.5 * self.lam * float(w @ w) + self.risk(w, with_plane=False).value
+        half_norm = 0.5 * self.lam * float(w @ self.oracle.metric(w))
+        return half_norm + self.risk(w, with_plane=False).value
 
     def risk(self, w: np.ndarray, **options: Any) -> Risk:
         """Return what ``oracle.risk`` does, checked."""
@@ -355,7 +368,7 @@ class Problem(Objective):
 
     def dual(self, w: np.ndarray, offset: float) -> float:
         """Return F(φ) for φ⋆ = −λ w and φ∘ = ``offset``."""
-        return offset - 0.5 * self.lam * float(w @ w)
+        return offset - 0.5 * self.lam * float(w @ self.oracle.metric(w))
 
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that took."""
@@ -382,7 +395,7 @@ class Problem(Objective):
 
     def size(self, point: np.ndarray) -> float:
         """Return ‖w‖₂."""
-        return float(np.linalg.norm(point))
+        return math.sqrt(float(point @ self.oracle.metric(point)))
 
     def radius(self) -> float:
         """Return R, the largest difference of features."""

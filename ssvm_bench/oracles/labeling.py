@@ -216,7 +216,7 @@ class PartsOracle(Oracle):
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
         inner = joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
-        dense = joint_features.unpack(self.features, inner)
+        dense = self.outer(inner)
         indices = np.flatnonzero(dense)
         return indices, dense[indices]
 
@@ -224,9 +224,13 @@ class PartsOracle(Oracle):
         """Return H(w) and its maximising plane by one pass over the terms."""
         inner = np.zeros(self.inner_size if with_plane else 0)
         value, offset = self.add_planes(w, range(self.n) if terms is None else terms, inner)
-        star = joint_features.unpack(self.features, inner) if with_plane else np.zeros(self.d)
+        star = self.outer(inner) if with_plane else np.zeros(self.d)
         star /= self.n
         return Risk(value / self.n, star, offset / self.n)
+
+    def outer(self, inner: np.ndarray) -> np.ndarray:
+        """Return a vector in the inner layout in the outer one, shape (d,)."""
+        return joint_features.unpack(self.features, inner)
 
 
 class LabelingOracle(PartsOracle):
@@ -333,7 +337,7 @@ class LabelingOracle(PartsOracle):
 
     def unpack(self, w: np.ndarray) -> np.ndarray:
         """See `Oracle`."""
-        return joint_features.unpack(self.features, w)
+        return self.outer(w)
 
 
 @allocating_kernel

@@ -10,6 +10,7 @@ several best labels the lowest.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from scipy.sparse import coo_array, csr_array
 
 from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import joint_features, kernel_features
 from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
+from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import CostsConfig
 from ssvm_bench.oracles.scoring import label_loss
@@ -29,7 +31,9 @@ from ssvm_bench.oracles.scoring import label_loss
 CODE_VERSION = 1
 
 
-Config = CostsConfig
+@dataclass(frozen=True)
+class Config(KernelConfig, CostsConfig):
+    """Options of the oracle."""
 
 
 class Enumeration(NamedTuple):
@@ -63,7 +67,7 @@ class MulticlassOracle(LabelingOracle):
         return Constraints.of(np.arange(n + 1) * (K - 1), star, losses / n)
 
 
-def build(config: Config, dataset: Dataset) -> MulticlassOracle:
+def build(config: Config, dataset: Dataset) -> LabelingOracle:
     """Return the oracle of a dataset whose examples have one label each.
 
     Raises
@@ -73,6 +77,8 @@ def build(config: Config, dataset: Dataset) -> MulticlassOracle:
     """
     config.check_structure(dataset)
     costs, losses = config.example_costs(dataset), config.loss_matrix(dataset)
+    if config.has_kernel:
+        return kernel_features.oracle(config, dataset, Enumeration, losses, costs=costs)
     features = joint_features.build(dataset, costs=costs, losses=losses)
     return MulticlassOracle(Enumeration(features), losses)
 

@@ -87,6 +87,8 @@ class OracleConfig(Options):
         Of the problem that is made of it; solvers are for one family.
     weight : str
         The option that says the weight of the regulariser: ``lam``, or one of its own.
+    has_kernel : bool
+        Whether w is known by kernel values alone (:mod:`ssvm_bench.oracles.kernels`).
     takes_costs, takes_margins : bool
         Whether it heeds the costs of a dataset's examples, and their margins.
     """
@@ -106,6 +108,11 @@ class OracleConfig(Options):
     cost_plane: NotNegative = field(default=1e-7, kw_only=True)
     cost_visit: NotNegative = field(default=0.0, kw_only=True)
     delay: NotNegative = field(default=0.0, kw_only=True)
+
+    @property
+    def has_kernel(self) -> bool:
+        """See the class."""
+        return False
 
     @property
     def needs_all_examples(self) -> bool:

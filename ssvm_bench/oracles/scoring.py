@@ -11,6 +11,7 @@ How a label c of a part enters, by its vector e(c), is what the types of feature
 :mod:`~ssvm_bench.oracles.signed_features`         e(c) is a number
 :mod:`~ssvm_bench.oracles.latent`                  a label is a window of a canvas
 :mod:`~ssvm_bench.oracles.landmarks`               a label is a position, or a displacement
+:mod:`~ssvm_bench.oracles.kernel_features`         as the first, ψ known by inner products alone
 =================================================  =============================================
 
 Each of them implements what is `abstract` here, and of the rest what it can do faster.
@@ -105,6 +106,12 @@ def marginal_change_product(features, a, a_before, b, b_before):
 @abstract
 def label_loss(features, part, c):
     """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
+
+
+@generic
+def waits(features):
+    """Tell whether vectors have to be completed before scores are computed (kernels)."""
+    return False
 
 
 @generic

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, log
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.joint_features import JointFeatures, loss_of_part
+from ssvm_bench.oracles import joint_features, kernel_features
+from ssvm_bench.oracles.joint_features import loss_of_part
+from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import label_loss, longest
@@ -34,7 +35,7 @@ CODE_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(ClassesConfig):
+class Config(KernelConfig, ClassesConfig):
     """Options of the oracle."""
 
     structures: ClassVar[tuple[str, ...]] = ("chain",)
@@ -51,7 +52,7 @@ _LARGE = 200.0
 class Viterbi(NamedTuple):
     """The compiled oracle: the examples, and scratch for v, shape (longest, stride)."""
 
-    features: JointFeatures
+    features: Any
     v: np.ndarray
 
 
@@ -65,9 +66,14 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     """
     config.check_structure(dataset)
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
+    if config.has_kernel:
+        return kernel_features.oracle(config, dataset, _with_scratch, losses, weights=weights)
     features = joint_features.build(dataset, weights=weights, losses=losses)
-    scratch = np.zeros((longest(features), features.stride))
-    return LabelingOracle(Viterbi(features, scratch), losses)
+    return LabelingOracle(_with_scratch(features), losses)
+
+
+def _with_scratch(features: Any) -> Viterbi:
+    return Viterbi(features, np.zeros((longest(features), features.stride)))
 
 
 @kernel

@@ -23,13 +23,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
-from ssvm_bench.base.linalg import best_scale, squared_norm
+from ssvm_bench.base.linalg import best_scale, rounded_once, squared_norm
 from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
@@ -171,9 +171,21 @@ class DualIterate(Stateful, ABC):
         The storage; the ground truth's planes are its candidates, or the first of every W_i.
     N : int
         Most planes of a working set.
+
+    Attributes
+    ----------
+    has_kernel : bool
+        Whether ‖w‖² is another number than the sum of the squares of the storage's w.
     """
 
-    STATE = ("_state.w", "_state.offset", "_state.steps", "_state.now", "blocks")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_state.w",
+        "_state.offset",
+        "_state.steps",
+        "_state.now",
+        "blocks",
+    )
+    has_kernel = False
 
     def __init__(self, problem: Problem, blocks: Any, N: int) -> None:
         self.problem = problem
@@ -224,9 +236,17 @@ class DualIterate(Stateful, ABC):
             ‖w‖², if it is known.
         """
         if norm2 is None:
-            w, indices = self.w, self.indices
-            norm2 = squared_norm(w) if indices is None else _squared_norm_at(w, indices)
+            norm2 = self.squared_norm(self.w)
         return self.offset - 0.5 * self.problem.lam * norm2
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """Return ‖w‖² of a vector in the storage's layout that is 0 where ``self.w`` has to be."""
+        indices = self.indices
+        return float(squared_norm(w) if indices is None else _squared_norm_at(w, indices))
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what there is to log of the storage: trace column → value."""
+        return {}
 
     def working_set_mean(self) -> float:
         """Return the mean of |W_i|."""
@@ -284,12 +304,16 @@ class DualIterate(Stateful, ABC):
     def warm_start(self, lam: float, policy: Any) -> None:
         """Go to another λ, at the best multiple of φ for it, with all working sets."""
         state, old = self._state, self.problem.lam
-        scale = best_scale(state.w, self.offset, old, lam)
+        scale = best_scale(self._norm2_rounded_once(), self.offset, old, lam)
         self._scale_terms(policy, scale)
         state.w[:] *= scale * old / lam
         state.offset[0] *= scale
         state.steps[0] = 0
         self.problem = replace(self.problem, lam=lam)
+
+    def _norm2_rounded_once(self) -> float:
+        """Return ‖w‖²."""
+        return rounded_once(self.w, self.w)
 
     def update_latent(self, problem: Problem) -> np.ndarray | None:
         """Go to a problem with other true labelings, and the same labelings in φ^i and all W_i.

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 class ProblemInstance(NamedTuple):
     """The data, by their fingerprint, with what else tells the objective behind it; and its λ or ν.
 
-    That is the latent values that are fixed (``@``); and, after a space, the prior of w, or what a
-    family says with more than one objective.
+    That is the latent values that are fixed (``@``); and, after a space, the prior of w, the
+    kernel, or what a family says with more than one objective.
     """
 
     fingerprint: str
@@ -53,7 +53,7 @@ def named_in(fingerprint: str) -> str:
 def weight_in(fingerprint: str) -> str:
     """Return the letter of the regulariser's weight: ν of a family with objectives of its own."""
     named = named_in(fingerprint)
-    return "ν" if named and not named.startswith("prior") else "λ"
+    return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,9 +112,11 @@ def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
     return with_prior(terms, lam, prior)
 
 
-def held_out_loss(config: Any, examples: Dataset, w: np.ndarray) -> float:
+def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -> float:
     """Return the mean loss of predictions for held-out examples, by terms made for that."""
     oracle = registry.module("oracle", config.kind).build(config, examples)
+    if getattr(config, "has_kernel", False):
+        oracle = oracle.over(trained.x)
     if examples.unseen is None:
         return float(oracle.mean_loss(w))
     return loss_of_labels(getattr(oracle, "loss_matrix", None), examples, oracle.predictions(w))
@@ -178,6 +180,11 @@ def check_requirements(config: RunConfig) -> None:
         )
     solver.check_family(oracle.family, oracle.name)
     solver.check_oracle(oracle.has_expectations)
+    solver.check_kernel(oracle.has_kernel)
+    if oracle.has_kernel and config.prior != PriorConfig():
+        raise ConfigError(
+            "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
+        )
     if chunk_rows(config) is not None:
         solver.check_chunks()
         if oracle.needs_all_examples:
@@ -349,6 +356,11 @@ def check_calls(config: RunConfig) -> None:
         raise ConfigError(
             f"{asked} is for the max-oracle of a structural SVM, and oracle={config.oracle.name} "
             "makes a problem without one. Leave it out."
+        )
+    if getattr(config.oracle, "has_kernel", False):
+        raise ConfigError(
+            f"{asked} is for oracles whose calls take long. With oracle.kernel it is "
+            "kernel values that do, and the solver computes them. Leave it out."
         )
     if config.clock == "cpu":
         raise ConfigError(

@@ -94,7 +94,7 @@ class PathStep:
     def _new_recorder(self) -> Recorder:
         config = self.config
         held_out = {
-            name: functools.partial(held_out_loss, config.oracle, examples)
+            name: functools.partial(held_out_loss, config.oracle, self.dataset, examples)
             for name, examples in self.dataset.held_out.items()
         }
         rounds = getattr(config.solver, "latent_rounds", 1)

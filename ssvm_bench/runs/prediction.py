@@ -20,6 +20,7 @@ from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, scores
 from ssvm_bench.results.reading import cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import recover
@@ -124,7 +125,8 @@ def load(folder: Path) -> Model:
     except ValueError as error:
         raise cannot_read(folder, f"{TRACE}: {error}") from error
     vocabulary, (w, iteration) = found.vocabulary, found.weights
-    if vocabulary is not None and vocabulary.n_features > w.size:
+    by_features = config["oracle"].get("kernel", LINEAR) not in (RBF, POLY)
+    if vocabulary is not None and by_features and vocabulary.n_features > w.size:
         why = f"{vocabulary.n_features} features, and there are {w.size} weights"
         raise cannot_read(folder, f"{NAMES}: {why}")
     return Model(folder, config, fingerprint, vocabulary, w, iteration)
@@ -197,7 +199,10 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
     RunFailedError
         The run has other weights than these examples need.
     """
-    oracle = predictor(registry.config("oracle", model.config["oracle"]), dataset)
+    config = registry.config("oracle", model.config["oracle"])
+    oracle = predictor(config, dataset)
+    if getattr(config, "has_kernel", False):
+        oracle = oracle.over(_own(model).x)
     if oracle.d != model.w.size:
         raise RunFailedError(
             f"The run {model.folder} has {model.w.size} weights, and these examples need "

@@ -46,6 +46,8 @@ class SolverConfig(Options):
     needs_expectations : bool
         Whether it asks the oracle for expectations
         (:func:`ssvm_bench.oracles.labeling.expect`), not for maximisers alone.
+    takes_kernels : bool
+        Whether it asks of w only what kernel values tell: steps along planes, scores, ‖w‖².
     structures : tuple of str
         The structures of datasets that it accepts; empty: any.
     least_n : int
@@ -64,6 +66,7 @@ class SolverConfig(Options):
     has_dual: ClassVar[bool] = True
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = False
     structures: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str] = STRUCTURAL_SVM
 
@@ -124,6 +127,14 @@ class SolverConfig(Options):
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
                 "which the oracles of graphs, of latent positions and of landmarks have not. "
                 "Choose another solver for this dataset."
+            )
+
+    def check_kernel(self, has_kernel: bool) -> None:
+        """Raise ``ConfigError`` if w is known by kernel values alone, and that will not do."""
+        if has_kernel and not self.takes_kernels:
+            raise ConfigError(
+                f"solver={self.name} needs weights of features, which oracle.kernel has not. "
+                "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
             )
 
     def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:

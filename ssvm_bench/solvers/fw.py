@@ -95,7 +95,7 @@ class FrankWolfe(Solver):
 
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Go on with another λ from the best multiple of φ."""
-        scale = best_scale(self.w, self.offset, self.problem.lam, lam)
+        scale = best_scale(rounded_once(self.w, self.w), self.offset, self.problem.lam, lam)
         self.w *= scale * self.problem.lam / lam
         self.offset *= scale
         self.k = 0

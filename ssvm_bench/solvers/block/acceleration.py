@@ -223,7 +223,12 @@ class AcceleratedPasses(PlainPasses):
         lam = self.acceleration.tilde
         # what has been saved must stay, so that no plane is dropped
         self.phi.approximate_pass(self.visits.policy._replace(T=sys.maxsize), order, clock, lam)
-        dual = self.phi.dual(self.acceleration.turn(w))
+        norm2 = self.acceleration.turn(w)
+        if self.phi.has_kernel:
+            left = w.copy()
+            self.acceleration.leave(left)
+            norm2 = self.phi.squared_norm(left)
+        dual = self.phi.dual(norm2)
         average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
         self._since = 1 if self.judged else self._since + 1
         if dual < self._dual:

@@ -91,7 +91,9 @@ class Averages(Stateful):
         phi, averages = self.phi, [*self.each().values()]
         if not averages:
             return phi.outer_w(), phi.offset
-        return best_interpolation(phi.problem.lam, averages[0], averages[-1])
+        problem = phi.problem
+        metric = problem.oracle.metric
+        return best_interpolation(problem.lam, averages[0], averages[-1], metric)
 
     def each(self) -> dict[str, tuple[np.ndarray, float]]:
         """Return w and φ∘ of each average that there is, by the kind of its steps."""

@@ -87,6 +87,7 @@ class BlockConfig(SolverConfig):
     """Options that MP-BCFW and the methods beyond it share; see the modules' docstrings."""
 
     follows_paths: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     N: Natural = 1000
     M: Natural = 1000
@@ -252,12 +253,13 @@ class MultiPlane(DualSolver):
 
     def diagnostics(self) -> dict[str, float]:
         """Return F of what is reported, and of each average alone, if averages are wanted."""
+        of_planes = self.phi.diagnostics()
         if not self.averages.wanted:
-            return {}
+            return of_planes
         each = self.averages.each()
         found = {"": self.averages.best(), "exact_": each.get("exact")}
         found["approximate_"] = each.get("approximate")
-        return {
+        return of_planes | {
             f"dual_of_{steps}average": self.problem.dual(*average) if average else math.nan
             for steps, average in found.items()
         }

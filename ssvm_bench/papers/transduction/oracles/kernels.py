@@ -36,6 +36,7 @@ from scipy.special import ndtri
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation, uniform
+from ssvm_bench.oracles.kernels import rbf
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -253,10 +254,7 @@ def _above_rounding(D: np.ndarray) -> np.ndarray:
 
 def _rbf(x: np.ndarray, z: np.ndarray, sigma: float) -> np.ndarray:
     """Return exp(−‖x_i − z_j‖²/(2σ²)), shape (len(x), len(z))."""
-    distance = (x * x).sum(axis=1)[:, None] + (z * z).sum(axis=1) - 2.0 * (x @ z.T)
-    np.maximum(distance, 0.0, out=distance)
-    distance *= -0.5 / sigma**2
-    return np.exp(distance, out=distance)
+    return rbf(x @ z.T, (x * x).sum(axis=1), (z * z).sum(axis=1), 0.5 / sigma**2)
 
 
 def _check_memory(n: int, what: str) -> None:

@@ -1,0 +1,364 @@
+"""Joint features of which only inner products are known: kernels (MP-BCFW, section 5).
+
+.. code-block:: text
+
+    ϕ(x_i, y) = Σ_l C_i e_{y_l} ⊗ ψ(x_i^l)  +  transitions         ⟨ψ(x), ψ(x′)⟩ = k(x, x′)
+    w = Σ_j Σ_c β[j, c] e_c ⊗ ψ(x_j)  +  T        θ[i, c] = C_i S[i, c],   S = K β
+    ‖w‖² = ⟨β, S⟩ + ‖T‖²
+
+The j are the parts of all examples that are trained on, the *basis*; β[j] is 0 but for those of the
+support. A step on a term changes β at its own parts alone, and all of S by their rows of K; a visit
+that makes no step only reads S. So kernel values are needed row by row, at the parts that steps are
+made on (:mod:`ssvm_bench.planes.kernel_iterate` keeps them), and the oracle is as fast as a look
+into S.
+
+**Layouts.** Outside, as in ``weights.npz``: β class by class, and the transitions. Inside, with B
+parts in the basis and P parts of examples, the same in training:
+
+=====================  ===================================================================
+v[j·stride + c]        β[j, c]
+v[(B + j)·stride + c]  D[j, c]: what of β is not in S yet, as the row of j is not there
+v[2B·stride + c·P + i]  S[i, c] = Σ_j K[i, j] (β − D)[j, c]
+behind (2B + P)·stride  transitions, as :mod:`ssvm_bench.oracles.joint_features` has them
+=====================  ===================================================================
+
+All of it is linear in w: sums of vectors in this layout are those of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.datasets.arrays import label_type
+from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.oracles import gram, scoring
+from ssvm_bench.oracles.joint_features import loss_of_part, padded, product
+from ssvm_bench.oracles.kernels import Kernel, KernelConfig, Points
+from ssvm_bench.oracles.labeling import LabelingOracle
+
+# mypy: disable-error-code="no-untyped-def"
+
+_BLOCK = 512
+"""Points whose kernel values are there at once."""
+
+
+class KernelFeatures(NamedTuple):
+    """The examples of a problem as kernels see them.
+
+    Attributes
+    ----------
+    offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`: every part has one feature
+        of its own, G is of kernel values, and ``n_features`` is 2B + P.
+    transitions, scale, losses
+        As there.
+    costs : ndarray of float64, shape (parts,)
+        C_i of each part.
+    basis : int
+        B.
+    rows : ndarray of float64, shape (rows kept, parts)
+        Rows of K.
+    slot : ndarray of int64, shape (parts,)
+        Which of them is that of each part; −1: it is not there.
+    used : ndarray of int64, shape (rows kept,)
+        When each was last used.
+    now : ndarray of int64, shape (2,)
+        The time, and whether some D is not 0.
+    """
+
+    offsets: np.ndarray
+    truth: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    gram_start: np.ndarray
+    gram: np.ndarray
+    n_features: int
+    n_labels: int
+    stride: int
+    transitions: bool
+    scale: np.ndarray
+    losses: np.ndarray
+    costs: np.ndarray
+    basis: int
+    rows: np.ndarray
+    slot: np.ndarray
+    used: np.ndarray
+    now: np.ndarray
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """See `joint_features.columns`."""
+        return self.n_labels, self.stride
+
+    @property
+    def squared_radius(self) -> float:
+        """A bound of R²; see `gram.radius2`."""
+        return gram.radius2(self, 2.0)
+
+    def coefficients(self, v: np.ndarray) -> np.ndarray:
+        """Return β of a vector, shape (B, K); a view."""
+        return v[: self.basis * self.stride].reshape(-1, self.stride)[:, : self.n_labels]
+
+    def waiting(self, v: np.ndarray) -> np.ndarray:
+        """Return D of a vector, shape (B, K); a view."""
+        return self.coefficients(v[self.basis * self.stride :])
+
+    def scores(self, v: np.ndarray) -> np.ndarray:
+        """Return S of a vector, class by class, shape (K, P); a view."""
+        begin = 2 * self.basis * self.stride
+        return v[begin : begin + self.n_labels * self.truth.size].reshape(self.n_labels, -1)
+
+    def moves(self, v: np.ndarray) -> np.ndarray:
+        """Return the transitions of a vector, shape (K, K), from a to b at [b, a]; a view."""
+        K = self.n_labels if self.transitions else 0
+        begin = self.n_features * self.stride
+        return v[begin : begin + K * self.stride].reshape(K, self.stride)[:, :K]
+
+    def squared_norm(self, v: np.ndarray) -> float:
+        """Return ‖w‖²."""
+        of_moves = self.moves(v)
+        by_label = self.coefficients(v).T * self.scores(v)
+        return float(by_label.sum()) + float((of_moves * of_moves).sum())
+
+
+def build(
+    kernel: Kernel,
+    points: Points,
+    dataset: Dataset,
+    costs: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    losses: np.ndarray | None = None,
+) -> KernelFeatures:
+    """Arrange a dataset's examples, which are the basis; no row of K is there.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The dataset's parts.
+    dataset : Dataset
+    costs, weights, losses : ndarrays of float64, optional
+        As :func:`ssvm_bench.oracles.joint_features.build` has them.
+    """
+    parts, stride = dataset.y.size, padded(dataset.n_labels)
+    offsets = dataset.offsets.astype(np.int64)
+    lengths = np.diff(offsets)
+    gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
+    of_parts = np.ones(parts) if costs is None else np.repeat(costs, lengths)
+    if lengths.max() == 1:
+        products = kernel.at_themselves(points) * of_parts**2
+    else:
+        products = np.empty(gram_start[-1])
+        for i, (first, last) in enumerate(pairwise(offsets.tolist())):
+            own = points.take(slice(first, last))
+            products[gram_start[i] : gram_start[i + 1]] = kernel.values(own, own).ravel()
+    return KernelFeatures(
+        offsets=offsets,
+        truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
+        indptr=np.arange(parts + 1),
+        indices=np.arange(parts) * stride,
+        values=np.ones(parts),
+        gram_start=gram_start,
+        gram=products,
+        n_features=3 * parts,
+        n_labels=dataset.n_labels,
+        stride=stride,
+        transitions=dataset.structure == "chain",
+        scale=product(costs, dataset.margins, weights),
+        losses=np.zeros((0, 0)) if losses is None else losses,
+        costs=of_parts,
+        basis=parts,
+        rows=np.zeros((0, parts)),
+        slot=np.full(parts, -1),
+        used=np.zeros(0, np.int64),
+        now=np.zeros(2, np.int64),
+    )
+
+
+class KernelOracle(LabelingOracle):
+    """An oracle whose w is a sum over a basis.
+
+    Parameters
+    ----------
+    compiled : NamedTuple
+        As of `LabelingOracle`, with `KernelFeatures`.
+    kernel : Kernel
+    points : Points
+        The parts of the examples.
+    loss_matrix : ndarray of float64, shape (K, K), optional
+        As of `LabelingOracle`.
+    basis : Points, optional
+        Those that w is a sum over; None: the same.
+    """
+
+    def __init__(
+        self,
+        compiled: Any,
+        kernel: Kernel,
+        points: Points,
+        loss_matrix: np.ndarray | None = None,
+        basis: Points | None = None,
+    ) -> None:
+        super().__init__(compiled, loss_matrix)
+        self.kernel, self.points = kernel, points
+        self.basis = points if basis is None else basis
+        self.name = kernel.name
+        K = self.features.n_labels
+        self.d = K * self.features.basis + (K * K if self.features.transitions else 0)
+        self._packed: tuple[np.ndarray, np.ndarray] | None = None
+
+    def over(self, x: Any) -> KernelOracle:
+        """Return the oracle for weights over another basis, as of training.
+
+        Parameters
+        ----------
+        x : ndarray or csr_array, shape (B, f)
+            Its features.
+        """
+        basis, parts = Points.of(x), self.points.squares.size
+        B = basis.squares.size
+        features = self.features._replace(basis=B, n_features=2 * B + parts)
+        compiled = self.compiled._replace(features=features)
+        return KernelOracle(compiled, self.kernel, self.points, self.loss_matrix, basis)
+
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """See `Oracle`; S is computed block by block, unless it is that of the last w."""
+        w = np.asarray(w, np.float64)
+        if self._packed is None or not np.array_equal(self._packed[0], w):
+            self._packed = w.copy(), self._inner(w)
+        return self._packed[1].copy()
+
+    def _inner(self, w: np.ndarray) -> np.ndarray:
+        features, inner = self.features, np.zeros(self.inner_size)
+        K, B = features.n_labels, features.basis
+        beta = w[: K * B].reshape(K, B)
+        features.coefficients(inner)[:] = beta.T
+        support = np.flatnonzero(beta.any(axis=0))
+        of_support, taken, S = beta[:, support], self.basis.take(support), features.scores(inner)
+        for begin in range(0, S.shape[1], _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            S[:, block] = of_support @ self.kernel.values(self.points.take(block), taken).T
+        if features.transitions:
+            features.moves(inner)[:] = w[K * B :].reshape(K, K).T
+        return inner
+
+    def outer(self, inner: np.ndarray) -> np.ndarray:
+        """See `PartsOracle`."""
+        features = self.features
+        parts = features.coefficients(inner).T.ravel(), features.moves(inner).T.ravel()
+        return np.concatenate(parts)
+
+    def part_scores(self, w: np.ndarray) -> np.ndarray:
+        """Return the scores of the labels of all parts, shape (parts, K)."""
+        return self.features.scores(self.pack(w)).T.copy()
+
+    def metric(self, w: np.ndarray) -> np.ndarray:
+        """See `Oracle`; of a basis that is the examples."""
+        moved = w.copy()
+        S = self.features.scores(self.pack(w))
+        moved[: S.size] = S.ravel()
+        return moved
+
+
+def oracle(
+    config: KernelConfig,
+    dataset: Dataset,
+    compiled: Callable[[KernelFeatures], Any],
+    losses: np.ndarray | None,
+    **factors: np.ndarray | None,
+) -> KernelOracle:
+    """Return the oracle of a dataset whose config has a kernel.
+
+    Parameters
+    ----------
+    config : KernelConfig
+    dataset : Dataset
+    compiled : callable
+        Makes a compiled oracle of features.
+    losses : ndarray of float64, shape (K, K), optional
+        Δ.
+    **factors : ndarray or None
+        Costs or weights, as of `build`.
+    """
+    points, kernel = Points.of(dataset.x), config.made()
+    features = build(kernel, points, dataset, losses=losses, **factors)
+    return KernelOracle(compiled(features), kernel, points, losses)
+
+
+def support(w: np.ndarray, trained: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return which parts have coefficients other than 0, and w over these alone."""
+    K, B = trained.n_labels, trained.y.size
+    beta = w[: K * B].reshape(K, B)
+    (kept,) = np.nonzero(beta.any(axis=0))
+    return kept, np.concatenate((beta[:, kept].ravel(), w[K * B :]))
+
+
+# ---- scoring ----------------------------------------------------------------------------------
+
+
+@implements(scoring.waits, KernelFeatures)
+def _waits(features):
+    return features.now[1] != 0
+
+
+@implements(scoring.unary_scores, KernelFeatures)
+def _unary_scores(features, w, i, theta):
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        theta[l] = 0.0
+        for c in range(features.n_labels):
+            theta[l, c] = _score(features, w, first + l, c)
+
+
+@kernel
+def _score(features, w, part, label):
+    begin = 2 * features.basis * features.stride + label * features.truth.size
+    return features.costs[part] * w[begin + part]
+
+
+@implements(scoring.label_score, KernelFeatures)
+def _label_score(features, w, part, label):
+    return _score(features, w, part, label)
+
+
+@implements(scoring.add_label, KernelFeatures)
+def _add_label(features, part, label, scale, v):
+    amount = scale * features.costs[part]
+    v[part * features.stride + label] += amount
+    slot = features.slot[part]
+    if slot < 0:
+        v[(features.basis + part) * features.stride + label] += amount
+        features.now[1] = 1
+        return
+    features.used[slot] = features.now[0]
+    row = features.rows[slot]
+    scores = v[2 * features.basis * features.stride + label * row.size :]
+    for j in range(row.size):
+        scores[j] += amount * row[j]
+
+
+@implements(scoring.squared_label_norm, KernelFeatures)
+def _squared_label_norm(features, part, labels, count, delta):
+    total = 0.0
+    for k in range(count):
+        total += delta[k] * delta[k]
+    return total
+
+
+@implements(scoring.label_difference_product, KernelFeatures)
+def _label_difference_product(features, part, row, labels, count, one, other):
+    return row[one] - row[other]
+
+
+@implements(scoring.label_loss, KernelFeatures)
+def _label_loss(features, part, c):
+    scale = loss_of_part(features, part)
+    if features.losses.size > 0:
+        return scale * features.losses[features.truth[part], c]
+    return scale if c != features.truth[part] else 0.0

@@ -1,0 +1,146 @@
+"""Kernels in the place of ⟨x, x′⟩: their options, and their values in blocks.
+
+=============  ==========================================
+``kernel``     k(x, x′)
+=============  ==========================================
+``linear``     ⟨x, x′⟩, by weights of features
+``rbf``        exp(−γ ‖x − x′‖²)
+``poly``       (1 + γ ⟨x, x′⟩)^degree
+=============  ==========================================
+
+γ is ``gamma``. How labels enter: :mod:`ssvm_bench.oracles.kernel_features`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.config.validation import Count, Positive, one_of
+from ssvm_bench.oracles.options import OracleConfig
+
+KERNELS = LINEAR, RBF, POLY = ("linear", "rbf", "poly")
+
+_MB = 1e6
+
+
+@dataclass(frozen=True)
+class KernelConfig(OracleConfig):
+    """Options of an oracle that can have a kernel.
+
+    Attributes
+    ----------
+    kernel : str
+        ``linear``, ``rbf``: exp(−γ‖x − x′‖²), or ``poly``: (1 + γ⟨x, x′⟩)^degree.
+    gamma : float or None
+        γ of ``rbf`` and ``poly``, which need it.
+    degree : int
+        Of ``poly``.
+    kernel_memory : float
+        MB of kernel values that a solver keeps, row by row; the row that was last used longest ago
+        goes first.
+    """
+
+    kernel: Annotated[str, one_of(KERNELS)] = field(default=LINEAR, kw_only=True)
+    gamma: Positive | None = field(default=None, kw_only=True)
+    degree: Count = field(default=3, kw_only=True)
+    kernel_memory: Positive = field(default=1000.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check that the kernel is a whole one."""
+        super().__post_init__()
+        if self.kernel != LINEAR and self.gamma is None:
+            raise ConfigError(
+                f"oracle.kernel={self.kernel} needs oracle.gamma, a number above 0. A usual one is "
+                "1/(number of features · their variance)."
+            )
+
+    @property
+    def has_kernel(self) -> bool:
+        """See `OracleConfig`."""
+        return self.kernel != LINEAR
+
+    def made(self) -> Kernel:
+        """Return the kernel."""
+        assert self.gamma is not None
+        bytes_kept = round(self.kernel_memory * _MB)
+        return Kernel(self.kernel, float(self.gamma), self.degree, bytes_kept)
+
+
+class Points(NamedTuple):
+    """What a kernel compares.
+
+    Attributes
+    ----------
+    x : ndarray of float64 or csr_array, shape (m, f)
+    squares : ndarray of float64, shape (m,)
+        ‖x‖² of each.
+    """
+
+    x: Any
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, x: Any) -> Points:
+        """Return the points that are the rows of a matrix."""
+        x = x.astype(np.float64)
+        products = x * x if isinstance(x, np.ndarray) else x.multiply(x)
+        return cls(x, np.asarray(products.sum(axis=1)).ravel())
+
+    def take(self, rows: Any) -> Points:
+        """Return some of them."""
+        return Points(self.x[rows], self.squares[rows])
+
+
+class Kernel(NamedTuple):
+    """A kernel, and the memory for its values.
+
+    Attributes
+    ----------
+    kind : str
+        One of ``KERNELS`` but ``linear``.
+    gamma : float
+    degree : int
+    bytes_kept : int
+    """
+
+    kind: str
+    gamma: float
+    degree: int
+    bytes_kept: int
+
+    @property
+    def name(self) -> str:
+        """What tells the problem from others on the same data."""
+        degree = f", degree {self.degree}" if self.kind == POLY else ""
+        return f"kernel {self.kind}, γ = {self.gamma:g}{degree}"
+
+    def values(self, a: Points, b: Points) -> np.ndarray:
+        """Return k of all pairs, shape (len(a), len(b)), by one product of matrices."""
+        products = a.x @ b.x.T
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
+        if self.kind == RBF:
+            return rbf(products, a.squares, b.squares, self.gamma)
+        products *= self.gamma
+        products += 1.0
+        return np.asarray(products**self.degree)
+
+    def at_themselves(self, points: Points) -> np.ndarray:
+        """Return k(x, x) of all points."""
+        if self.kind == RBF:
+            return np.ones(points.squares.size)
+        return np.asarray((1.0 + self.gamma * points.squares) ** self.degree)
+
+
+def rbf(products: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> np.ndarray:
+    """Return exp(−γ ‖x − x′‖²) from ⟨x, x′⟩, which is changed, and the ‖x‖² and ‖x′‖²."""
+    distances = a[:, None] + b
+    products *= 2.0
+    distances -= products
+    np.maximum(distances, 0.0, out=distances)
+    distances *= -gamma
+    return np.exp(distances, out=distances)

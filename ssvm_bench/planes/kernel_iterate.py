@@ -1,0 +1,228 @@
+"""The dual iterate of problems with a kernel: rows of K, kept as far as memory goes.
+
+A step needs the rows of K at the parts that it moves. A pass goes on, compiled, until a step has
+moved a part whose row is not there; then that row is computed, by one product of matrices together
+with those of coming parts that will probably need theirs, S is completed, and the pass goes on from
+there. So every visit sees the scores of the present w, whatever rows are kept; that only decides
+how many kernel values are computed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
+from ssvm_bench.oracles.scoring import label_loss, waits
+from ssvm_bench.planes.dual_iterate import Tally
+from ssvm_bench.planes.labeling_iterates import LabelingIterate, Support
+from ssvm_bench.planes.operations import approximate_visit, look_ahead
+from ssvm_bench.planes.shared import AT_W
+
+# mypy: disable-error-code="no-untyped-def"
+
+_BLOCK = 64
+"""Most rows that are computed at once."""
+
+_AHEAD = 4096
+"""Coming visits that are looked at for parts which will need their rows."""
+
+
+class KernelIterate(LabelingIterate):
+    """φ with β and S in the place of w (:mod:`ssvm_bench.oracles.kernel_features`).
+
+    Raises
+    ------
+    ConfigError
+        If no row of K fits into the memory for them.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (*LabelingIterate.STATE, "evaluations")
+    has_kernel = True
+
+    def __init__(self, problem: Problem, oracle: KernelOracle, N: int) -> None:
+        super().__init__(problem, oracle, N)
+        self._support = Support(0)
+        self._kernel, self._points = oracle.kernel, oracle.points
+        parts = oracle.features.truth.size
+        most = self._kernel.bytes_kept // (8 * parts)
+        if most < 1:
+            raise ConfigError(
+                f"oracle.kernel_memory={self._kernel.bytes_kept / 1e6:g} is too small: a row of "
+                f"kernel values, one for each of {parts} parts, takes {8e-6 * parts:.2g} MB."
+            )
+        kept = min(most, parts)
+        self.features: KernelFeatures = oracle.features._replace(
+            rows=np.empty((kept, parts)),
+            slot=np.full(parts, -1),
+            used=np.zeros(kept, np.int64),
+            now=np.zeros(2, np.int64),
+        )
+        self.blocks = self.blocks._replace(features=self.features)
+        self._owner = np.full(kept, -1)
+        self.evaluations = 0
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`; the rows are computed when they are needed."""
+        super().restore(state)
+        self.blocks = self.blocks._replace(features=self.features)
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """Return ‖w‖²."""
+        return self.features.squared_norm(w)
+
+    def _norm2_rounded_once(self) -> float:
+        return self.squared_norm(self.w)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return kernel values computed so far, parts in the support, and rows that are there."""
+        return {
+            "kernel_evaluations": float(self.evaluations),
+            "support": float(self.features.coefficients(self.w).any(axis=1).sum()),
+            "kernel_rows": float((self._owner >= 0).sum()),
+        }
+
+    def recompute(self) -> None:
+        """Sum β anew from the terms, and S by products of matrices."""
+        slots = self.features.slot.copy()
+        self.features.slot[:] = -1  # no step of the sum changes S
+        super().recompute()
+        self.features.slot[:] = slots
+        self._complete()
+
+    def approximate_pass(
+        self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
+    ) -> None:
+        """See `DualIterate`."""
+        lam = self.problem.lam if lam is None else lam
+        state = self._state._replace(lam=lam, query=AT_W)
+        evaluated = visits = 0
+        while visits < order.size:
+            done, found = _visit_until_waiting(policy, self.blocks, order[visits:], state)
+            visits, evaluated = visits + done, evaluated + found
+            self._complete(order[visits:])
+        clock.approximate(order.size, evaluated)
+
+    def _visit(
+        self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
+    ) -> Tally:
+        changed = skipped = evaluated = visits = 0
+        of_oracle, begin = 0.0, perf_counter()
+        while visits < order.size:
+            start = perf_counter()
+            tally = super()._visit(oracle, policy, order[visits:], may_skip, exact)
+            of_oracle += tally.share * (perf_counter() - start)
+            changed, skipped = changed + tally.changed, skipped + tally.skipped
+            evaluated, visits = evaluated + tally.evaluated, visits + tally.calls + tally.skipped
+            self._complete(order[visits:])
+        share = of_oracle / max(perf_counter() - begin, 1e-9)
+        return Tally(changed, share, visits - skipped, skipped, evaluated)
+
+    def _complete(self, coming: np.ndarray | None = None) -> None:
+        """Bring into S what is not in it yet; compute the rows of coming terms, too."""
+        features, state = self.features, self._state
+        features.now[0] += 1
+        if not waits(features):
+            return
+        features.now[1] = 0
+        vectors = [v for v in (state.w, state.average.z, state.query) if v.size]
+        waiting = np.any([features.waiting(v).any(axis=1) for v in vectors], axis=0)
+        (parts,) = np.nonzero(waiting)
+        there = features.slot[parts] >= 0
+        for begin in range(0, parts[there].size, _BLOCK):
+            block = parts[there][begin : begin + _BLOCK]
+            _enter(features, vectors, block, features.rows[features.slot[block]])
+        absent = parts[~there]
+        if coming is not None and absent.size < _BLOCK:
+            room = min(_BLOCK, features.used.size // 2) - absent.size
+            likely = np.empty(max(room, 0), np.int64)
+            count = _find_likely(self.blocks, coming[:_AHEAD], state.w, absent, likely)
+            ahead = likely[:count]
+        else:
+            ahead = absent[:0]
+        for begin in range(0, absent.size, _BLOCK):
+            block = absent[begin : begin + _BLOCK]
+            rows = self._computed(np.concatenate((block, ahead)))
+            ahead = ahead[:0]
+            _enter(features, vectors, block, rows[: block.size])
+
+    def _computed(self, parts: np.ndarray) -> np.ndarray:
+        """Return the rows of K of some parts, and keep them in the place of others."""
+        features = self.features
+        rows = self._kernel.values(self._points.take(parts), self._points)
+        self.evaluations += rows.size
+        kept = min(parts.size, features.used.size)
+        slots = np.argpartition(features.used, kept - 1)[:kept]
+        former = self._owner[slots]
+        features.slot[former[former >= 0]] = -1
+        features.rows[slots] = rows[:kept]
+        features.slot[parts[:kept]] = slots
+        features.used[slots] = features.now[0]
+        self._owner[slots] = parts[:kept]
+        return rows
+
+
+def _enter(
+    features: KernelFeatures, vectors: list[np.ndarray], parts: np.ndarray, rows: np.ndarray
+) -> None:
+    """Let S of some vectors have what waits at some parts, whose rows of K are given."""
+    for v in vectors:
+        waiting = features.waiting(v)
+        features.scores(v)[:] += waiting[parts].T @ rows
+        waiting[parts] = 0.0
+
+
+@kernel
+def _visit_until_waiting(policy, blocks, order, state):
+    """Do approximate visits until one after which S has to be completed; count them, and planes."""
+    visits = 0
+    evaluated = 0
+    while visits < order.size and not waits(blocks.features):
+        look_ahead(blocks, order, visits)
+        evaluated += approximate_visit(policy, blocks, order[visits], state)
+        visits += 1
+    return visits, evaluated
+
+
+@kernel
+def _find_likely(blocks, order, w, absent, found):
+    """List parts without a row that a visit will probably move, and return how many.
+
+    That is: φ^i is not sure of the true label there, or another one scores more, the loss counted.
+    """
+    features = blocks.features
+    count = 0
+    for i in order:
+        first = features.offsets[i]
+        L = features.offsets[i + 1] - first
+        for q in range(first, first + L):
+            if count == found.size:
+                return count
+            if features.slot[q] >= 0 or _is_among(absent, q) or _is_among(found[:count], q):
+                continue
+            moves = blocks.mu[q, 0] != 1.0
+            S = w[2 * features.basis * features.stride + q :]
+            P = features.truth.size
+            threshold = features.costs[q] * S[np.int64(features.truth[q]) * P]
+            for c in range(features.n_labels):
+                loss = label_loss(features, q, c) / L
+                moves = moves or features.costs[q] * S[c * P] + loss > threshold
+            if moves:
+                found[count] = q
+                count += 1
+    return count
+
+
+@kernel
+def _is_among(parts, q):
+    for part in parts:
+        if part == q:
+            return True
+    return False

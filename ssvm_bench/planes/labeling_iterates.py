@@ -1,0 +1,268 @@
+"""The dual iterates whose planes are labelings: a whole pass is one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.joint_features import transition_base
+from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
+from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores, waits
+from ssvm_bench.planes import labelings
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
+from ssvm_bench.planes.labeling_operations import gather_from
+from ssvm_bench.planes.labelings import Labelings, set_candidate
+from ssvm_bench.planes.operations import (
+    exact_visit,
+    gather,
+    insert,
+    look_ahead,
+    visit_without_oracle,
+)
+
+# mypy: disable-error-code="no-untyped-def"
+
+_LEAST = 1 << 18
+"""Shorter vectors are in the caches: looking at all of them is as fast."""
+
+_LARGEST_SHARE = 0.25
+"""With more of w than this, a sparse sum is no faster than one over all of it."""
+
+
+class LabelingIterate(DualIterate):
+    """Planes are labelings; a whole pass is one compiled call."""
+
+    _phi_i = labelings.CHANGED
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
+        self.oracle = oracle
+        super().__init__(problem, labelings.allocate(oracle.features), N)
+        self._support = Support(oracle.inner_d)
+        begin_at_candidates(self.blocks, N)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`; there is room for candidates."""
+        super().restore(state)
+        self._reserve(np.ones(self.problem.n, np.int64))
+
+    @property
+    def indices(self) -> np.ndarray | None:
+        """Sorted indices where w may not be 0: what a plane of any term has touched; None: all."""
+        return self._support.indices
+
+    def update_latent(self, problem: Problem) -> np.ndarray | None:
+        """Compare the labelings with other truths, in place."""
+        assert isinstance(problem.oracle, LabelingOracle)
+        self.problem, self.oracle = problem, problem.oracle
+        self.blocks = self.blocks._replace(features=self.oracle.features)
+        self._state.steps[0] = 0
+        self._support.forget()
+        return labelings.follow_truth(self.blocks)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        self._reserve(np.bincount(order, minlength=self.problem.n))
+        if self.oracle.caller is not None:
+            tally = super()._exact_pass(policy, order, may_skip, batch)
+        else:
+            tally = self._visit(self.oracle.compiled, policy, order, may_skip, self.oracle.exact)
+        self._support.update(self.blocks)
+        return tally
+
+    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
+        caller = self.oracle.caller
+        assert caller is not None
+        before = caller.waited
+        answered = self.oracle.answering(self.query, asked)
+        # the oracle's answers were checked against the truth at the w where it was asked
+        exact = self.oracle.exact and asked.size == 1
+        tally = self._visit(answered, policy, asked, False, exact)
+        return tally.changed, caller.waited - before
+
+    def _visit(
+        self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
+    ) -> Tally:
+        """Visit terms with a compiled oracle."""
+        tally = exact_pass(policy, oracle, exact, self.blocks, order, self.shared, may_skip)
+        checks.check_fault(self.oracle, tally.last, tally.fault)
+        return tally
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        self._reserve(np.ones(self.problem.n, np.int64))
+        _scale_labelings(policy, self.blocks, scale, self._state.now)
+
+    def _reserve(self, visits: np.ndarray) -> None:
+        self.blocks = labelings.reserve(self.blocks, visits, self.N)
+
+
+@allocating_kernel
+def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
+    """Visit terms with a compiled oracle (Algorithm 3, step 5).
+
+    Parameters
+    ----------
+    policy : NamedTuple
+    oracle : NamedTuple
+        As :func:`ssvm_bench.oracles.labeling.maximise` takes it.
+    exact : bool
+        Whether it says that it finds a maximiser.
+    blocks : Labelings
+    order : ndarray of int64, shape (visits,)
+        The terms.
+    state : State
+    may_skip : bool
+        Whether the policy may do without the oracle.
+
+    Returns
+    -------
+    Tally
+        Of all visits; or of those until one after which the features wait for what the caller has
+        to do (`scoring.waits`).
+    """
+    most = longest(oracle.features)
+    y = np.zeros(most, oracle.features.truth.dtype)
+    theta = np.zeros((most, oracle.features.stride))
+    timespec = np.zeros(2, np.int64)
+    changed = 0
+    skipped = 0
+    evaluated = 0
+    oracle_time = 0
+    i, fault = 0, checks.NONE
+    at_w = state.query.size == 0
+    query = state.w if at_w else state.query
+    visits = 0
+    begin = nanoseconds(timespec)
+    for k in range(order.size):
+        if waits(blocks.features):
+            break
+        visits = k + 1
+        i = order[k]
+        look_ahead(blocks, order, k)
+        if may_skip:
+            seen = visit_without_oracle(policy, blocks, i, state)
+            if seen > 0:
+                skipped += 1
+                evaluated += seen
+                continue
+        start = nanoseconds(timespec)
+        unary_scores(oracle.features, query, i, theta)
+        maximise(oracle, query, i, theta, 1.0, y)
+        oracle_time += nanoseconds(timespec) - start
+        _, _, fault = judged(oracle.features, exact, query, i, theta, 1.0, y)
+        if fault != checks.NONE:
+            break
+        set_candidate(blocks, i, y)
+        if at_w:
+            gather_from(blocks, state.w, i, theta)
+        else:
+            gather(blocks, state.w, i)
+        changed += exact_visit(policy, blocks, i, state)
+    share = oracle_time / max(nanoseconds(timespec) - begin, 1)
+    return Tally(changed, share, visits - skipped, skipped, evaluated, i, fault)
+
+
+@kernel
+def _scale_labelings(policy, blocks, scale, now):
+    """Do `scale_term` for all terms of a storage that has room for candidates."""
+    features = blocks.features
+    for i in range(blocks.n_planes.size):
+        set_candidate(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
+        scale_term(policy, blocks, i, scale, now)
+
+
+# ---- where w may differ from 0 ----------------------------------------------------------------
+
+
+class Support:
+    """The indices of w that planes of any term have touched so far.
+
+    A labeling changes w only at the features of its parts, and there at its labels and the true
+    ones. So with hundreds of thousands of features, as of words, all but a few per cent of w are 0
+    until the oracle finds other labels: operations on whole vectors, such as a norm, need only look
+    at the rest. The indices are sorted: a sum over them is the same, to the bit, as one over w.
+
+    Parameters
+    ----------
+    D : int
+        Number of weights in the storage's layout.
+
+    Attributes
+    ----------
+    indices : ndarray of uint32, or None
+        Sorted; None stands for all of w.
+    """
+
+    def __init__(self, D: int) -> None:
+        self.D = D
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, where other planes may have replaced the former ones."""
+        self.indices: np.ndarray | None = None
+        self._wide = not _LEAST <= self.D < 1 << 32
+        self._known = np.zeros(0, np.int64)
+        self._marks = np.zeros(0, bool)
+
+    def update(self, blocks: Labelings) -> None:
+        """Take in the labels that have been seen since the last time."""
+        if self._wide:
+            return
+        if self._known.size == 0:
+            self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
+            self._marks[transition_base(blocks.features) :] = True
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if _mark(blocks, self._known, self._marks):
+            self.indices = np.flatnonzero(self._marks).astype(np.uint32)
+        if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
+            self.forget()  # there will only be more
+            self._wide = True
+
+
+@kernel
+def _mark(blocks, known, marks):
+    """Mark where w may change at the parts whose labels have become more; tell if there are any."""
+    features = blocks.features
+    found = False
+    for q in range(known.size):
+        count = blocks.seen_count[q]
+        if count > known[q]:
+            known[q] = count
+            found = True
+            for k in range(label_size(features, q)):
+                for c in range(count):
+                    marks[label_index(features, q, k, blocks.seen[q, c])] = True
+    return found
+
+
+# ---- all planes from the beginning -------------------------------------------------------------
+
+
+class AllLabels(LabelingIterate):
+    """All labels of examples of one part."""
+
+    def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
+        K = oracle.features.n_labels
+        super().__init__(problem, oracle, N=K)
+        self._reserve(np.full(problem.n, K))
+        _insert_all_labels(self.blocks)
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        # as if the oracle found the truth's plane, which is there: all scores by one look
+        known = Answered(self.oracle.features, self.oracle.features.truth)
+        tally = self._visit(known, policy, order, False, exact=False)
+        return tally._replace(share=0.0)  # it takes the time of calls; nobody is asked
+
+
+@allocating_kernel
+def _insert_all_labels(blocks):
+    """Put all labels of the only part of every term into its W_i, behind what is there."""
+    y = np.zeros(1, blocks.features.truth.dtype)
+    for i in range(blocks.n_planes.size):
+        for label in range(blocks.features.n_labels):
+            y[0] = label
+            set_candidate(blocks, i, y)
+            insert(blocks, i, 0)

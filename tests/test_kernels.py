@@ -1,0 +1,281 @@
+"""Kernels: their optimum by other programs, what does not change a curve, and their predictions."""
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import (
+    iterated,
+    minimised_over_simplices,
+    random_chains,
+    random_multiclass,
+    solver,
+)
+from program import call, config_of, error_of, run_here
+from scipy.sparse import csr_array
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.svm import SVC
+
+from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.oracles import multiclass, viterbi
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.kernels import Kernel, Points
+from ssvm_bench.runs.checkpoints import of_solver, restore_solver
+
+RBF = {"kernel": "rbf", "gamma": 0.2}
+AS_LINEAR = {"kernel": "poly", "gamma": 1.0, "degree": 1}
+"""1 + ⟨x, x′⟩: the linear kernel of features with a constant 1."""
+STEADY = ("bcfw_avg", "mpbcfw_avg", "mpbcfw_need", "mpbcfw_accelerated")
+"""Pairwise steps depend on which weights are 0, not nearly: roundings change their curves."""
+
+
+def posed(data, lam=None, **options):
+    """Return the problem of a dataset with an oracle of these options."""
+    module = viterbi if data.structure == "chain" else multiclass
+    config = module.Config("tiny", "tiny", cost_call=1e-6, cost_plane=1e-7, **options)
+    return Problem(module.build(config, data), 1 / data.n if lam is None else lam)
+
+
+def with_constant(data):
+    return data.derived(x=np.column_stack((data.x, np.ones(len(data.x)))))
+
+
+def curve(made, count):
+    """Return primal and dual of each of so many iterations."""
+    rows = []
+    for _ in range(count):
+        made.iterate()
+        w, dual = made.reported()
+        rows.append((made.problem.primal(w), dual, made.problem.size(w), made.approx_passes))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_values_are_those_of_scikit_learn(sparse):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
+    points = [Points.of(csr_array(each) if sparse else each) for each in (x, z)]
+    for kernel, theirs in (
+        (Kernel("rbf", 0.3, 1, 0), rbf_kernel(x, z, gamma=0.3)),
+        (Kernel("poly", 0.3, 3, 0), polynomial_kernel(x, z, gamma=0.3, degree=3, coef0=1)),
+    ):
+        np.testing.assert_allclose(kernel.values(*points), theirs, rtol=1e-12)
+        own = kernel.values(points[0], points[0])
+        np.testing.assert_allclose(kernel.at_themselves(points[0]), own.diagonal(), rtol=1e-12)
+
+
+def examples(chains):
+    return random_chains([3, 1, 4, 2] * 3, 3, 4) if chains else random_multiclass(30, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("chains", "name", "options"),
+    [
+        *((False, name, {}) for name in STEADY),
+        (False, "mpbcfw_gram", {"in_out": 0.5}),
+        (True, "mpbcfw_gram", {}),
+    ],
+)
+def test_a_linear_kernel_gives_the_linear_curve(chains, name, options):
+    data = examples(chains)
+    kernel = curve(solver(posed(data, **AS_LINEAR), name, **options), 12)
+    linear = curve(solver(posed(with_constant(data)), name, **options), 12)
+    # the same steps, summed in another order
+    np.testing.assert_allclose(kernel, linear, rtol=1e-9, atol=1e-11)
+
+
+def test_a_linear_kernel_follows_a_path_as_the_linear_one_does():
+    data = random_multiclass(30, 4, 5)
+    curves = []
+    for problem in (posed(data, 0.1, **AS_LINEAR), posed(with_constant(data), 0.1)):
+        made = iterated(solver(problem, "mpbcfw"), 4)
+        made.warm_start(0.02, made.clock)
+        curves.append(curve(made, 4))
+    np.testing.assert_allclose(*curves, rtol=1e-9, atol=1e-11)
+
+
+def test_costs_and_margins_multiply_as_in_the_linear_problem():
+    data = random_multiclass(20, 3, 4)
+    rng = np.random.default_rng(1)
+    data = replace(data, costs=rng.uniform(0.2, 3, 20), margins=rng.uniform(0.5, 2, 20))
+    kernel = curve(solver(posed(data, **AS_LINEAR), "mpbcfw"), 8)
+    linear = curve(solver(posed(with_constant(data)), "mpbcfw"), 8)
+    np.testing.assert_allclose(kernel, linear, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("mpbcfw_avg", {}), ("mpbcfw_gram", {"in_out": 0.5})]
+)
+def test_memory_changes_no_curve_and_saves_kernel_values(name, options):
+    data = random_multiclass(200, 3, 4)
+    curves, evaluations = [], []
+    for rows in (200, 30, 1):
+        made = solver(posed(data, kernel_memory=rows * 200 * 8e-6, **RBF), name, **options)
+        curves.append(curve(made, 12))
+        evaluations.append(made.diagnostics()["kernel_evaluations"])
+        assert made.diagnostics()["kernel_rows"] <= rows
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(curves[2], curves[0], rtol=1e-9, atol=1e-11)
+    assert evaluations[0] <= 200**2 < min(evaluations[1:])  # every row once, at most
+
+
+@pytest.mark.parametrize(
+    ("chains", "name"), [(False, "bcfw"), (False, "mpbcfw_fast"), (True, "mpbcfw_fast")]
+)
+def test_weak_duality_and_a_gap_that_closes(chains, name):
+    primal, dual, *_ = curve(solver(posed(examples(chains), **RBF), name), 80).T
+    assert (dual <= primal + 1e-12).all()
+    assert (np.diff(dual) >= -1e-12).all()
+    assert primal[-1] - dual[-1] < (1e-4 if name == "mpbcfw_fast" else 0.05) * primal[-1]
+
+
+def test_two_classes_have_the_optimum_of_an_svc():
+    """With v = w_1 − w_0 and w_1 = −w_0, P = λ/4 ‖v‖² + 1/n Σ hinge: SVC's C is 2/(λn).
+
+    SVC has an intercept. Beside every example, its negative with the other label is given: then the
+    optimum has none, and each hinge is there twice, so that C is half as large.
+    """
+    data, lam = random_multiclass(60, 2, 3), 0.01
+    K = rbf_kernel(data.x, gamma=0.2)
+    both, signs = np.block([[K, -K], [-K, K]]), np.where(data.y == 1, 1, -1)
+    svc = SVC(C=1 / (lam * data.n), kernel="precomputed", tol=1e-9)
+    svc.fit(both, np.concatenate((signs, -signs)))
+    alpha = np.zeros(2 * data.n)
+    alpha[svc.support_] = svc.dual_coef_
+    scores = both[: data.n] @ alpha
+    hinge = np.maximum(0, 1 - signs * scores).mean()
+    assert abs(svc.intercept_[0]) < 1e-6
+    theirs = lam / 4 * alpha @ both @ alpha + hinge
+
+    problem = posed(data, lam, **RBF)
+    w, dual = iterated(solver(problem, "mpbcfw_fast"), 200).reported()
+    assert problem.primal(w) - dual < 1e-7
+    assert problem.primal(w) == pytest.approx(theirs, abs=1e-6)
+    own = problem.oracle.features.scores(problem.oracle.pack(w))
+    np.testing.assert_allclose(own[1] - own[0], scores, atol=1e-3)
+
+
+def test_three_classes_have_the_optimum_of_the_dual_program():
+    """F(α) = 1/n Σ_i Σ_{y≠y_i} α_iy − 1/(2λn²) Σ_ij K_ij ⟨e_{y_i} − α_i, e_{y_j} − α_j⟩."""
+    data, lam = random_multiclass(16, 3, 3), 0.05
+    n, K, truth = data.n, rbf_kernel(data.x, gamma=0.2), np.eye(3)[data.y]
+
+    def minus_dual(alpha):
+        apart = truth - alpha.reshape(n, 3)
+        loss = (alpha.reshape(n, 3) * (1 - truth)).sum() / n
+        value = np.sum(apart * (K @ apart)) / (2 * lam * n * n) - loss
+        return value, (-K @ apart / (lam * n * n) - (1 - truth) / n).ravel()
+
+    theirs = -minimised_over_simplices(minus_dual, [3] * n).fun
+    problem = posed(data, lam, **RBF)
+    w, dual = iterated(solver(problem, "mpbcfw_fast"), 200).reported()
+    assert problem.primal(w) - dual < 1e-7
+    assert dual == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize("chains", [False, True])
+def test_a_root_of_the_kernel_matrix_as_features_gives_the_same_curve(chains):
+    data = examples(chains)
+    root = np.linalg.cholesky(rbf_kernel(data.x, gamma=0.2))
+    kernel = curve(solver(posed(data, **RBF), "mpbcfw_gram"), 12)
+    linear = curve(solver(posed(data.derived(x=root)), "mpbcfw_gram"), 12)
+    np.testing.assert_allclose(kernel, linear, rtol=1e-8, atol=1e-10)
+
+
+def test_a_solver_goes_on_from_its_state():
+    data = random_multiclass(60, 3, 4)
+    whole = solver(posed(data, **RBF), "mpbcfw_avg")
+    iterated(whole, 4)
+    other = solver(posed(data, **RBF), "mpbcfw_avg")
+    restore_solver(other, copy.deepcopy(of_solver(whole)))
+    np.testing.assert_allclose(curve(other, 8), curve(whole, 8), rtol=1e-9, atol=1e-11)
+
+
+def test_other_examples_are_scored_over_the_basis():
+    train, test = random_multiclass(40, 3, 4), random_multiclass(25, 3, 4, seed=1)
+    made = iterated(solver(posed(train, **RBF), "mpbcfw"), 10)
+    w = made.reported().w
+    other = posed(test, **RBF).oracle.over(train.x)
+    assert other.d == w.size
+    scores = w.reshape(3, 40) @ rbf_kernel(train.x, test.x, gamma=0.2)
+    np.testing.assert_array_equal(other.predictions(w), scores.argmax(axis=0))
+
+
+def test_a_run_is_stored_and_predicts(tmp_path):
+    overrides = "oracle.kernel=rbf", "oracle.gamma=0.01", "solver=mpbcfw", "dataset.n_samples=80"
+    data = "dataset=usps", "dataset.source=synthetic", "budget.max_iterations=4"
+    outcome = run_here(tmp_path, *overrides, data=data)
+    summary = json.loads((outcome.folder / "summary.json").read_text())
+    result = call("predict", outcome.folder)
+    assert result.exit_code == 0, result.stderr
+    assert summary["kernel_evaluations"] > 0
+    assert 0 < summary["support"] <= 80
+    result = call("verify", f"results_dir={tmp_path}")
+    config = config_of(tmp_path, *overrides, data=data)
+    assert config.hash() != config_of(tmp_path, *overrides[2:], data=data).hash()
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_estimator_predicts_from_its_support(K):
+    train, test = random_multiclass(80, K, 4), random_multiclass(40, K, 4, seed=1)
+    model = StructuredSVM(kernel="rbf", gamma=0.2, lam=0.01, gap_tol=1e-6)
+    assert not hasattr(model, "top_features")
+    model = pickle.loads(pickle.dumps(model.fit(train.x, train.y)))
+    m = model.support_.size
+    assert 0 < m < 80
+    np.testing.assert_array_equal(model.support_vectors_[:, :4], train.x[model.support_])
+    scores = rbf_kernel(test.x, train.x[model.support_], gamma=0.2) @ model.weights_.reshape(K, m).T
+    np.testing.assert_array_equal(model.predict(test.x), scores.argmax(axis=1))
+    theirs = scores if K > 2 else scores[:, 1] - scores[:, 0]
+    np.testing.assert_allclose(model.decision_function(test.x), theirs, rtol=1e-9, atol=1e-12)
+    marginals = np.exp(scores) / np.exp(scores).sum(axis=1)[:, None]
+    np.testing.assert_allclose(model.predict_marginals(test.x), marginals, rtol=1e-9)
+    assert not hasattr(model, "coef_")
+    if K == 2:  # no intercept there: the classes are as many, and SVC's is small
+        svc = SVC(C=2 / (0.01 * 80), gamma=0.2).fit(train.x, train.y)
+        assert np.mean(svc.predict(test.x) == model.predict(test.x)) >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"kernel": "rbf"}, "needs oracle.gamma"),
+        ({"kernel": "rbf", "gamma": -1}, "oracle.gamma must be a positive number"),
+        ({"kernel": "rbf", "gamma": "scale"}, "gamma must be a number above 0 or None"),
+        ({"kernel": "cosine"}, "kernel=cosine is not known"),
+        ({"kernel": "rbf", "gamma": 1, "solver": "bmrm"}, "needs weights of features"),
+        ({"kernel": "rbf", "gamma": 1, "oracle": "binary"}, "oracle=binary has no kernel"),
+    ],
+)
+def test_the_estimator_refuses_kernels_that_cannot_be(parameters, words):
+    data = random_multiclass(20, 2, 3)
+    with pytest.raises(ConfigError, match=words):
+        StructuredSVM(**parameters).fit(data.x, data.y)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["oracle.kernel=rbf"], "needs oracle.gamma"),
+        (["oracle.kernel=rbf", "oracle.gamma=0"], "oracle.gamma must be a positive number, got 0"),
+        (["oracle.kernel=poly", "oracle.gamma=1", "oracle.degree=0"], "oracle.degree must be ≥ 1"),
+        (["oracle.kernel=cosine"], "oracle.kernel=cosine is not known"),
+        (["oracle.kernel=rbf", "oracle.gamma=1", "solver=bmrm"], "needs weights of features"),
+        (["oracle.kernel=rbf", "oracle.gamma=1", "prior.variance=2"], "prior is one of"),
+        (["oracle.kernel=rbf", "oracle.gamma=1", "parallel.workers=2"], "kernel values that do"),
+        (["oracle.kernel=rbf", "oracle.gamma=1", "oracle.kernel_memory=1e-5"], "is too small"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(tmp_path, options, words):
+    where = "dataset.source=synthetic", "dataset.n_samples=30", f"results_dir={tmp_path}"
+    result = call("run", "solver=bcfw", "dataset=usps", *where, *options)
+    assert words in error_of(result, 2)
+
+
+def test_an_oracle_without_kernels_has_no_such_option(tmp_path):
+    result = call("run", "dataset=weizmann", "oracle.kernel=rbf", f"results_dir={tmp_path}")
+    assert "oracle.kernel" in error_of(result, 2)

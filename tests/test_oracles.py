@@ -188,7 +188,7 @@ def test_bytes_and_floats_give_the_same_bits():
     [
         (random_multiclass(2, 2, 1), ("multiclass", "binary")),
         (random_regression(2, 1), ("regression",)),
-        (random_chains([2], 2, 1), ("viterbi",)),
+        (random_chains([2], 2, 1), ("viterbi", "latent_chain")),
         (random_graphs([3], 2, 1), ("mincut", "alpha_expansion")),
     ],
 )

@@ -56,8 +56,13 @@ class LabelingIterate(DualIterate):
         return self._support.indices
 
     def update_latent(self, problem: Problem) -> np.ndarray | None:
-        """Compare the labelings with other truths, in place."""
+        """Compare the labelings with other truths, in place, unless any label may be true now.
+
+        Then it may be that of another labeling already.
+        """
         assert isinstance(problem.oracle, LabelingOracle)
+        if problem.oracle.any_label:
+            return None
         self.problem, self.oracle = problem, problem.oracle
         self.blocks = self.blocks._replace(features=self.oracle.features)
         self._state.steps[0] = 0

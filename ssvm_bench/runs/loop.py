@@ -30,10 +30,11 @@ last; the reason is then that of the last round.
     J(w) = min_z P(w)                                  what is minimised: not convex
 
 (the convex-concave procedure; Felzenszwalb et al. 2010, *coordinate descent* in Ramanan 2013,
-section 1.4). The first row of a round is the w at which the last one ended, and so its primal value
-is J there; a round ends at its iterate with the lowest primal value. Hence J never rises from round
-to round, however early a convex problem is left. A solver goes on from what it knows, where that
-says something of the new problem (`Solver.update_latent`), and is else built anew.
+sections 1.4 and 1.5). The first row of a round is the w at which the last one ended, and so its
+primal value is J there; a round ends at its iterate with the lowest primal value. Hence J never
+rises from round to round, however early a convex problem is left. A solver goes on from what it
+knows, where that says something of the new problem (`Solver.update_latent`), and is else built
+anew.
 
 The rounds end where no latent value changes, or after ``solver.latent_rounds``. The budget is that
 of each round.
@@ -167,7 +168,7 @@ def next_round(config: RunConfig, solver: Solver, recorder: Recorder) -> Solver 
     problem, clock = recorder.problem, solver.clock
     values = problem.latent()
     assert values is not None  # as problems of several rounds have some
-    with clock.exact(int(np.count_nonzero(values))):
+    with clock.exact(min(problem.n, int(np.count_nonzero(values)))):
         better, changes = problem.update_latent(w)
     if changes == 0:
         return None

@@ -10,13 +10,17 @@ from helpers import Table, graphs, oracle, random_chains, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from program import run_here
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, cut, mincut
 from ssvm_bench.oracles.alpha_expansion import FREE
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.prior import Prior, WithPrior
+from ssvm_bench.oracles.weighted import Weighted
+from ssvm_bench.results.reading import read_trace
 
 # Sums of at most 100 terms below 100, taken in different orders: 100 · 2⁻⁵³ · 100 < 2e-12.
 ROUNDING = 2e-12
@@ -358,3 +362,65 @@ def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
     assert oracle(data).predict(w, 0).tolist() == [0]
     w[K - 1] = 3.0
     assert oracle(data).argmax(w, 0).tolist() == [K - 1]
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+@given(instances(labels=(2, 3), sizes=(1, 2, 4)))
+def test_no_labeling_is_above_the_bound(instance):
+    data, w = instance
+    tested, table = oracle(data, partial_optimality=False), Table(data)
+    for i in range(data.n):
+        values = table.planes[i] @ np.append(w, 1)
+        assert tested.upper_bound(w, i) >= values.max() - ROUNDING
+        assert tested.upper_bound(w, i) >= tested.best_plane(w, i)[1] - ROUNDING
+
+
+@pytest.mark.parametrize(("K", "cycles"), [(2, True), (3, False), (4, False)])
+def test_with_two_labels_or_on_trees_the_bound_is_the_maximum(K, cycles):
+    rng, sizes = np.random.default_rng(5), [6, 5, 6, 1, 2]
+    data = random_graphs(sizes, K, 4, seed=9)
+    if not cycles:
+        trees = [([(int(rng.integers(l)), l) for l in range(1, size)], size) for size in sizes]
+        data = graphs(data.x, data.y, K, trees)
+    w, table = 2 * rng.normal(size=4 * K), Table(data)
+    tested = oracle(data, partial_optimality=False)
+    for i in range(data.n):
+        highest = (table.planes[i] @ np.append(w, 1)).max()
+        assert tested.upper_bound(w, i) == pytest.approx(highest, abs=1e-4)  # sweeps end at 1e-5
+
+
+def test_a_bound_goes_through_weights_and_priors():
+    data = random_graphs([4, 3], 3, 4, seed=2)
+    inner, w = oracle(data, partial_optimality=False), np.random.default_rng(1).normal(size=12)
+    of_weighted = Weighted(inner, np.array([2.0, 0.5]))
+    assert of_weighted.upper_bound(w, 0) == 2 * inner.upper_bound(w, 0)
+    moved = WithPrior(inner, Prior(np.ones(12), np.full(12, 2.0)))
+    assert moved.upper_bound(w, 1) == inner.upper_bound(moved.prior.weights(w), 1)
+    posed = Problem(of_weighted, 0.1)
+    assert posed.upper_bound(w, 0.0) == pytest.approx(
+        0.05 * w @ w + sum(of_weighted.upper_bound(w, i) for i in range(2))
+    )
+
+
+def test_an_oracle_that_is_not_exact_and_knows_no_bound_is_refused():
+    exact = oracle(random_chains([3, 2], 3, 2, seed=3))
+    w = np.ones(exact.d)
+    assert exact.upper_bound(w, 1) == exact.best_plane(w, 1)[1]
+    assert Problem(exact, 0.5).upper_bound(w, 7.0) == 7.0
+    exact.exact = False
+    with pytest.raises(ConfigError, match=r"eval\.bound=true needs an oracle that is exact"):
+        Problem(exact, 0.5).upper_bound(w, 7.0)
+
+
+@pytest.mark.parametrize("name", ["usps", "stanford"])
+def test_a_run_has_the_bound_beside_the_primal_value(tmp_path, name):
+    options = (f"dataset={name}", "dataset.n_samples=8", "budget.max_iterations=3", "clock=work")
+    plain, ours = (run_here(tmp_path, *options, *more) for more in ((), ("eval.bound=true",)))
+    usual, frame = read_trace(plain.folder).frame, read_trace(ours.folder).frame
+    assert list(frame) == [*usual, "primal_bound", "gap_bound"]
+    assert frame["primal"].equals(usual["primal"])
+    assert (frame["primal_bound"] >= frame["primal"] - ROUNDING).all()
+    assert (frame["primal_bound"] - frame["dual"] == frame["gap_bound"]).all()
+    assert (frame["primal_bound"] == frame["primal"]).all() == (name == "usps")

@@ -101,6 +101,9 @@ class Eval(Options):
         1 leaves it to ``every``. Long runs are then evaluated a logarithmic number of times.
     after_exact_pass : bool
         Whether to evaluate what the solver had after its last exact pass, too.
+    bound : bool
+        Whether to bound the primal value from above, where the oracle is not exact: the columns
+        ``primal_bound`` and ``gap_bound``.
     """
 
     section: ClassVar[str] = "eval"
@@ -108,6 +111,7 @@ class Eval(Options):
     every: Count = 1
     growth: Annotated[float, at_least(1)] = 1.0
     after_exact_pass: bool = False
+    bound: bool = False
 
     def after(self, iteration: int) -> int:
         """Return the iteration to evaluate next, ``max(k + every, ceil(growth · k))``.

@@ -10,6 +10,9 @@
     passes per iteration   approximate passes, on average since the evaluation before:
                            (new approximate calls) / (new exact calls)
 
+    certified gap          U − F, with an upper bound U of P(w) (``eval.bound``)
+    possibly missed        U − P(w), of an oracle that is not exact
+
 F(φ) is that of the reported iterate, of averages their own; F the best lower bound that the solver
 had. The last two are Figure 6 of the main paper, what the automatic selection makes of working sets
 and passes; only runs that keep working sets have such curves.
@@ -61,6 +64,25 @@ def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
     return curves.tabulate(traces, values, axis, log=False)
 
 
+def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of gaps to what was found and to a bound, as `curves.tabulate` does."""
+
+    def values(trace: Trace) -> dict[str, np.ndarray]:
+        found, bound = (trace.frame[name].to_numpy(float) for name in ("gap", "gap_bound"))
+        return {
+            "duality gap": found,
+            "certified duality gap": bound,
+            "possibly missed by the oracle": bound - found,
+        }
+
+    return curves.tabulate(traces, values, axis, log=True)
+
+
+def with_bounds(traces: Sequence[Trace]) -> list[Trace]:
+    """Return the runs whose primal values were bounded from above."""
+    return [trace for trace in traces if "gap_bound" in trace.frame]
+
+
 def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs whose solver keeps planes."""
     return [trace for trace in traces if trace.frame["working_set_mean"].max() > 0]
@@ -78,6 +100,12 @@ WORKING_SETS = CurveFigure(
     tabulate=selection,
     log=False,
 )
+BOUNDS = CurveFigure(
+    "Duality gap to the primal value that was found, and to an upper bound of it",
+    file="certified",
+    chosen=with_bounds,
+    tabulate=certified,
+)
 KINDS = (
     Kind(
         "suboptimality",
@@ -93,4 +121,5 @@ KINDS = (
         WORKING_SETS.outputs,
         WORKING_SETS.of_instance,
     ),
+    Kind("certified", Choices(("iteration",)), BOUNDS.outputs, BOUNDS.of_instance),
 )

@@ -39,11 +39,15 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
+from ssvm_bench.oracles.message_passing import lower_bound
 from ssvm_bench.oracles.scoring import label_loss, longest, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
+
+_SWEEPS = 100, 1e-5
+"""Most pairs of sweeps for a bound, and by what the last one has raised it: n H_i is about 1."""
 
 FREE = -1
 """Mark of a node whose label is not known to be optimal."""
@@ -160,6 +164,16 @@ class AlphaExpansion(GraphOracle):
         if augmented and self.known.size:
             self.known[i], self._remembered(i)[:] = True, y
         return y.copy()
+
+    def upper_bound(self, w: np.ndarray, i: int) -> float:
+        """Return an upper bound of H_i(w), from a lower one of the energies, by message passing."""
+        packed, y = joint_features.pack(self.features, w), self.truth(i)
+        s = _unary_energies(*self._problem, packed, i, 1.0, self.potts, self.theta, self.u)
+        self.check_scale(i, s)
+        score = self.theta[: y.size, : self.features.n_labels]
+        of_truth = score[np.arange(y.size), y].sum() - self.potts * cut_edges(self.graphs, i, y)
+        lowest = lower_bound(self.graphs, i, -score, self.potts, *_SWEEPS)
+        return float(-lowest - of_truth) / self.n
 
     def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:
         """Start from y, but for the fixed labels, if that has less energy than the start so far."""

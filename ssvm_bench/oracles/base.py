@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.objective import Objective, Terms
@@ -282,6 +282,21 @@ class Oracle(Terms):
         """Return the labelings that `predict` finds, of all examples one after the other."""
         return np.concatenate([self.predict(w, i) for i in _one_by_one(range(self.n))])
 
+    def upper_bound(self, w: np.ndarray, i: int) -> float:
+        """Return an upper bound of H_i(w), which `argmax` need not reach if it is not exact.
+
+        Raises
+        ------
+        ConfigError
+            If the oracle is not exact, and knows none.
+        """
+        if not self.exact:
+            raise ConfigError(
+                "eval.bound=true needs an oracle that is exact, or bounds what it may have missed, "
+                "as alpha_expansion does."
+            )
+        return self.best_plane(w, i)[1]
+
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
         losses = ((i, self.loss(i, self.predict(w, i))) for i in _one_by_one(range(self.n)))
@@ -375,6 +390,16 @@ class Problem(Objective):
         self.oracle.diagnostics()  # those of the calls so far
         with self.oracle.without_delay():
             return self.primal(point), self.oracle.diagnostics()
+
+    def upper_bound(self, point: np.ndarray, value: float) -> float:
+        """Return an upper bound of P(w): where the oracle is exact, P(w) itself."""
+        if self.oracle.exact:
+            return value
+        bounds = (
+            sum(part.upper_bound(point, i) for i in _one_by_one(range(part.n))) * part.n / self.n
+            for _, part in self.oracle.chunks()
+        )
+        return 0.5 * self.lam * float(point @ point) + sum(bounds)
 
     def weights(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features."""

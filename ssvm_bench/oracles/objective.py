@@ -65,6 +65,22 @@ class Objective(Stateful, ABC):
     def measured(self, point: Any) -> tuple[float, dict[str, float]]:
         """Return the value of a point, and what else to log of it: trace column → number."""
 
+    def upper_bound(self, point: Any, value: float) -> float:
+        """Return a number that the value of a point is not above, whatever `measured` says.
+
+        Parameters
+        ----------
+        point
+        value : float
+            What `measured` has returned.
+
+        Raises
+        ------
+        ConfigError
+            If no such number is known.
+        """
+        return value
+
     @abstractmethod
     def size(self, point: Any) -> float:
         """Return the norm of a point's weights."""

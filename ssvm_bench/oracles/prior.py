@@ -186,6 +186,10 @@ class WithPrior(Oracle):
         for plane, value in self.inner.best_planes(self.prior.weights(w), terms):
             yield self.prior.plane(plane), value
 
+    def upper_bound(self, w: np.ndarray, i: int) -> float:
+        """Return the upper bound at w."""
+        return self.inner.upper_bound(self.prior.weights(w), i)
+
     @property
     def head(self) -> Oracle:
         """That of one in memory."""

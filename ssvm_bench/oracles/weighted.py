@@ -128,6 +128,10 @@ class Weighted(Oracle):
         for i, (plane, value) in zip(terms, self.inner.best_planes(w, terms), strict=True):
             yield self._times(i, plane), self.factors[i] * value
 
+    def upper_bound(self, w: np.ndarray, i: int) -> float:
+        """Return s_i times the upper bound."""
+        return self.factors[i] * self.inner.upper_bound(w, i)
+
     def fresh(self) -> Oracle:
         """Return one for one solver."""
         inner = self.inner.fresh()

@@ -98,7 +98,8 @@ class PathStep:
             for name, examples in self.dataset.held_out.items()
         }
         rounds = getattr(config.solver, "latent_rounds", 1)
-        return Recorder(self.problem, self.display, held_out, self._store, rounds)
+        bound = self.config.eval.bound
+        return Recorder(self.problem, self.display, held_out, self._store, rounds, bound)
 
     def resume(self) -> bool:
         """Go to where the run was left, or has ended before; return whether there is a way."""

@@ -45,6 +45,8 @@ class Recorder:
         Puts the rows so far on disk.
     latent_rounds : int
         Most problems that the run may go through, one after the other.
+    bound : bool
+        Whether primal values are bounded from above (``eval.bound``).
 
     Attributes
     ----------
@@ -69,8 +71,9 @@ class Recorder:
         held_out: Mapping[str, Callable[[np.ndarray], float]] | None = None,
         keep: Callable[[pd.DataFrame], object] | None = None,
         latent_rounds: int = 1,
+        bound: bool = False,
     ) -> None:
-        self.problem = problem
+        self.problem, self.bound = problem, bound
         self.display = display
         self.held_out = held_out or {}
         self.rows: list[dict[str, Any]] = []
@@ -149,6 +152,7 @@ class Recorder:
             self.w = self.problem.weights(self._iterate)
             primal, of_evaluation = self.problem.measured(self._iterate)
             after = self._after_exact_pass(solver, primal, dual)
+            bounds = self._bounds(self._iterate, primal, dual)
             self._eval_time += time.perf_counter() - start
             row = {
                 "iteration": self._before + iteration,
@@ -165,7 +169,7 @@ class Recorder:
                 "approx_passes": solver.approx_passes,
                 "w_norm": self.problem.size(self.w),
             }
-            others: tuple[Any, ...] = of_evaluation, solver.diagnostics(), after
+            others: tuple[Any, ...] = of_evaluation, solver.diagnostics(), after, bounds
             for more in others:
                 if not isinstance(more, Mapping):
                     got = shown(repr(more))
@@ -197,7 +201,8 @@ class Recorder:
             self._earlier, self._iterate = self._iterate, point
             self.w = self.problem.weights(point)
             norm = self.problem.size(self.w)
-            self._add({**row, "primal": primal, "gap": primal - row["dual"], "w_norm": norm})
+            own = {"primal": primal, "gap": primal - row["dual"], "w_norm": norm}
+            self._add({**row, **own, **self._bounds(point, primal, row["dual"])})
         return self._iterate
 
     def begin_round(self, problem: Objective, changes: int) -> None:
@@ -225,6 +230,13 @@ class Recorder:
             # by a fresh problem: the answers of this one may depend on earlier calls
             (primal, _), dual = self.problem.fresh().measured(kept.w), kept.dual
         return {"primal_after_exact": primal, "dual_after_exact": dual}
+
+    def _bounds(self, point: Any, primal: float, dual: float) -> dict[str, float]:
+        """Return an upper bound of the primal value, and the gap to it, if that is wanted."""
+        if not self.bound:
+            return {}
+        above = self.problem.upper_bound(point, primal)
+        return {"primal_bound": above, "gap_bound": above - dual}
 
     def check_duality(self) -> None:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""

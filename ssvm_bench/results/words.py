@@ -97,9 +97,11 @@ def median(ends: Sequence[float], repeats: int, text: Callable[[float], str]) ->
 
     >>> median((2.0, 1.0, math.inf), 3, times), median((2.0, 2.0, 2.0), 1, times)
     ('2× (1× – not reached)', '2×')
+    >>> median((math.inf, math.inf, math.inf), 3, times)
+    'not reached'
     """
     middle, low, high = (reached(value, text) for value in ends)
-    return f"{middle} ({low} – {high})" if repeats > 1 else middle
+    return f"{middle} ({low} – {high})" if repeats > 1 and math.isfinite(min(ends)) else middle
 
 
 def counts(values: Sequence[int]) -> str:

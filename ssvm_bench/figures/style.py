@@ -166,4 +166,5 @@ def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     weight, named = weight_in(fingerprint), named_in(fingerprint)
     shown = words.lam(lam, n) if weight == "λ" else f"{lam:g}"
     after = between if between == "\n" else ", "
-    return f"{name}{between}{source}{after}n = {n}, {weight} = {shown}" + f", {named}" * bool(named)
+    parts = f"{name}{between}{source}", f"n = {n}, {weight} = {shown}", named
+    return after.join(filter(None, parts))

@@ -43,7 +43,7 @@ def test_defaults_are_those_of_the_contract():
     assert config.resolved() == {
         **{group: config.resolved()[group] for group in catalog.COMPONENTS},
         "budget": {"max_iterations": 50, "max_seconds": None, "gap_tol": 0.0},
-        "eval": {"every": 1, "growth": 1.0, "after_exact_pass": False},
+        "eval": {"every": 1, "growth": 1.0, "after_exact_pass": False, "bound": False},
         "seed": 0,
         "lam": None,
         "path": [],

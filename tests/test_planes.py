@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.oracles.base import Plane, Problem
-from ssvm_bench.planes import dual_iterate, iterates, labelings, operations, rows
+from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
 from ssvm_bench.solvers.block.steps import AtOracle
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
@@ -334,8 +334,8 @@ def sparse_signs(seed=0):
 def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatch):
     posed, found = Problem(build(data()), 0.01), []
     for least in (1 << 18, 1):
-        monkeypatch.setattr(iterates, "_LEAST", least)
-        monkeypatch.setattr(iterates, "_LARGEST_SHARE", 1.0)
+        monkeypatch.setattr(labeling_iterates, "_LEAST", least)
+        monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
         made = solver(posed, {"n_slack": "cutting_plane"}.get(name, name))
         rows = []
         for _ in range(8):
@@ -352,20 +352,20 @@ def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatc
 
 
 def test_where_much_of_w_is_touched_all_of_it_is_read(monkeypatch):
-    monkeypatch.setattr(iterates, "_LEAST", 1)
-    monkeypatch.setattr(iterates, "_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
+    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
     made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
     made.iterate()
     assert made.phi.indices is not None
-    monkeypatch.setattr(iterates, "_LARGEST_SHARE", 0.0)
+    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 0.0)
     for _ in range(2):
         made.iterate()
         assert made.phi.indices is None
 
 
 def test_a_checkpoint_does_without_the_indices(monkeypatch):
-    monkeypatch.setattr(iterates, "_LEAST", 1)
-    monkeypatch.setattr(iterates, "_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
+    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
     posed = Problem(oracle(sparse_chains()), 0.01)
     made, again = (solver(posed, "mpbcfw_fast") for _ in range(2))
     made.iterate()

@@ -26,6 +26,7 @@ from ssvm_bench.datasets.arrays import LARGEST, REAL, array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.oracles import weighted
+from ssvm_bench.oracles.graph import LEARNED
 from ssvm_bench.oracles.kernels import KERNELS, LINEAR, KernelConfig
 
 STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
@@ -41,7 +42,7 @@ _TRUTH = (bool, np.bool_, Integral), "true or false"
 _KINDS: dict[str, tuple[Any, str]] = {
     "structure": (str, "a name"),
     "bias": _NUMBER,
-    "potts": _NUMBER,
+    "potts": (Real, "a number of usual size, or 'learned'"),
     "kernel": (str, "a name"),
     "gamma": ((Real, NoneType), "a number above 0 or None"),
     "degree": (Integral, "an integer"),
@@ -87,6 +88,8 @@ def check(model: Any) -> tuple[Path, ...]:
         If one of them is of another kind.
     """
     for name, (kind, words) in _KINDS.items():
+        if name == "potts" and isinstance(model.potts, str) and model.potts == LEARNED:
+            continue
         _check(name, getattr(model, name), kind, words)
     if model.oracle is None and model.structure not in STRUCTURES:
         known = f"{', '.join(STRUCTURES)} (or give an oracle)"
@@ -127,7 +130,8 @@ def run_config(
         about = {"name": "given", "kind": "given", "make": own}
         oracle = registry.config("oracle", {**of_callable, **about})
     elif model.structure == GRAPH and hasattr(oracle, "potts"):
-        oracle = replace(oracle, potts=float(model.potts))
+        learned = isinstance(model.potts, str)
+        oracle = replace(oracle, potts=LEARNED if learned else float(model.potts))
     if model.kernel != LINEAR:
         oracle = _with_kernel(model, oracle)
     if model.class_weight is not None:

@@ -51,7 +51,7 @@ class StructuredSVM(Model):
         A constant feature of this value, the last one; 0: none.
     potts : float
         Of graphs, without an oracle made by a callable: what it costs that neighbours have
-        different labels.
+        different labels; ``"learned"``: the last of ``weights_``, kept ≥ 0.
     kernel : str
         Of ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
         ``"poly"``: (1 + γ⟨x, x′⟩)^degree; the transitions of chains stay linear.
@@ -122,7 +122,7 @@ class StructuredSVM(Model):
         max_iterations: int | None = 1000,
         max_seconds: float | None = None,
         bias: float = 1.0,
-        potts: float = 1.0,
+        potts: float | str = 1.0,
         kernel: str = "linear",
         gamma: float | None = None,
         degree: int = 3,

@@ -137,12 +137,10 @@ class AlphaExpansion(GraphOracle):
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return a labeling that no expansion improves."""
-        packed = joint_features.pack(self.features, w)
-        s = _unary_energies(
-            *self._problem, packed, i, float(augmented), self.potts, self.theta, self.u
-        )
+        packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
+        s = _unary_energies(*self._problem, packed, i, float(augmented), potts, self.theta, self.u)
         self.check_scale(i, s)
-        unit, L = unit_of(self.potts, s), self.truth(i).size
+        unit, L = unit_of(potts, s), self.truth(i).size
         set_capacities(self.graphs, i, unit, self.minimiser.energy)
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
@@ -167,12 +165,12 @@ class AlphaExpansion(GraphOracle):
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return an upper bound of H_i(w), from a lower one of the energies, by message passing."""
-        packed, y = joint_features.pack(self.features, w), self.truth(i)
-        s = _unary_energies(*self._problem, packed, i, 1.0, self.potts, self.theta, self.u)
+        packed, potts, y = joint_features.pack(self.features, w), self.potts_at(w), self.truth(i)
+        s = _unary_energies(*self._problem, packed, i, 1.0, potts, self.theta, self.u)
         self.check_scale(i, s)
         score = self.theta[: y.size, : self.features.n_labels]
-        of_truth = score[np.arange(y.size), y].sum() - self.potts * cut_edges(self.graphs, i, y)
-        lowest = lower_bound(self.graphs, i, -score, self.potts, *_SWEEPS)
+        of_truth = score[np.arange(y.size), y].sum() - potts * cut_edges(self.graphs, i, y)
+        lowest = lower_bound(self.graphs, i, -score, potts, *_SWEEPS)
         return float(-lowest - of_truth) / self.n
 
     def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:

@@ -87,6 +87,8 @@ class Oracle(Terms):
         Whether ``argmax`` always returns a maximiser.
     name : str
         See `Objective`.
+    nonnegative : int
+        How many weights, the last ones, must not be negative: nothing is asked where they are.
     caller : Caller or None
         Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.caller`); None: it calls
         itself.
@@ -94,6 +96,7 @@ class Oracle(Terms):
 
     exact: bool = True
     name: str = ""
+    nonnegative: int = 0
     caller: Caller | None = None
 
     @abstractmethod

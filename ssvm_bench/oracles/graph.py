@@ -1,11 +1,18 @@
-"""Labels of the nodes of a graph, with a fixed Potts term: what min-cut and α-expansion share.
+"""Labels of the nodes of a graph, with a Potts term: what min-cut and α-expansion share.
 
 .. code-block:: text
 
     ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −p Σ_{k∼l} [y_k ≠ y_l]
 
 (MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it the energy would not be
-submodular.) An oracle minimises an energy, minus the augmented score:
+submodular.) Where p is learned, it is the last weight, and Θ_i = 0:
+
+.. code-block:: text
+
+    ϕ(x_i, y) = [ Σ_l e_{y_l} ⊗ ψ(x_i^l),  −Σ_{k∼l} [y_k ≠ y_l] ]      w = [ w_1 … w_K  p ],  p ≥ 0
+
+p ≥ 0 is a constraint of training (`Oracle.nonnegative`), without which a minimum cut would not be
+exact, nor an expansion a minimum cut. An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
@@ -27,7 +34,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot_at
-from ssvm_bench.config.validation import NotNegative, check_choice
+from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
@@ -37,6 +44,8 @@ from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss
 
 # mypy: disable-error-code="no-untyped-def"
+
+LEARNED = "learned"
 
 _BITS = 60
 """No sum of energies reaches 2 to this power, which leaves a bit for differences."""
@@ -48,8 +57,9 @@ class GraphConfig(ClassesConfig):
 
     Attributes
     ----------
-    potts : float
-        p ≥ 0: what it costs that neighbours have different labels, which is not learned.
+    potts : float or str
+        p ≥ 0: what it costs that neighbours have different labels; ``learned``: one more weight,
+        the last, which training keeps ≥ 0.
     engine : str
         What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.max_flow`), or
         ``pymaxflow``, the package; the answers are the same. ``auto``: the faster one, which is
@@ -59,13 +69,22 @@ class GraphConfig(ClassesConfig):
     structures: ClassVar[tuple[str, ...]] = ("graph",)
     has_expectations: ClassVar[bool] = False
 
-    potts: NotNegative = field(default=1.0, kw_only=True)
+    potts: float | str = field(default=1.0, kw_only=True)
     engine: str = field(default=AUTO, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the engine."""
         super().__post_init__()
         check_choice("oracle.engine", self.engine, ENGINES)
+        if isinstance(self.potts, str):
+            check_choice("oracle.potts", self.potts, (LEARNED,))
+        else:
+            check_at_least("oracle.potts", self.potts, 0)
+
+    @property
+    def needs_nonnegative(self) -> bool:
+        """See `OracleConfig`."""
+        return self.potts == LEARNED
 
 
 class GraphOracle(PartsOracle):
@@ -89,7 +108,10 @@ class GraphOracle(PartsOracle):
         weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
         features = joint_features.build(dataset, with_gram=False, weights=weights, losses=losses)
         super().__init__(features, losses)
-        self.potts = config.potts
+        self.potts = 0.0 if isinstance(config.potts, str) else config.potts
+        self.nonnegative = int(config.needs_nonnegative)
+        self.d += self.nonnegative
+        self.inner_size += self.nonnegative
         edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
         self.graphs = graphs(edges, bounds, dataset.offsets)
         self.minimiser = Minimiser(self.graphs, dataset.n_labels, config.engine)
@@ -103,9 +125,42 @@ class GraphOracle(PartsOracle):
         """Return −p times the number of edges between different labels."""
         return -self.potts * float(cut_edges(self.graphs, i, y))
 
+    def potts_at(self, w: np.ndarray) -> float:
+        """Return p, which is a weight if it is learned.
+
+        Raises
+        ------
+        RunFailedError
+            If it is negative.
+        """
+        if not self.nonnegative:
+            return self.potts
+        if w[-1] < 0.0:
+            raise RunFailedError(
+                f"The learned Potts weight is {w[-1]:g}, and cuts need one that is not negative: "
+                "its solver has to keep the last weight ≥ 0."
+            )
+        return float(w[-1])
+
+    def outer(self, inner: np.ndarray) -> np.ndarray:
+        """Return the weights of the nodes' features, and the Potts weight if it is learned."""
+        return np.append(super().outer(inner), inner[inner.size - self.nonnegative :])
+
+    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the non-zeros of ϕ(x_i,y)."""
+        indices, values = super().joint_feature(i, y)
+        cuts = cut_edges(self.graphs, i, y)
+        if self.nonnegative and cuts:
+            return np.append(indices, self.d - 1), np.append(values, -float(cuts))
+        return indices, values
+
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
         nonzero, cuts, loss = _plane(*self._problem, i, y, *self._scratch)
+        if self.nonnegative and cuts != 0:
+            for row, last in zip(self._scratch[-2:], (self.d - 1, -cuts), strict=True):
+                row[nonzero] = last
+            nonzero += 1
         indices, values = (row[:nonzero] for row in self._scratch[-2:])
         offset = loss - self.potts * cuts
         return Plane(indices.copy(), values / self.n, offset / self.n)
@@ -123,15 +178,21 @@ class GraphOracle(PartsOracle):
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
         """Add up by one call per term."""
-        packed = joint_features.pack(self.features, w)
+        packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
         value = offset = 0.0
         for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
-            climb, offset_i = _value(*self._problem, i, y, packed, self.potts)
+            climb, cuts, offset_i = _value(*self._problem, i, y, packed)
+            if self.nonnegative:
+                climb -= potts * cuts
+            else:
+                offset_i -= potts * cuts
             checks.check_value(self, i, y, climb + offset_i, w)
             value += climb + offset_i
             offset += offset_i
             if star.size:
                 add_difference(self.features, i, y, self._labels, self._signs, star)
+                if self.nonnegative:
+                    star[-1] -= cuts
         return value, offset
 
     def check_scale(self, i: int, s: int) -> None:
@@ -197,8 +258,11 @@ def _plane(features, graphs, i, y, labels, signs, star, indices, values):
 
 
 @kernel
-def _value(features, graphs, i, y, w, potts):
-    """Return ⟨n φ⋆, w⟩ and n φ∘ of labeling y, w in the inner layout."""
+def _value(features, graphs, i, y, w):
+    """Return the score of y above the truth's but for the edges, its extra cut edges, and its loss.
+
+    w is in the inner layout.
+    """
     first = features.offsets[i]
     total = 0.0
     for l in range(features.offsets[i + 1] - first):
@@ -207,4 +271,4 @@ def _value(features, graphs, i, y, w, potts):
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
                 row = w[features.indices[k] :]
                 total += features.values[k] * (row[here] - row[there])
-    return total, labeling_loss(features, i, y) - potts * _extra_cuts(features, graphs, i, y)
+    return total, _extra_cuts(features, graphs, i, y), labeling_loss(features, i, y)

@@ -213,6 +213,10 @@ class PartsOracle(Oracle):
         matrix = self.loss_matrix
         return predicted != truth if matrix is None else matrix[truth, predicted]
 
+    def outer(self, inner: np.ndarray) -> np.ndarray:
+        """Return a vector of the layout of kernels in the outer one, shape (d,)."""
+        return joint_features.unpack(self.features, inner)
+
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
         inner = joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
@@ -227,10 +231,6 @@ class PartsOracle(Oracle):
         star = self.outer(inner) if with_plane else np.zeros(self.d)
         star /= self.n
         return Risk(value / self.n, star, offset / self.n)
-
-    def outer(self, inner: np.ndarray) -> np.ndarray:
-        """Return a vector in the inner layout in the outer one, shape (d,)."""
-        return joint_features.unpack(self.features, inner)
 
 
 class LabelingOracle(PartsOracle):

@@ -56,8 +56,9 @@ class MinCut(GraphOracle):
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the labeling of lowest energy."""
+        potts = self.potts_at(w)
         of, scratch = self.minimiser.energy, self._own_scratch
-        s, left = _minimise(*self._problem, w, i, float(augmented), self.potts, *scratch, of)
+        s, left = _minimise(*self._problem, w, i, float(augmented), potts, *scratch, of)
         self.check_scale(i, s)
         if left:
             self.minimiser.cut(i, self._zeros)

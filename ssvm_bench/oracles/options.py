@@ -115,6 +115,11 @@ class OracleConfig(Options):
         return False
 
     @property
+    def needs_nonnegative(self) -> bool:
+        """Whether it answers only where some weights are ≥ 0 (`Oracle.nonnegative`)."""
+        return False
+
+    @property
     def needs_all_examples(self) -> bool:
         """Whether what an example counts depends on the others, so that none can be left out."""
         return False

@@ -142,6 +142,7 @@ class WithPrior(Oracle):
     def __init__(self, inner: Oracle, prior: Prior) -> None:
         self.inner, self.prior = inner, prior
         self.n, self.d, self.exact = inner.n, inner.d, inner.exact
+        self.nonnegative = inner.nonnegative
         self.caller = inner.caller
 
     def weights(self, w: np.ndarray) -> np.ndarray:

@@ -40,6 +40,11 @@ class Config(OracleConfig):
 
     inner: Any = field()
 
+    @property
+    def needs_nonnegative(self) -> bool:
+        """See `OracleConfig`."""
+        return bool(self.inner.needs_nonnegative)
+
     def largest_cost(self, dataset: Dataset) -> float:
         """Return the largest number that features or losses of an example are multiplied by."""
         inner = self.inner.largest_cost(dataset.derived(costs=None))
@@ -80,6 +85,7 @@ class Weighted(Oracle):
     def __init__(self, inner: Oracle, weights: np.ndarray) -> None:
         self.inner, self.factors = inner, weights.tolist()
         self.n, self.d, self.exact = inner.n, inner.d, inner.exact
+        self.nonnegative = inner.nonnegative
 
     def truth(self, i: int) -> np.ndarray:
         """Return y_i."""

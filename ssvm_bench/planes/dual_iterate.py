@@ -43,7 +43,7 @@ from ssvm_bench.planes.operations import (
     set_direction_from_truth,
     visit_without_oracle,
 )
-from ssvm_bench.planes.shared import AT_W, State, at_zero
+from ssvm_bench.planes.shared import AT_W, State, at_zero, set_multiplier
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -183,6 +183,7 @@ class DualIterate(Stateful, ABC):
         "_state.offset",
         "_state.steps",
         "_state.now",
+        "_state.multiplier",
         "blocks",
     )
     has_kernel = False
@@ -191,7 +192,7 @@ class DualIterate(Stateful, ABC):
         self.problem = problem
         self.N = N
         self.blocks = blocks
-        self._state = at_zero(problem.oracle.inner_d, problem.lam)
+        self._state = at_zero(problem.oracle.inner_d, problem.lam, problem.oracle.nonnegative)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; the storage has no more room than its planes need."""
@@ -300,6 +301,8 @@ class DualIterate(Stateful, ABC):
     def recompute(self) -> None:
         """Sum φ anew from the terms, to keep roundings from adding up."""
         self._state.offset[0] = sum_of_terms(self.blocks, self.problem.lam, self.w)
+        self._state.multiplier[:] = 0.0
+        set_multiplier(self.shared, 0.0)
 
     def warm_start(self, lam: float, policy: Any) -> None:
         """Go to another λ, at the best multiple of φ for it, with all working sets."""
@@ -308,6 +311,7 @@ class DualIterate(Stateful, ABC):
         self._scale_terms(policy, scale)
         state.w[:] *= scale * old / lam
         state.offset[0] *= scale
+        state.multiplier[:] *= scale
         state.steps[0] = 0
         self.problem = replace(self.problem, lam=lam)
 
@@ -331,7 +335,8 @@ class DualIterate(Stateful, ABC):
     def changing(self) -> list[np.ndarray]:
         """Return the arrays but w that approximate passes change, while no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
-        return [*phi_i, self._state.offset, *self._state.average[:-1]]
+        shared = self._state
+        return [*phi_i, shared.offset, shared.multiplier, *shared.average[:-1]]
 
     _phi_i: tuple[str, ...] = ()
     """Fields of the storage that hold φ^i."""

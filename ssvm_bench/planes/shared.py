@@ -8,6 +8,17 @@ symbol             name
 Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2, or k in a plain mean
 =================  ========================================================================
 
+Where the last weights must not be negative (`Oracle.nonnegative`), the constraint is one more
+block, whose planes are rays: its multipliers μ ≥ 0 make w = (μ − φ⋆)/λ. Their best value for any φ,
+
+.. code-block:: text
+
+    μ = max(φ⋆, 0)        w = max(−φ⋆/λ, 0)        F(φ) = −λ/2 ‖w‖² + φ∘        on these weights
+
+is set after every step (Ramanan 2013, equation 41). A step on φ^i keeps μ as it is, so that it is
+that of the problem without the constraint, and ascends; so does the one on μ. As ⟨μ, w⟩ = 0, the
+gap is what it is without the constraint, P(w) − F = Σ_i (H_i(w) − ⟨φ^i, [w 1]⟩).
+
 The average of the iterates (MP-BCFW, section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is kept by
 Z = Σ_t W_{t−1} (φ^(t) − φ^(t−1)): a change that comes after t averaged iterates enters Z with the
 weight W_t. So an average costs one more sparse update per step.
@@ -18,6 +29,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+from ssvm_bench.base.jit import kernel
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 class Average(NamedTuple):
@@ -68,6 +83,8 @@ class State(NamedTuple):
         ``in_out`` c with a centre c; of shape (0,): at w.
     in_out : float
         Share of the centre.
+    multiplier : ndarray of float64, shape (weights that must not be negative,)
+        μ; these weights are the last ones.
     """
 
     w: np.ndarray
@@ -79,6 +96,7 @@ class State(NamedTuple):
     now: int = 0
     query: np.ndarray = AT_W
     in_out: float = 0.0
+    multiplier: np.ndarray = AT_W
 
 
 def no_average(size: int = 0, plain: bool = False) -> Average:
@@ -86,6 +104,24 @@ def no_average(size: int = 0, plain: bool = False) -> Average:
     return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64), plain)
 
 
-def at_zero(D: int, lam: float) -> State:
-    """Return φ = 0, with D weights in the storage's layout."""
-    return State(np.zeros(D), np.zeros(1), np.zeros(1, np.int64), no_average(), lam)
+def at_zero(D: int, lam: float, nonnegative: int = 0) -> State:
+    """Return φ = 0, with D weights in the storage's layout, of which the last are constrained."""
+    zero = np.zeros(D), np.zeros(1), np.zeros(1, np.int64)
+    return State(*zero, no_average(), lam, multiplier=np.zeros(nonnegative))
+
+
+@kernel
+def set_multiplier(state, weight):
+    """Set μ to its best value, and change w with it; the change has this weight in the average."""
+    mu, w, average = state.multiplier, state.w, state.average
+    first = w.size - mu.size
+    for k in range(mu.size):
+        v = w[first + k] - mu[k] / state.lam
+        change = max(v, 0.0) - w[first + k]
+        w[first + k] = max(v, 0.0)
+        mu[k] = max(-state.lam * v, 0.0)
+        if average.z.size > 0:
+            average.z[first + k] += weight * change
+        if state.query.size > 0:  # between two w that are not negative, but for rounding
+            moved = state.query[first + k] + (1.0 - state.in_out) * change
+            state.query[first + k] = max(moved, 0.0)

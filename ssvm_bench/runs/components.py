@@ -185,6 +185,12 @@ def check_requirements(config: RunConfig) -> None:
         raise ConfigError(
             "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
         )
+    solver.check_nonnegative(oracle.needs_nonnegative)
+    if oracle.needs_nonnegative and not config.prior.is_another_lam():
+        raise ConfigError(
+            "oracle.potts=learned needs prior.mean=0, and as prior.variance one number: leave the "
+            "prior out."
+        )
     if chunk_rows(config) is not None:
         solver.check_chunks()
         if oracle.needs_all_examples:

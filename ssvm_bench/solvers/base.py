@@ -48,6 +48,8 @@ class SolverConfig(Options):
         (:func:`ssvm_bench.oracles.labeling.expect`), not for maximisers alone.
     takes_kernels : bool
         Whether it asks of w only what kernel values tell: steps along planes, scores, ‖w‖².
+    keeps_nonnegative : bool
+        Whether it keeps the weights ≥ 0 of which its oracle says so (`Oracle.nonnegative`).
     structures : tuple of str
         The structures of datasets that it accepts; empty: any.
     least_n : int
@@ -67,6 +69,7 @@ class SolverConfig(Options):
     follows_paths: ClassVar[bool] = False
     needs_expectations: ClassVar[bool] = False
     takes_kernels: ClassVar[bool] = False
+    keeps_nonnegative: ClassVar[bool] = False
     structures: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str] = STRUCTURAL_SVM
 
@@ -135,6 +138,14 @@ class SolverConfig(Options):
             raise ConfigError(
                 f"solver={self.name} needs weights of features, which oracle.kernel has not. "
                 "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
+            )
+
+    def check_nonnegative(self, of_oracle: bool) -> None:
+        """Raise ``ConfigError`` if the oracle needs weights ≥ 0, and the solver keeps none so."""
+        if of_oracle and not self.keeps_nonnegative:
+            raise ConfigError(
+                f"solver={self.name} does not keep a weight ≥ 0, as oracle.potts=learned needs: "
+                "choose bcfw, mpbcfw or one of its variants, or dcd."
             )
 
     def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:

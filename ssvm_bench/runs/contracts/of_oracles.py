@@ -16,8 +16,8 @@ from ssvm_bench.base.random import approx_normal
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.runs.contracts import Findings, expect
-from ssvm_bench.solvers.fw import Config as FwConfig
-from ssvm_bench.solvers.fw import build as build_fw
+from ssvm_bench.solvers.block.mpbcfw import Config as BlockConfig
+from ssvm_bench.solvers.block.mpbcfw import build as build_block
 
 SCALES = (0.0, 0.1, 1.0, 30.0)
 ROUNDING = 1e-9
@@ -45,6 +45,8 @@ class Check:
         self.bits = np.random.PCG64(11)
         self.some = range(min(oracle.n, _EXAMPLES))
         self.weights = [scale * approx_normal((oracle.d,), self.bits) for scale in SCALES]
+        for w in self.weights:
+            w[oracle.d - oracle.nonnegative :] = np.abs(w[oracle.d - oracle.nonnegative :])
         self.labelings: list[list[np.ndarray]] = []
 
     def all(self) -> None:
@@ -60,7 +62,7 @@ class Check:
             ("risk is the sum of the best planes", self._risk),
             ("the same call has the same answer, whatever is asked between", self._determinism),
             ("radius bounds ‖ϕ(y) − ϕ(y_i)‖", self._radius),
-            ("dual ≤ primal while fw trains with it", self._duality),
+            ("dual ≤ primal while bcfw trains with it", self._duality),
         ):
             with self.findings.claim(text):
                 check()
@@ -209,8 +211,8 @@ class Check:
 
     def _duality(self) -> None:
         problem = Problem(self.oracle.fresh(), 1.0 / self.oracle.n)
-        config = FwConfig(name="fw", kind="fw", step="line_search")
-        solver: Any = build_fw(config, problem, Clock("work"), 0)
+        config = BlockConfig(name="bcfw", kind="mpbcfw", N=0, M=0)
+        solver: Any = build_block(config, problem, Clock("work"), 0)
         for k in range(_PASSES):
             w, dual = solver.reported()
             primal = problem.primal(w)

@@ -88,6 +88,7 @@ class BlockConfig(SolverConfig):
 
     follows_paths: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
+    keeps_nonnegative: ClassVar[bool] = True
 
     N: Natural = 1000
     M: Natural = 1000
@@ -249,6 +250,8 @@ class MultiPlane(DualSolver):
         if not self.averages.wanted:
             return latest
         w, offset = self.averages.best()
+        constrained = w[w.size - self.problem.oracle.nonnegative :]
+        np.maximum(constrained, 0.0, out=constrained)  # but for rounding, it is
         return Iterate(w, max(self.problem.dual(w, offset), latest.dual))
 
     def diagnostics(self) -> dict[str, float]:

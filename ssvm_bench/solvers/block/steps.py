@@ -41,6 +41,7 @@ from ssvm_bench.planes.operations import (
     set_direction,
     squared_length,
 )
+from ssvm_bench.planes.shared import set_multiplier
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -155,14 +156,15 @@ def move(blocks, i, gamma, delta_offset, state):
 
     scale = -gamma / (state.lam * n)
     state.offset[0] += delta_offset / n
+    weight = float(k) if average.plain else 0.5 * k * (k + 1.0)
     if average.z.size > 0:
-        weight = float(k) if average.plain else 0.5 * k * (k + 1.0)
         add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
         average.offset[0] += weight * (delta_offset / n)
     else:
         add_direction(blocks, i, scale, state.w)
     if state.query.size > 0:
         add_direction(blocks, i, (1.0 - state.in_out) * scale, state.query)
+    set_multiplier(state, weight)
     move_term(blocks, i, gamma)
     blocks.term_offset[i] += delta_offset
     return True

@@ -85,6 +85,7 @@ class Config(ConstrainedConfig):
     """Options; see the module's docstring."""
 
     follows_paths: ClassVar[bool] = True
+    keeps_nonnegative: ClassVar[bool] = True
 
     planes: Annotated[str, one_of(PLANES)] = "auto"
     order: Annotated[str, one_of(ORDERS)] = "random"
@@ -118,6 +119,9 @@ class DCD(DualSolver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         self.config = config
         floor = config.floor(problem.d)
+        if problem.oracle.nonnegative:
+            floor = floor if floor.size else np.full(problem.d, -np.inf)
+            floor[-problem.oracle.nonnegative :] = 0.0
         every = None
         if config.planes != FOUND:
             every = with_all_planes(problem, labels=config.planes == ALL)
@@ -187,7 +191,7 @@ class DCD(DualSolver):
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Continue with another λ from the best multiple of the weights."""
         self.phi.warm_start(lam, self.visits.policy)
-        if self.config.constraint:
+        if self.visits.policy.cone.floor.size:
             self.visits.recompute()
         self.clock = clock
         self.converged = False

@@ -375,8 +375,7 @@ class Problem(Objective):
 
     def primal(self, w: np.ndarray) -> float:
         """Return P(w), by n calls of the exact oracle."""
-        half_norm = 0.5 * self.lam * float(w @ self.oracle.metric(w))
-        return half_norm + self.risk(w, with_plane=False).value
+        return self._regulariser(w) + self.risk(w, with_plane=False).value
 
     def risk(self, w: np.ndarray, **options: Any) -> Risk:
         """Return what ``oracle.risk`` does, checked."""
@@ -386,7 +385,10 @@ class Problem(Objective):
 
     def dual(self, w: np.ndarray, offset: float) -> float:
         """Return F(φ) for φ⋆ = −λ w and φ∘ = ``offset``."""
-        return offset - 0.5 * self.lam * float(w @ self.oracle.metric(w))
+        return offset - self._regulariser(w)
+
+    def _regulariser(self, w: np.ndarray) -> float:
+        return 0.5 * self.lam * float(w @ self.oracle.metric(w))
 
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that took."""
@@ -402,7 +404,7 @@ class Problem(Objective):
             sum(part.upper_bound(point, i) for i in _one_by_one(range(part.n))) * part.n / self.n
             for _, part in self.oracle.chunks()
         )
-        return 0.5 * self.lam * float(point @ point) + sum(bounds)
+        return self._regulariser(point) + sum(bounds)
 
     def weights(self, point: np.ndarray) -> np.ndarray:
         """Return the weights of the data's features."""

@@ -31,7 +31,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.config.validation import check_at_least, check_choice
@@ -77,7 +77,9 @@ class GraphConfig(ClassesConfig):
         super().__post_init__()
         check_choice("oracle.engine", self.engine, ENGINES)
         if isinstance(self.potts, str):
-            check_choice("oracle.potts", self.potts, (LEARNED,))
+            if self.potts != LEARNED:
+                got = shown(self.potts)
+                raise ConfigError(f"oracle.potts must be a number ≥ 0, or learned, got {got}.")
         else:
             check_at_least("oracle.potts", self.potts, 0)
 

@@ -320,38 +320,12 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
             other_row[labels[s]] += other_factor * delta[s]
 
 
-@implements(scoring.squared_label_norm, JointFeatures)
-def _squared_label_norm(features, part, labels, count, delta):
-    total = 0.0
-    for k in range(count):
-        total += delta[k] * delta[k]
-    return total
-
-
-@implements(scoring.label_difference_product, JointFeatures)
-def _label_difference_product(features, part, row, labels, count, one, other):
-    return row[one] - row[other]
-
-
 @implements(scoring.marginal_change_product, JointFeatures)
 def _marginal_change_product(features, a, a_before, b, b_before):
     total = 0.0
     for c in range(features.n_labels):
         total += (a[c] - a_before[c]) * (b[c] - b_before[c])
     return total
-
-
-@kernel
-def loss_of_part(features, part):
-    """Return by what the loss of a label of a part is multiplied."""
-    return features.scale[part] if features.scale.size > 0 else 1.0
-
-
-@implements(scoring.label_loss, JointFeatures)
-def _label_loss(features, part, c):
-    if features.losses.size > 0:
-        return loss_of_part(features, part) * features.losses[features.truth[part], c]
-    return loss_of_part(features, part) if c != features.truth[part] else 0.0
 
 
 @implements(scoring.expected_label_loss, JointFeatures)
@@ -361,4 +335,4 @@ def _expected_label_loss(features, part, mu):
         for c in range(features.n_labels):
             total += mu[c] * scoring.label_loss(features, part, c)
         return total
-    return loss_of_part(features, part) * (1.0 - mu[features.truth[part]])
+    return scoring.loss_of_part(features, part) * (1.0 - mu[features.truth[part]])

@@ -37,7 +37,7 @@ from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram, scoring
-from ssvm_bench.oracles.joint_features import loss_of_part, padded, product
+from ssvm_bench.oracles.joint_features import padded, product
 from ssvm_bench.oracles.kernels import Kernel, KernelConfig, Points
 from ssvm_bench.oracles.labeling import LabelingOracle
 
@@ -341,24 +341,3 @@ def _add_label(features, part, label, scale, v):
     scores = v[2 * features.basis * features.stride + label * row.size :]
     for j in range(row.size):
         scores[j] += amount * row[j]
-
-
-@implements(scoring.squared_label_norm, KernelFeatures)
-def _squared_label_norm(features, part, labels, count, delta):
-    total = 0.0
-    for k in range(count):
-        total += delta[k] * delta[k]
-    return total
-
-
-@implements(scoring.label_difference_product, KernelFeatures)
-def _label_difference_product(features, part, row, labels, count, one, other):
-    return row[one] - row[other]
-
-
-@implements(scoring.label_loss, KernelFeatures)
-def _label_loss(features, part, c):
-    scale = loss_of_part(features, part)
-    if features.losses.size > 0:
-        return scale * features.losses[features.truth[part], c]
-    return scale if c != features.truth[part] else 0.0

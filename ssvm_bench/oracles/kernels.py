@@ -118,6 +118,22 @@ class Kernel(NamedTuple):
         degree = f", degree {self.degree}" if self.kind == POLY else ""
         return f"kernel {self.kind}, γ = {self.gamma:g}{degree}"
 
+    def rows_kept(self, parts: int) -> int:
+        """Return how many rows of K are kept, one number for each part.
+
+        Raises
+        ------
+        ConfigError
+            If no row fits into the memory for them.
+        """
+        most = self.bytes_kept // (8 * parts)
+        if most < 1:
+            raise ConfigError(
+                f"oracle.kernel_memory={self.bytes_kept / _MB:g} is too small: a row of kernel "
+                f"values, one for each of {parts} parts, takes {8 * parts / _MB:.2g} MB."
+            )
+        return min(most, parts)
+
     def values(self, a: Points, b: Points) -> np.ndarray:
         """Return k of all pairs, shape (len(a), len(b)), by one product of matrices."""
         products = a.x @ b.x.T

@@ -85,17 +85,22 @@ def label_index(features, part, k, label):
     return np.int64(features.indices[features.indptr[part] + k])
 
 
-@abstract
+@generic
 def squared_label_norm(features, part, labels, count, delta):
     """Return ‖Σ_k delta[k] e(labels[k])‖² over the first ``count`` labels of a part."""
+    total = 0.0
+    for k in range(count):
+        total += delta[k] * delta[k]
+    return total
 
 
-@abstract
+@generic
 def label_difference_product(features, part, row, labels, count, one, other):
     """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part.
 
     All c with row[c] ≠ 0 are among the first ``count`` labels, of which none is there twice.
     """
+    return row[one] - row[other]
 
 
 @abstract
@@ -103,9 +108,18 @@ def marginal_change_product(features, a, a_before, b, b_before):
     """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩; as `add_marginals`."""
 
 
-@abstract
+@kernel
+def loss_of_part(features, part):
+    """Return by what the loss of a label of a part is multiplied."""
+    return features.scale[part] if features.scale.size > 0 else 1.0
+
+
+@generic
 def label_loss(features, part, c):
     """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
+    if features.losses.size > 0:
+        return loss_of_part(features, part) * features.losses[features.truth[part], c]
+    return loss_of_part(features, part) if c != features.truth[part] else 0.0
 
 
 @generic

@@ -23,11 +23,10 @@ import numpy as np
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features, kernel_features
-from ssvm_bench.oracles.joint_features import loss_of_part
 from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import label_loss, longest
+from ssvm_bench.oracles.scoring import label_loss, longest, loss_of_part
 
 # mypy: disable-error-code="no-untyped-def"
 

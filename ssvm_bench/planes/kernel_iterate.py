@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
@@ -52,13 +51,7 @@ class KernelIterate(LabelingIterate):
         self._support = Support(0)
         self._kernel, self._points = oracle.kernel, oracle.points
         parts = oracle.features.truth.size
-        most = self._kernel.bytes_kept // (8 * parts)
-        if most < 1:
-            raise ConfigError(
-                f"oracle.kernel_memory={self._kernel.bytes_kept / 1e6:g} is too small: a row of "
-                f"kernel values, one for each of {parts} parts, takes {8e-6 * parts:.2g} MB."
-            )
-        kept = min(most, parts)
+        kept = self._kernel.rows_kept(parts)
         self.features: KernelFeatures = oracle.features._replace(
             rows=np.empty((kept, parts)),
             slot=np.full(parts, -1),

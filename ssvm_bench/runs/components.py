@@ -227,6 +227,8 @@ def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
     largest *= config.oracle.largest_cost(dataset)
     parts = math.ceil(dataset.y.size / dataset.n * examples.n)
     _check_sizes(config, examples.n, largest, parts)
+    if getattr(config.oracle, "has_kernel", False):
+        config.oracle.made().rows_kept(parts)
     if isinstance(config.solver, SolverConfig):
         config.solver.check_data(examples.n, dataset.structure)
 

@@ -1,4 +1,4 @@
-"""What a campaign says of one fault, how its faults are made and counted; how files are spoilt."""
+"""What a campaign says of one fault, how faults are made and counted; spoilt files, and calls."""
 
 import importlib
 import os
@@ -14,6 +14,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from ssvm_bench.cli.commands import main
+
+LINES, CHARACTERS = 8, 2000
+"""Most that a call says on stderr."""
 
 
 class Case(NamedTuple):
@@ -63,6 +68,25 @@ def as_folder(path: Path, rng: random.Random) -> None:
 def removed(path: Path) -> None:
     """Remove a file or a folder."""
     shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def overwritten(path: Path, rng: random.Random) -> None:
+    """Replace a part of a file."""
+    content = path.read_bytes()
+    place = rng.randrange(len(content))
+    path.write_bytes(content[:place] + rng.randbytes(rng.randrange(1, 99)) + content[place + 9 :])
+
+
+def as_link(path: Path, rng: random.Random) -> None:
+    """Replace a file or folder by a link to itself, to nothing, or to what never ends."""
+    removed(path)
+    path.symlink_to(rng.choice((str(path), "/nowhere", "/dev/zero", "/dev/full")))
+
+
+def copied(folder: Path, place: Path) -> Path:
+    """Return a copy of a folder, in the place of the last one."""
+    shutil.rmtree(place, ignore_errors=True)
+    return shutil.copytree(folder, place)
 
 
 def campaign(name: str, seconds: float, seed: int) -> tuple[Counter[str], Counter[str]]:
@@ -126,3 +150,31 @@ def forked(
         code = -signal.SIGKILL
     text = log.read_text(errors="replace")
     return Done(code, text, used.ru_utime + used.ru_stime, used.ru_maxrss >> 10)
+
+
+def call(log: Path, *arguments: object, seconds: float = 120, **how: object) -> Done:
+    """Call the program in a copy of this process, which has loaded it already; see `forked`.
+
+    Further keywords in capitals are environment variables.
+    """
+    variables = {key: str(how.pop(key)) for key in [*how] if key.isupper()}
+
+    def work() -> None:
+        os.environ |= variables
+        main([str(argument) for argument in arguments])
+
+    return forked(work, log, seconds=seconds, **how)
+
+
+def no_one_message(done: Done, statuses: tuple[int, ...] = (0, 1, 2)) -> str:
+    """Return what is wrong with exit status and messages: one of an error, and short, is right."""
+    errors = done.stderr.count("error:")
+    if "Traceback" in done.stderr or "--debug" in done.stderr:
+        what = "a traceback"
+    elif done.returncode not in statuses or errors != (done.returncode != 0):
+        what = f"{errors} errors"
+    elif len(done.stderr.splitlines()) > LINES or len(done.stderr) > CHARACTERS:
+        what = "too much is said"
+    else:
+        return ""
+    return f"{what}, status {done.returncode} ({done.seconds:.1f} s): {done.stderr[-800:]!r}"

@@ -1,20 +1,16 @@
 """Raw files and caches that are damaged, exchanged, endless, or far too large."""
 
 import gzip
+import itertools
 import json
-import os
 import random
-import resource
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ssvm_bench.datasets import sources
-from tests.faults.case import Case, as_folder, as_pipe, cut, flipped
+from tests.faults.case import Case, Done, as_folder, as_pipe, call, cut, flipped, no_one_message
 
 SECONDS, BYTES = 60, 8 << 30
 """Of one command: far more than a small run takes, far less than what does not end."""
@@ -50,32 +46,18 @@ def _damage(rng: random.Random, path: Path) -> str:
     return kind
 
 
-def _program(home: Path, *options: str) -> tuple[int, str, float]:
-    """Make a run in a home of its own, of bounded memory; return exit status, stderr, seconds."""
-    variables = {
-        **os.environ,
-        "XDG_CACHE_HOME": str(home / "cache"),
-        "SSVM_BENCH_DATA": str(home / "data"),
-        "SSVM_BENCH_OFFLINE": "1",
-    }
-    command = (
-        *(sys.executable, "-m", "ssvm_bench", "run", "dataset=usps", "solver=bcfw", "quiet=true"),
-        *("budget.max_iterations=1", "clock=work", f"results_dir={home / 'results'}", *options),
+def _run(home: Path, *options: str) -> Done:
+    """Make a run in a home of its own, of bounded memory."""
+    words = ("run", "dataset=usps", "solver=bcfw", "quiet=true", "budget.max_iterations=1")
+    return call(
+        home / "log",
+        *(*words, "clock=work", f"results_dir={home / 'results'}", *options),
+        seconds=SECONDS,
+        most=BYTES,
+        XDG_CACHE_HOME=home / "cache",
+        SSVM_BENCH_DATA=home / "data",
+        SSVM_BENCH_OFFLINE=1,
     )
-    begin = time.monotonic()
-    try:
-        done = subprocess.run(
-            command,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES)),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return -1, "it did not end", float(SECONDS)
-    return done.returncode, done.stderr.decode(errors="replace"), time.monotonic() - begin
 
 
 def _weights(home: Path) -> dict[bytes, str]:
@@ -93,7 +75,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     raw = sources.raw_file("usps")
     trusted = ("dataset.trust=true",)
     content = digits(30, 0)
-    for number in range(sys.maxsize):
+    for number in itertools.count():
         home = folder / f"{number}"
         file = home / "data" / raw.dataset / raw.file
         file.parent.mkdir(parents=True)
@@ -103,10 +85,10 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
         if rng.random() < 0.5:
             damaged = f"raw file: {_damage(rng, file)}"
         else:
-            status, stderr, _ = _program(home, *trusted)
+            done = _run(home, *trusted)
             kept = home / "cache" / "ssvm-bench" / raw.dataset / f"{raw.file}.ssvm-bench.npz"
-            if status or not kept.is_file():
-                yield Case("cache", f"{home}", f"no first run: {stderr[:200]}")
+            if done.returncode or not kept.is_file():
+                yield Case("cache", f"{home}", f"no first run: {done.stderr[:200]}")
                 continue
             right, trust = _weights(home), trusted
             if rng.random() < 0.3:
@@ -116,21 +98,17 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
                 damaged = "cache: other labels"
             else:
                 damaged = f"cache: {_damage(rng, kept)}"
-        status, stderr, seconds = _program(home, *trust, "force=true")
-        yield Case(damaged, f"{home}", _failure(home, right, status, stderr, seconds, bool(trust)))
+        done = _run(home, *trust, "force=true")
+        yield Case(damaged, f"{home}", _failure(home, right, done, bool(trust)))
 
 
-def _failure(
-    home: Path, right: dict[bytes, str], status: int, stderr: str, seconds: float, trust: bool
-) -> str:
+def _failure(home: Path, right: dict[bytes, str], done: Done, trust: bool) -> str:
     """Return what did not hold; empty if all did."""
-    if "Traceback" in stderr or len(stderr.splitlines()) > 8 or len(stderr) > 2000:
-        return f"no short message: {stderr[:300]}"
-    if status not in (0, 1) or seconds >= SECONDS:
-        return f"exit status {status} after {seconds:.0f} s: {stderr[:300]}"
-    if right and (status or _weights(home) != right):
-        return f"a damaged cache changed the run: {stderr[:300]}"
+    if problem := no_one_message(done, (0, 1)):
+        return problem
+    if right and (done.returncode or _weights(home) != right):
+        return f"a damaged cache changed the run: {done.stderr[:300]}"
     found = set(_weights(home).values())
-    if "real" in found or (status == 0 and not trust):
+    if "real" in found or (done.returncode == 0 and not trust):
         return f"altered data were taken for {found}"
     return ""

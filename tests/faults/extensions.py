@@ -21,9 +21,8 @@ from ssvm_bench.figures import drawing  # noqa: F401
 from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import run_folder
 from ssvm_bench.runs import runner  # noqa: F401
-from tests.faults.case import Case, Done
+from tests.faults.case import Case, Done, call, copied
 from tests.faults.kills import litter, traces
-from tests.faults.results import call
 
 FILE = """
 grid:
@@ -62,9 +61,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
                 number, alive = 0, True
                 while alive:
                     number += 1
-                    place = folder / "place"
-                    shutil.rmtree(place, ignore_errors=True)
-                    shutil.copytree(base, place)
+                    place = copied(base, folder / "place")
                     arguments = command(kind, SECOND, place, part)
                     alive = killed(arguments, number, exchanges, folder / "log")
                     reader = rng.choice(READERS)
@@ -134,7 +131,6 @@ def unreadable(reader: str, place: Path, file: Path, log: Path) -> str:
         "report": lambda: call(log, "report", f"results_dir={results}"),
         "plot": lambda: call(log, "plot", file, "--format=svg", f"results_dir={results}"),
     }[reader]()
-    shutil.rmtree(results / "figures", ignore_errors=True)
-    shutil.rmtree(results / "traces", ignore_errors=True)
-    shutil.rmtree(results / "reference", ignore_errors=True)
+    for name in ("figures", "traces", "reference"):
+        shutil.rmtree(results / name, ignore_errors=True)
     return "" if done.returncode == 0 else f"{reader}: {done.stderr}"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import ssvm_bench
 from ssvm_bench.results import reading
-from tests.faults.case import Case, as_folder, as_pipe, cut, flipped
+from tests.faults.case import Case, as_folder, as_pipe, copied, cut, flipped
 
 RUN = (
     *("run", "solver=fw", "dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20"),
@@ -62,9 +62,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     numbers = reading.read_run(reading.find_runs(results)[0]).frame[COLUMNS]
     while True:
         if rng.random() < 0.7:
-            cache = folder / "cache"
-            shutil.rmtree(cache, ignore_errors=True)
-            shutil.copytree(warm, cache)
+            cache = copied(warm, folder / "cache")
             what, spoil = rng.choice(list(KINDS.items()))
             kernels = [path for path in cache.glob("kernels-*/*") if path.name[0] != "."]
             chosen = rng.sample(kernels, rng.choice((1, 2, len(kernels))))

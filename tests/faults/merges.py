@@ -14,10 +14,21 @@ from pathlib import Path
 
 from ssvm_bench.cli.commands import main
 from ssvm_bench.results import merging, reading  # noqa: F401 — loaded once, for all calls
-from tests.faults.case import Case, as_folder, as_pipe, cut, flipped, removed
+from tests.faults.case import (
+    Case,
+    as_folder,
+    as_link,
+    as_pipe,
+    call,
+    copied,
+    cut,
+    flipped,
+    no_one_message,
+    overwritten,
+    removed,
+)
 from tests.faults.extensions import RUN
 from tests.faults.kills import litter
-from tests.faults.results import LINES, as_link, call, overwritten
 
 SECRET = "what is not to be copied"
 NAMES = ("zzz", "..zzz", "checkpoint", "traceback.txt", "names.json.gz", "weights.npz", "a\nb")
@@ -35,23 +46,14 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     right = {name: _content(run) for name, run in _runs(whole)}
     assert len(right) == 3
     while True:
-        place = folder / "place"
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(whole, place)
+        place = copied(whole, folder / "place")
         kind, spoil = rng.choice(list(KINDS.items()))
         what = spoil(place / "one", rng, secret)
         into, log = place / "into", folder / "log"
         done = call(log, "merge", place / "one", place / "two", "--into", into)
-        errors = done.stderr.count("error:")
-        failure = litter(into)
-        if "Traceback" in done.stderr or "--debug" in done.stderr:
-            failure = done.stderr
-        elif done.returncode not in (0, 1, 2) or errors != (done.returncode != 0):
-            failure = f"status {done.returncode}: {done.stderr}"
-        elif len(done.stderr.splitlines()) > LINES:
-            failure = f"too much is said: {done.stderr}"
-        elif done.returncode == 0:
-            failure = failure or _wrong(into, right)
+        failure = no_one_message(done) or litter(into)
+        if not failure and done.returncode == 0:
+            failure = _wrong(into, right)
         if secret.read_text() != SECRET:
             failure = "what is elsewhere has changed"
         yield Case(kind, what, failure)

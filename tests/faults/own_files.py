@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
-from tests.faults.case import Case, Done, cut, flipped, forked
+from tests.faults.case import Case, Done, cut, flipped, forked, no_one_message
 
 Arrays = dict[str, Any]
 
@@ -429,19 +429,6 @@ def same(here: Any, there: Any) -> bool:
 
 def failure(done: Done) -> str:
     """Return what did not hold; empty if all did."""
-    lines = done.stderr.splitlines()
-    errors = [line for line in lines if "error:" in line]
-    what = ""
-    if done.returncode == 99:
-        what = "a silent change"
-    elif done.returncode not in (0, 1, 2):
-        what = f"status {done.returncode}"
-    elif "Traceback" in done.stderr or "--debug" in done.stderr:
-        what = "raw"
-    elif len(errors) != (done.returncode != 0) or len(done.stderr) > 2500 or len(lines) > 8:
-        what = "no one message"
-    elif done.seconds > 20 or done.megabytes > 1500:
-        what = "much"
-    return (
-        f"{what} ({done.seconds:.1f} s, {done.megabytes} MB) {done.stderr[-600:]!r}" if what else ""
-    )
+    if done.seconds > 20 or done.megabytes > 1500:
+        return f"{done.seconds:.1f} s, {done.megabytes} MB: {done.stderr[-600:]!r}"
+    return no_one_message(done)

@@ -14,12 +14,23 @@ from typing import Any
 
 import pandas as pd
 
-from ssvm_bench.cli.commands import main
 from ssvm_bench.figures import drawing  # noqa: F401 — loaded once, for all calls
 from ssvm_bench.report import experiment_files, page  # noqa: F401
 from ssvm_bench.results import reading
 from ssvm_bench.runs import runner  # noqa: F401
-from tests.faults.case import Case, Done, as_folder, as_pipe, cut, flipped, forked, removed
+from tests.faults.case import (
+    Case,
+    as_folder,
+    as_link,
+    as_pipe,
+    call,
+    copied,
+    cut,
+    flipped,
+    no_one_message,
+    overwritten,
+    removed,
+)
 
 FILE = """
 grid:
@@ -37,8 +48,6 @@ RUN = (
     *("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20", "clock=work"),
     *("budget.max_iterations=3", "quiet=true"),
 )
-SECONDS = 120
-LINES, CHARACTERS = 8, 2000
 VALUES = ("null", "true", "-1", "1e999", "NaN", "9" * 400, '"x"', "[]", "{}", '"\\ud800"', "[[]]")
 
 
@@ -50,8 +59,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     done = call(folder / "stderr", "experiment", file, f"results_dir={whole}")
     assert done.returncode == 0, done.stderr
     while True:
-        shutil.rmtree(results, ignore_errors=True)
-        shutil.copytree(whole, results)
+        copied(whole, results)
         if rng.random() < 0.3:  # drawn from what is stored
             shutil.rmtree(results / "runs")
         found = [
@@ -75,13 +83,6 @@ def is_stored(path: Path, results: Path) -> bool:
 
 
 # ---- what is done to a file -------------------------------------------------------------------
-
-
-def overwritten(path: Path, rng: random.Random) -> None:
-    """Replace a part."""
-    content = path.read_bytes()
-    place = rng.randrange(len(content))
-    path.write_bytes(content[:place] + rng.randbytes(rng.randrange(1, 99)) + content[place + 9 :])
 
 
 def other_type(path: Path, rng: random.Random) -> None:
@@ -120,12 +121,6 @@ def as_empty(path: Path, rng: random.Random) -> None:
     path.write_bytes(b"")
 
 
-def as_link(path: Path, rng: random.Random) -> None:
-    """Replace it by a link to itself, to nothing, or to what never ends."""
-    removed(path)
-    path.symlink_to(rng.choice((str(path), "/nowhere", "/dev/zero", "/dev/full")))
-
-
 KINDS: dict[str, Callable[[Path, random.Random], None]] = {
     "a bit flipped": flipped,
     "cut short": cut,
@@ -143,11 +138,6 @@ KINDS: dict[str, Callable[[Path, random.Random], None]] = {
 # ---- what must hold ---------------------------------------------------------------------------
 
 
-def call(log: Path, *arguments: object) -> Done:
-    """Call the program in a copy of this process, which has loaded it already."""
-    return forked(lambda: main([str(argument) for argument in arguments]), log, seconds=SECONDS)
-
-
 def failure(command: str, file: Path, results: Path, whole: Path) -> str:
     """Call a command on spoilt results; return what did not hold."""
     where = f"results_dir={results}"
@@ -158,26 +148,13 @@ def failure(command: str, file: Path, results: Path, whole: Path) -> str:
         "run": ("run", "solver=fw", *RUN, where),
     }[command]
     done = call(results.with_name("stderr"), *arguments)
-    problem = of_messages(done, command)
+    nothing_to_draw = command == "plot" and "No run of" in done.stderr
+    problem = no_one_message(done, (0, 1) if nothing_to_draw else (0,))
     if not problem and done.returncode == 0 and command == "plot":
         problem = of_numbers(results, whole, "Passed over" in done.stderr)
     if not problem and command == "run":
         problem = of_run(results, whole)
-    return f"{problem} ({done.seconds:.1f} s) {done.stderr!r}" if problem else ""
-
-
-def of_messages(done: Done, command: str) -> str:
-    """Return what is wrong with exit status and messages."""
-    errors = [line for line in done.stderr.splitlines() if "error:" in line]
-    if "Traceback" in done.stderr or "--debug" in done.stderr:
-        return "a traceback"
-    if len(done.stderr.splitlines()) > LINES or len(done.stderr) > CHARACTERS:
-        return "too much is said"
-    if done.returncode == 0:
-        return "an error, but status 0" if errors else ""
-    if done.returncode != 1 or len(errors) != 1:
-        return f"status {done.returncode}, {len(errors)} errors"
-    return "" if command == "plot" and "No run of" in errors[0] else "it failed"
+    return problem
 
 
 def of_numbers(results: Path, whole: Path, passed_over: bool) -> str:

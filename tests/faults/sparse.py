@@ -1,21 +1,20 @@
-"""Matrices and labels of a Python program whose arrays are not as they should be.
+"""Matrices and labels of a plug-in whose arrays are not as they should be.
 
 Their structure says places outside of a matrix, or their entries are no numbers, too large, masked,
-or of mixed kinds. The estimator, and a plug-in's dataset, take what is there, or raise one error.
+or of mixed kinds. Its dataset takes what is there, or raises one error. The campaign `estimator`
+gives the same matrices to the estimator.
 """
 
-import itertools
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ssvm_bench import StructuredSVM
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import multiclass
@@ -29,14 +28,11 @@ ARRAYS = ("data", "indices", "indptr", "row", "col", "coords", "offsets", "rows"
 def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     """Yield faults without end."""
     for x in (np.eye(12, 3), sparse.csr_array(np.eye(12, 3)), np.eye(12, 3) / 3):
-        _fitted(x, "multiclass")
-        _fitted([x[:5], x[5:]], "chain")
         _dataset(x)
     while True:
-        seed, kind = rng.randrange(1 << 30), rng.choice(list(KINDS))
-        work = KINDS[kind]
-        done = forked(lambda work=work, seed=seed: work(random.Random(seed)), folder / "err", BYTES)
-        yield Case(kind, f"random.Random({seed})", failure(done))
+        seed = rng.randrange(1 << 30)
+        done = forked(lambda seed=seed: plug_in(random.Random(seed)), folder / "err", BYTES)
+        yield Case("odd arrays of a plug-in", f"random.Random({seed})", failure(done))
 
 
 # ---- what is done -------------------------------------------------------------------------------
@@ -44,11 +40,16 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
 
 def matrix(rng: random.Random) -> Any:
     """Return a matrix of twelve rows and three columns, of some format, with something changed."""
-    dense = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
+    entries = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
+    return spoilt(entries, rng)
+
+
+def spoilt(entries: Any, rng: random.Random) -> Any:
+    """Return a matrix as a sparse one of some format and type, with something changed."""
     kind = rng.choice(FORMATS)
     container = getattr(sparse, f"{kind}_{rng.choice(('array', 'matrix'))}")
     made = container(
-        dense.astype(rng.choice((np.float64, np.float32, np.int8, np.uint8, np.int64)))
+        entries.astype(rng.choice((np.float64, np.float32, np.int8, np.uint8, np.int64)))
     )
     names = [name for name in ARRAYS if hasattr(made, name)]
     for _ in range(rng.choice((1, 1, 2))):
@@ -157,13 +158,6 @@ def labels(rng: random.Random) -> Any:
 # ---- what must hold -----------------------------------------------------------------------------
 
 
-def _fitted(x: Any, structure: str) -> None:
-    y = np.arange(12) % 3
-    if structure == "chain":
-        y = [y[:5], y[5:]]
-    StructuredSVM(structure, solver="bcfw", max_iterations=2).fit(x, y).predict(x)
-
-
 def _dataset(x: Any, y: Any = None, **changes: Any) -> Dataset:
     """Build a dataset of a plug-in, its oracle, and ask that."""
     fields = {"x": x, "y": np.arange(12) % 3 if y is None else y, "offsets": np.arange(13)}
@@ -174,38 +168,6 @@ def _dataset(x: Any, y: Any = None, **changes: Any) -> Dataset:
     oracle = multiclass.build(run.oracle, made)
     oracle.risk(np.ones(oracle.d))
     return made
-
-
-def estimator(rng: random.Random) -> int:
-    """Train on an odd matrix, or odd labels, then ask for predictions."""
-    structure = rng.choice(("multiclass", "chain", "graph"))
-    x = matrix(rng) if rng.random() < 0.6 else dense(rng)
-    y, right = labels(rng), np.eye(12, 3)
-    X: Any = x
-    if structure != "multiclass":
-        rows = [x] if hasattr(x, "tocsr") else [x[:5], x[5:]]  # scipy would cut without a look
-        ends = [0, 5, 12] if len(rows) == 2 else [0, 12]
-        y = [y[a:b] for a, b in itertools.pairwise(ends)]
-        X = [(each, [[0, 1], [1, rng.choice((2, 2, -1, 99, 0.5))]]) for each in rows]
-        X = X if structure == "graph" else rows
-    model = StructuredSVM(structure, solver="bcfw", max_iterations=2)
-    fits = rng.random() < 0.7
-    if not fits:
-        parts = right if structure == "multiclass" else [right]
-        model.fit(
-            [(right, [[0, 1]])] if structure == "graph" else parts,
-            np.arange(12) % 3 if structure == "multiclass" else [np.arange(12) % 3],
-        )
-    try:
-        if fits:
-            model.fit(X, y)
-        model.predict(X)
-        model.score(X, y)
-    except (ValueError, ConfigError, RunFailedError) as error:
-        return 0 if 0 < len(str(error)) < 2000 else _said("a message of no length, or a long one")
-    except TypeError as error:  # as scikit-learn has it, of what are no numbers at all
-        return 0 if "sklearn" in _where(error) else _raised(error)
-    return 0
 
 
 def plug_in(rng: random.Random) -> int:
@@ -244,26 +206,6 @@ def _summed(x: Any) -> np.ndarray:
 def _said(text: str) -> int:
     print(text, file=sys.stderr)
     return 99
-
-
-def _raised(error: BaseException) -> int:
-    import traceback
-
-    traceback.print_exception(error, limit=-4)
-    return 98
-
-
-def _where(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace.tb_frame.f_code.co_filename if trace is not None else ""
-
-
-KINDS: dict[str, Callable[[random.Random], int]] = {
-    "odd arrays given to the estimator": estimator,
-    "odd arrays of a plug-in": plug_in,
-}
 
 
 def failure(done: Done) -> str:

@@ -241,51 +241,6 @@ def test_a_row_that_fails_is_told_and_the_others_are_measured(tmp_path, monkeypa
         assert f"  usps (synthetic): {name}: " in result.stderr
 
 
-def test_what_matters_has_every_target():
-    of = {(job.subject, job.module): job for job in plan(MATTERS)}
-    modules = {
-        **dict.fromkeys((report.CHECKED_ANSWERS, report.CHECKED_DATA), "checks"),
-        **dict.fromkeys((report.BARE, report.CALL), "graphs"),
-        **dict.fromkeys((report.IN_ORACLE, report.OUTSIDE_ORACLE), "graphs"),
-        **dict.fromkeys((report.OVERHEAD, report.MEMORY), "processes"),
-        **dict.fromkeys((report.CHECKPOINT, report.RESTART), "processes"),
-        **dict.fromkeys((report.EXACT, report.APPROXIMATE), "passes"),
-        **{f"{kind} pass": "passes" for kind in ("exact", "approximate")},
-        report.RIVAL: "rivals",
-        **{report.QP.format(size): "quadratic" for size in (200, 500, 1000, 2000)},
-        **dict.fromkeys((report.OPTIMA, report.LIBLINEAR), "coordinate"),
-        report.STREAM: "streams",
-        **{
-            row.format(name): "chunking"
-            for row in (report.CHUNKING, report.CHUNKING_MEMORY)
-            for name in chunking.ALGORITHMS.values()
-        },
-        **dict.fromkeys((report.WRONG_CHUNKS.format("mpbcfw_fast"), report.PREDICTION), "chunking"),
-        report.CHUNKING_LONG.partition(": ")[2]: "chunking",
-        report.ESTIMATOR: "estimator",
-        **{report.CONVERGENCE.format(kernel): "transductive" for kernel in ("linear", "rbf")},
-        **dict.fromkeys((report.ITERATION, report.FRAMES_MEMORY), "transductive"),
-        **dict.fromkeys((report.SCORES, report.PASS.format(7000)), "dynamic_programs"),
-        **dict.fromkeys((report.SHORT_MEMORY, report.AHEAD.format("mpbcfw")), "dynamic_programs"),
-        **{
-            row.format(60000 * repeat): "streams"
-            for row in (report.STREAM_MEMORY, report.GROWTH)
-            for repeat in report.STREAM_REPEATS
-        },
-    }
-    for subject, quantity in report.TARGETS:
-        if subject == "program":
-            continue
-        solver, _, what = quantity.rpartition(": ")
-        job = of[subject, modules.get(quantity) or modules[what]]
-        if job.module == "passes":
-            assert set(solver.split(" / ")) <= set(job.arguments[1])
-    # the sizes of the QPs are measured in rising order, the largest only with all the rest
-    assert of["usps", "quadratic"].most == 3
-    assert of["mnist", "streams"].arguments[1] == report.STREAM_REPEATS[:2]
-    assert [job.arguments[1] for job in plan(MATTERS) if job.module == "processes"].count(True) == 1
-
-
 def plan(parts, few=True):
     return jobs(parts, {name: (f"dataset={name}",) for name in parts}, 20, 3, True, few)
 
@@ -382,22 +337,6 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(tmp_path, mo
         assert rows[report.WRONG_CHUNKS.format(f"CRFsuite's {algorithm}")].value < 30.0
     assert not list(chunking.measure_chunking(("dataset=ocr", *call[1:])))
     forget_data()
-
-
-def test_crfsuite_runs_until_it_is_as_accurate(tmp_path, monkeypatch):
-    pytest.importorskip("pycrfsuite")
-    (config,) = compose_runs(["dataset=conll2000", "dataset.source=synthetic"])
-    test = load_dataset(config.dataset).held_out["test"].head(3)
-    files, names = (tmp_path / "0.txt", tmp_path / "1.txt"), np.array(test.label_names)
-
-    def run(words, check):
-        labels = names[test.y if int(words[4]) >= 40 else (test.y + 1) % test.n_labels]
-        told = {"seconds": 1.0, "peak": 1, "labels": labels.tolist()}
-        Path(words[-1]).write_text(json.dumps(told))
-
-    monkeypatch.setattr(chunking.subprocess, "run", run)
-    found = chunking._reached("ap", files, test, accuracy=0.9)
-    assert (found.iterations, found.scores.accuracy) == (40, 1.0)
 
 
 def test_linear_svc_solves_the_same_problem(tmp_path):

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program import python
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, validation
@@ -470,15 +469,6 @@ def test_the_hash_covers_the_version_of_the_code(monkeypatch):
 
     with pytest.raises(ValueError, match="source"):
         one().hash()
-
-
-def test_the_hash_is_the_same_in_another_process():
-    program = (
-        "from ssvm_bench.config.compose import compose_runs;"
-        "print(compose_runs(['lam=0.1'])[0].with_source('real').hash())"
-    )
-    done = python("-c", program, PYTHONHASHSEED=1)
-    assert done.stdout.strip() == one("lam=0.1").with_source("real").hash()
 
 
 def test_the_folder():

@@ -1,39 +1,29 @@
 """The program as a user meets it, right calls and wrong ones, with everything behind it at work."""
 
-import errno
 import gzip
-import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from program import (
     OCR,
     USPS,
     call,
     completed,
-    end,
     environment,
     error_of,
     install_solver,
     path_with,
     real_data,
     run_folders,
-    run_here,
-    started,
-    wait_until,
 )
 
 from ssvm_bench.datasets import cache
 from ssvm_bench.results.reading import find_runs, read_trace
-from ssvm_bench.runs import components, runner
-from ssvm_bench.solvers.fw import FrankWolfe
+from ssvm_bench.runs import components
 
 QUICK = ("solver=fw", "budget.max_iterations=2")
 
@@ -97,28 +87,6 @@ def test_a_run_goes_on_when_nobody_reads_its_status(tmp_path):
     assert len(find_runs(tmp_path)) == 1
 
 
-@pytest.fixture
-def odd(monkeypatch):
-    """Let iterations of ``fw`` fail with λ = 0.5."""
-    iterate = FrankWolfe.iterate
-
-    def fail(self):
-        if self.problem.lam == 0.5:
-            raise ZeroDivisionError("odd")
-        iterate(self)
-
-    monkeypatch.setattr(FrankWolfe, "iterate", fail)
-
-
-def test_a_failed_run_does_not_stop_a_sweep(tmp_path, odd):
-    result = call("run", "-m", "lam=0.1,0.5,1.0", *USPS, *QUICK, f"results_dir={tmp_path}")
-    assert result.exit_code == 1
-    assert "Traceback" not in result.stderr
-    assert "ZeroDivisionError: odd" in result.stderr
-    assert "1 of 3 runs did not finish" in result.stderr
-    assert run_folders(tmp_path) == ["seed=0", "seed=0", "seed=0.partial"]
-
-
 def test_the_work_of_a_component_of_another_package(tmp_path):
     """A package with an entry point and a config file adds a solver; nothing here is changed."""
     lazy = install_solver(
@@ -151,18 +119,8 @@ def test_the_work_of_a_component_of_another_package(tmp_path):
 @pytest.mark.parametrize(
     ("override", "parts"),
     [
-        ("solver=mpbcwf", ["solver=mpbcwf", "Did you mean mpbcfw?"]),
-        ("budget=none", ["budget=none", "Valid: default"]),
         ("solver.TT=3", ["solver.TT", "Did you mean solver.T?"]),
-        ("solver", ["'solver'", "option=value"]),
-        ("seed=1,2", ["seed=1,2", "-m"]),
-        ("lam=abc", ["lam must be a number", "'abc'"]),
-        ("solver.N=1.5", ["solver.N must be an integer", "1.5"]),
-        ("solver.step=newton", ["solver.step=newton", "line_search"]),
-        ("budget.max_seconds=0", ["budget.max_seconds must be a positive number"]),
-        ("clock=sun", ["clock=sun", "cpu, wall, work"]),
         ("dataset.n_samples=7292", ["dataset.n_samples must be ≤ 7291", "7292"]),
-        ("dataset.source=internet", ["dataset.source", "synthetic", "internet"]),
         ("oracle=viterbi", ["oracle=viterbi does not fit dataset=usps", "Leave the oracle option"]),
     ],
 )
@@ -236,64 +194,6 @@ def test_with_data_there_is_no_warning(tmp_path):
 # ---- folders and files that are not as they should be: exit status 1 ----------------------------
 
 
-def test_results_that_cannot_be_written(tmp_path, monkeypatch):
-    file = tmp_path / "file"
-    file.write_text("not a folder")
-    places = [file, file / "below"]
-    if os.geteuid() != 0:  # root may write anywhere
-        (tmp_path / "locked").mkdir(mode=0o500)
-        places.append(tmp_path / "locked")
-    for place in places:
-        message = error_of(call("run", *USPS, *QUICK, f"results_dir={place}"), 1)
-        assert str(place) in message
-        assert "results_dir=" in message
-    assert file.read_text() == "not a folder"
-
-
-def test_a_full_disk(tmp_path, monkeypatch):
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    results = tmp_path / "results"
-    monkeypatch.setattr(os, "fsync", full)
-    message = error_of(call("run", *USPS, *QUICK, f"results_dir={results}"), 1)
-    assert "No space left" in message
-    assert "results_dir=" in message
-    assert run_folders(results, hidden=True) == []
-    monkeypatch.undo()
-    assert call("run", *USPS, *QUICK, f"results_dir={results}").exit_code == 0
-
-
-@pytest.mark.parametrize("damage", ["cut short", "another version", "no summary"])
-def test_a_damaged_trace(tmp_path, damage, blank):
-    experiment = tmp_path / "one.yaml"
-    experiment.write_text("grid: {solver: [fw]}\nfigures: {suboptimality: [iteration]}\n")
-    options = (*USPS, "budget.max_iterations=2", f"results_dir={tmp_path}")
-    assert call("experiment", experiment, *options).exit_code == 0
-    (folder,) = find_runs(tmp_path)
-    file = folder / "trace.parquet"
-    if damage == "cut short":
-        file.write_bytes(file.read_bytes()[:-20])
-    elif damage == "another version":
-        table = pq.read_table(file)
-        header = json.dumps({"format": 99}).encode()
-        pq.write_table(table.replace_schema_metadata({b"ssvm_bench": header}), file)
-    else:  # without it, the run counts as one that has not finished
-        (folder / "summary.json").unlink()
-    if damage == "no summary":
-        assert call("plot", experiment, *options).exit_code == 0  # from what is stored of it
-        shutil.rmtree(tmp_path / "traces")
-    message = error_of(call("plot", experiment, *options), 1)
-    if damage == "no summary":
-        assert "No run of the experiment one has finished" in message
-        assert call("run", "solver=fw", *options).exit_code == 0
-    else:
-        assert str(folder) in message
-        assert "force=true" in message
-        assert call("run", "solver=fw", *options, "force=true").exit_code == 0
-    assert call("plot", experiment, *options).exit_code == 0
-
-
 # ---- experiments --------------------------------------------------------------------------------
 
 # Counted time: of two repeats timed on a busy machine, one may end before the other begins.
@@ -328,32 +228,6 @@ def test_the_quick_start_makes_its_runs_and_figures(quickstart):
         assert (figures / name).stat().st_size > 1000
     assert (figures / "time-synthetic.png").read_bytes().startswith(b"\x89PNG")
     assert (figures / "time-synthetic.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_the_quick_start_goes_on_where_it_stopped(quickstart):
-    folder, _ = quickstart
-    lost = find_runs(folder)[3]
-    kept = {run: run.stat().st_mtime_ns for run in find_runs(folder) if run != lost}
-    shutil.rmtree(lost)
-    result = call("experiment", "quickstart", *TINY, f"results_dir={folder}")
-    assert result.exit_code == 0
-    assert result.stdout.count("(finished before)") == 7
-    assert lost in find_runs(folder)
-    assert all(run.stat().st_mtime_ns == moment for run, moment in kept.items())
-
-
-def test_figures_are_drawn_again_from_stored_runs(quickstart, monkeypatch):
-    folder, _ = quickstart
-    figures = folder / "figures" / "quickstart"
-    before = {path.name: path.read_bytes() for path in figures.iterdir()}
-    shutil.rmtree(figures)
-    monkeypatch.setattr(runner, "run", lambda *_: pytest.fail("a figure never runs anything"))
-    formats = ("--format", "png", "--format", "svg")
-    result = call("plot", "quickstart", *TINY, *formats, f"results_dir={folder}")
-    assert result.exit_code == 0, result.output
-    after = {path.name: path.read_bytes() for path in figures.iterdir()}
-    assert sorted(after) == sorted([ORIGIN, *(name.replace(".pdf", ".svg") for name in DRAWN)])
-    assert all(after[name] == before[name] for name in after if not name.endswith("svg"))
 
 
 def test_the_plotted_numbers_are_those_of_the_traces(quickstart):
@@ -404,30 +278,3 @@ def test_the_plotted_numbers_are_those_of_the_traces(quickstart):
                 np.testing.assert_allclose(
                     shown[name], values, rtol=1e-5, err_msg=f"{solver} {name}"
                 )
-
-
-def test_partial_runs_are_not_plotted(tmp_path, blank):
-    """An experiment that is stopped leaves a partial trace; only the finished runs are drawn."""
-    options = (*OCR, "solver=bcfw", "seed=0,1", f"results_dir={tmp_path / 'results'}")
-    log = tmp_path / "log"
-    endless = ("budget.max_iterations=1000000000", "eval.every=100")
-    with started("experiment", "quickstart", *options, *endless, log=log) as process:
-        wait_until(lambda: len(log.read_text().splitlines()) > 5, process)
-        assert end(process, signal.SIGINT) == 1
-    assert "Interrupted; 2 of 2 runs missing: the same command goes on." in log.read_text()
-    assert run_folders(tmp_path / "results") == ["seed=0.partial"]
-    message = error_of(call("plot", "quickstart", *options, *endless), 1)
-    assert "No run of the experiment quickstart has finished" in message
-    run_here(tmp_path / "results", "solver=bcfw", "budget.max_iterations=3", data=OCR)
-    result = call("plot", "quickstart", *options, "budget.max_iterations=3")
-    assert result.exit_code == 0
-    assert "1 of 2 runs are missing: ocr bcfw seed=1." in result.stderr
-
-
-def test_an_experiment_in_which_a_run_fails_is_drawn_and_fails(tmp_path, odd, blank):
-    options = ("solver=fw", "lam=0.1,0.5", "seed=0", *TINY[:3], f"results_dir={tmp_path}")
-    result = call("experiment", "quickstart", *options)
-    assert result.exit_code == 1
-    assert "ZeroDivisionError: odd" in result.stderr
-    table = pd.read_csv(tmp_path / "figures" / "quickstart" / "time-synthetic.csv")
-    assert set(table["lam"]) == {0.1}

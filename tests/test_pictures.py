@@ -17,7 +17,7 @@ from raw_data import packed
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
@@ -416,21 +416,6 @@ def test_real_pictures_are_prepared_in_the_cache_folder(raw, user, tmp_path):
     assert kept.stat().st_mtime_ns == stamp
     put(raw, horses(("005", "006")))
     assert load(raw, "real").n == 2
-
-
-@pytest.mark.parametrize("source_", ["real", "auto"])
-def test_broken_archives_are_never_replaced(raw, seen, source_):
-    archive = put(raw, horses())
-    with pytest.raises(RunFailedError, match=r"sha256 .*dataset\.trust=true") as failure:
-        load(raw, source_)
-    for part in (str(archive), "Delete", "SSVM_BENCH_DATA"):
-        assert part in str(failure.value)
-    members = horses()
-    members["weizmann_horse_db/rgb/horse002.jpg"] = b"no photograph"
-    put(raw, members)
-    with pytest.raises(RunFailedError, match="picture horse002: the photograph rgb cannot"):
-        load(replace(raw, sha256={}), source_)
-    assert seen == []
 
 
 @pytest.mark.parametrize(

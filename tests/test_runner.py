@@ -33,7 +33,6 @@ from program import (
 
 from ssvm_bench.base import clock as base_clock
 from ssvm_bench.base import interrupts
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Eval
@@ -489,20 +488,6 @@ def test_counters_and_working_time(tmp_path):
         assert (frame["approx_passes"].iloc[1:] > 0).all() == solver.startswith("mp")
 
 
-def test_time_is_what_the_clock_has_counted(tmp_path, monkeypatch):
-    clocks = []
-
-    def clock(*arguments):
-        clocks.append(Clock(*arguments))
-        return clocks[-1]
-
-    monkeypatch.setattr(components, "Clock", clock)
-    frame = frame_of(run_here(tmp_path, "solver=mpbcfw", *COSTS, "solver.T=2", data=OCR))
-    last, counted = frame.iloc[-1], clocks[-1]
-    assert counted.plane_evaluations > counted.approx_calls > 0
-    assert last["time"] == counted.oracle_calls * EXACT + counted.plane_evaluations * APPROXIMATE
-
-
 def test_the_cost_of_visits_adds_to_the_time_and_leaves_the_oracle_s_alone(tmp_path):
     visit = 2.0**-8
     passes = ("solver.M=2", "solver.T=1000", "budget.max_iterations=6")
@@ -665,27 +650,3 @@ def check_complete(folder):
     with np.load(folder / "weights.npz") as weights:
         norm = np.linalg.norm(weights["w"])
     assert norm == pytest.approx(trace.frame["w_norm"].iloc[-1], rel=1e-12)
-
-
-def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
-    random = np.random.default_rng(0)
-    results, count = tmp_path / "results", 80
-    sweep = ("run", "-m", *USPS, "solver=bcfw", "budget.max_iterations=2", "quiet=true")
-    sweep += (f"seed=range({count})", f"results_dir={results}")
-    for _ in range(2):
-        before = len(run_folders(results))
-        with started(*sweep, log=tmp_path / "log") as process:
-            wait_until(lambda before=before: len(run_folders(results)) > before, process)
-            time.sleep(random.uniform(0.0, 0.15))
-            assert end(process) == -signal.SIGKILL
-        assert before < len(run_folders(results)) < count
-        for name in run_folders(results):
-            (folder,) = results.glob(f"runs/*/*/*/{name}")
-            assert is_finished(folder)
-            check_complete(folder)
-    finished = {folder: folder.stat().st_mtime_ns for folder in find_runs(results)}
-    with started(*sweep, log=tmp_path / "log") as process:
-        assert process.wait(PATIENCE) == 0
-    assert run_folders(results, hidden=True) == sorted(f"seed={k}" for k in range(count))
-    assert len(find_runs(results)) == count
-    assert all(folder.stat().st_mtime_ns == moment for folder, moment in finished.items())

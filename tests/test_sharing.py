@@ -26,21 +26,12 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.results import merging
 from ssvm_bench.results.reading import find_runs, is_whole, read_trace
-from ssvm_bench.results.run_folder import HeldError, lock
+from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
 
 # ---- one folder ----------------------------------------------------------------------------------
-
-
-def test_a_run_that_another_process_makes_is_not_waited_for(tmp_path):
-    config = config_of(tmp_path, "solver=bcfw", "budget.max_iterations=1")
-    with lock(config.folder):
-        with pytest.raises(HeldError), lock(config.folder, wait=False):
-            pass
-        assert runner.run(config, Silent(), wait=False).status == "held"
-    assert runner.run(config, Silent(), wait=False).status == "finished"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

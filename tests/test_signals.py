@@ -25,7 +25,7 @@ from program import (
 )
 
 from ssvm_bench.base.children import Child, DiedError, map_in_order
-from ssvm_bench.results.reading import find_runs, read_trace
+from ssvm_bench.results.reading import read_trace
 
 
 @pytest.fixture
@@ -142,20 +142,6 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
 
 
 # ---- kill -9 ------------------------------------------------------------------------------------
-
-
-def test_kill_9_leaves_the_rows_on_disk_and_the_next_run_starts_anew(tmp_path, slow):
-    results, changes = tmp_path / "results", variables(tmp_path)
-    with started("run", *slow, log=tmp_path / "log", **changes) as process:
-        wait_until(lambda: marks(tmp_path, k=3), process)
-        assert end(process) == -signal.SIGKILL
-    assert run_folders(results)[-1:] == ["seed=0.partial"]
-    (partial,) = results.glob("runs/*/*/*/seed=*.partial")
-    assert len(read_trace(partial).frame) >= 3
-    assert find_runs(results) == []
-    with started("run", *slow, "quiet=true", log=tmp_path / "log", **changes) as process:
-        wait_until(lambda: len(read_trace(partial).frame) < 3, process)
-        end(process, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -21,7 +21,6 @@ import yaml
 from program import wait_until
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.messages import shown_by
 from ssvm_bench.results import provenance, reading, run_folder, trace
 from ssvm_bench.results.folder import sweep
 
@@ -367,27 +366,6 @@ def test_threads_that_write_without_a_lock_tear_nothing(folder):
         thread.join()
     assert reading.is_finished(folder)
     assert hidden(folder) == []
-
-
-def test_the_second_process_waits_and_then_finds_the_run(folder):
-    messages, seen = [], []
-
-    def second():
-        with shown_by(messages.append), run_folder.lock(folder):
-            seen.append(reading.is_finished(folder))
-
-    with shown_by(messages.append), run_folder.lock(folder):
-        waiting = threading.Thread(target=second)
-        waiting.start()
-        deadline = time.monotonic() + 10
-        while not messages and time.monotonic() < deadline:
-            time.sleep(0.01)
-        write(folder)
-        assert seen == []
-    waiting.join(10)
-    assert seen == [True]
-    assert len(messages) == 1
-    assert str(folder) in messages[0]
 
 
 # ---- provenance -------------------------------------------------------------------------------

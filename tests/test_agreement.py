@@ -6,7 +6,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.figures import agreement
-from ssvm_bench.figures.document import markdown
+from ssvm_bench.figures.document import TEXTS, markdown
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -57,4 +57,4 @@ def test_nothing_is_said_where_no_dual_value_is_known(dual):
     assert table.empty
     assert list(table) == agreement.COLUMNS
     (output,) = agreement.KIND.outputs(FigureData(RUNS, unknown), ("table",))
-    assert output.markdown().endswith(agreement.READING + "\n")
+    assert output.markdown().endswith(TEXTS["agreement"] + "\n")

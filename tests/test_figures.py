@@ -336,7 +336,8 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
     assert convergence.with_working_sets(runs[1:]) == []
-    assert list(convergence.WORKING_SETS.outputs(FigureData(runs[1:], {}), ["iteration"])) == []
+    (kind,) = (kind for kind in convergence.KINDS if kind.name == "selection")
+    assert list(kind.outputs(FigureData(runs[1:], {}), ["iteration"])) == []
 
 
 def draw_some(**changes):

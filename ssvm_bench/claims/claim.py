@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
-import yaml
 
+from ssvm_bench.figures.document import beside
 from ssvm_bench.results.words import number, percent
 
 
@@ -149,13 +148,6 @@ class Claim(NamedTuple):
     variants: Sequence[str] = ()
     only: Mapping[str, Any] = {}
     beside: str = ""
-
-
-def beside(module: str, name: str) -> dict[str, Any]:
-    """Return the content of the file ``NAME.yaml`` beside a module."""
-    text = Path(module).with_name(f"{name}.yaml").read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.safe_load(text)
-    return content
 
 
 class Statements:

@@ -29,7 +29,8 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
-from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, beside, measure
+from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
+from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
 from ssvm_bench.results.trace import Trace

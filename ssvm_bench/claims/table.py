@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from ssvm_bench.claims import judging
-from ssvm_bench.claims.claim import beside
 from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
 from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, bold
+from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
@@ -24,7 +23,7 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Row._fields))
 
 
-TEXTS = beside(__file__, "texts")
+TEXTS = beside(__file__)
 
 HEADINGS = {
     "real": "On the real data",

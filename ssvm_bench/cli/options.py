@@ -73,30 +73,24 @@ def _settings(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.obj.folders.extend(value)
 
 
+def _common(*names: str, **how: Any) -> click.Option:
+    return click.Option(names, callback=_settings, expose_value=False, **how)
+
+
 _COMMON = (
-    click.Option(
-        ["--config-dir"],
+    _common(
+        "--config-dir",
         metavar="DIR",
         multiple=True,
         type=FILE,
-        callback=_settings,
-        expose_value=False,
         help="Further config files: DIR/solver/mine.yaml is solver=mine. May be repeated.",
     ),
-    click.Option(
-        ["-v", "--verbose"],
+    _common(
+        *("-v", "--verbose"),
         is_flag=True,
-        callback=_settings,
-        expose_value=False,
         help="Also tell which files are read, and what is compiled and kept.",
     ),
-    click.Option(
-        ["--debug"],
-        is_flag=True,
-        callback=_settings,
-        expose_value=False,
-        help="Show the traceback of an error.",
-    ),
+    _common("--debug", is_flag=True, help="Show the traceback of an error."),
 )
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Table, bold, table_of
+from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import problem_instance
 from ssvm_bench.results.problem_instance import BestValues, columns_of
@@ -86,19 +86,11 @@ CELLS: Cells = {
     "agrees to": lambda row: bold(f"{row['agrees_to']:g}", row["agrees_to"] == row["nearest"]),
 }
 
-READING = (
-    "Primal distance: (P − F⋆)/|F⋆| of the lowest primal value P of a run; dual distance: "
-    "(F⋆ − F)/|F⋆| of its highest dual value F, where it has one; F⋆: the highest dual value that "
-    "any run saw on the problem instance. Of several repeats, the largest is shown. The last "
-    "column is the larger distance, rounded up to a power of ten: solvers in whose rows it is at "
-    "most a number agree to that number."
-)
-
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     table = agreement(data.traces, data.best)
     title = "How far each solver is from the optimum"
-    yield Output("agreement", table, title, [READING, *tables(table)])
+    yield Output("agreement", table, title, [TEXTS["agreement"], *tables(table)])
 
 
 KIND = Kind("agreement", Choices(("table",)), _outputs)

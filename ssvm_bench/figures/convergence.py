@@ -25,9 +25,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.kind import CurveFigure, Kind
+from ssvm_bench.figures.document import TEXTS
+from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace, dual_of_reported
 
@@ -78,48 +78,28 @@ def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
     return curves.tabulate(traces, values, axis, log=True)
 
 
-def with_bounds(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the runs whose primal values were bounded from above."""
-    return [trace for trace in traces if "gap_bound" in trace.frame]
-
-
 def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs whose solver keeps planes."""
     return [trace for trace in traces if trace.frame["working_set_mean"].max() > 0]
 
 
-CURVES = CurveFigure(
-    "Primal suboptimality, dual suboptimality and duality gap",
-    file="{}",
-    tabulate=suboptimality,
-)
-WORKING_SETS = CurveFigure(
-    "Mean size of the working sets, and approximate passes per iteration",
-    file="selection",
-    chosen=with_working_sets,
-    tabulate=selection,
-    log=False,
-)
-BOUNDS = CurveFigure(
-    "Duality gap to the primal value that was found, and to an upper bound of it",
-    file="certified",
-    chosen=with_bounds,
-    tabulate=certified,
-)
 KINDS = (
-    Kind(
-        "suboptimality",
-        Choices(tuple(curves.AXES)),
-        CURVES.outputs,
-        CURVES.of_instance,
-        intro="Primal suboptimality is measured from the highest dual value ever seen on the "
-        "problem instance, dual suboptimality from the lowest primal value.",
-    ),
-    Kind(
-        "selection",
-        Choices(("iteration",)),
-        WORKING_SETS.outputs,
-        WORKING_SETS.of_instance,
-    ),
-    Kind("certified", Choices(("iteration",)), BOUNDS.outputs, BOUNDS.of_instance),
+    CurveFigure(
+        "Primal suboptimality, dual suboptimality and duality gap",
+        file="{}",
+        tabulate=suboptimality,
+    ).kind("suboptimality", [*curves.AXES], TEXTS["suboptimality"]),
+    CurveFigure(
+        "Mean size of the working sets, and approximate passes per iteration",
+        file="selection",
+        chosen=with_working_sets,
+        tabulate=selection,
+        log=False,
+    ).kind("selection", ["iteration"]),
+    CurveFigure(
+        "Duality gap to the primal value that was found, and to an upper bound of it",
+        file="certified",
+        chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace.frame],
+        tabulate=certified,
+    ).kind("certified", ["iteration"]),
 )

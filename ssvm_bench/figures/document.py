@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+
+import yaml
 
 
 class Heading(NamedTuple):
@@ -50,6 +53,17 @@ Block: TypeAlias = str | Heading | Warning | List | Table
 
 Cells: TypeAlias = Mapping[str, Callable[[Mapping[Any, Any]], str]]
 """The head of each column → what it shows of a row of numbers."""
+
+
+def beside(module: str, name: str = "texts") -> dict[str, Any]:
+    """Return the content of the file ``NAME.yaml`` beside a module."""
+    text = Path(module).with_name(f"{name}.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content
+
+
+TEXTS = beside(__file__)
+"""What is said above the tables of this folder, and in front of its figures."""
 
 
 def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:

@@ -239,6 +239,17 @@ def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:
     return handles, [style.as_written(style.solver_label(name)) for name in lines]
 
 
+def gaps_of(table: pd.DataFrame) -> tuple[dict[float, float], Legend]:
+    """Return how opaque each relative gap of a table is drawn, the largest first; their legend."""
+    gaps = sorted(set(table["gap"]), reverse=True)
+    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)).tolist(), strict=True))
+    points = [
+        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
+        for shade in shades.values()
+    ]
+    return shades, (points, [f"relative gap {gap:g}" for gap in gaps])
+
+
 def _columns(names: Sequence[str], width: float) -> int:
     """Return the largest number of columns of a legend that is at most ``width`` inches wide."""
     size = float(mpl.rcParams["legend.fontsize"])

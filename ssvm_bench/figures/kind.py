@@ -233,6 +233,10 @@ class CurveFigure:
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
     notes: Callable[[Sequence[Trace], BestValues], list[str]] = lambda *_: []
 
+    def kind(self, name: str, axes: Sequence[str], intro: str = "") -> Kind:
+        """Return the kind of these figures, over some of the x axes."""
+        return Kind(name, Choices((*axes,)), self.outputs, self.of_instance, intro=intro)
+
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
         from ssvm_bench.figures.drawing import draw_curves

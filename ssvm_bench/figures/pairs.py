@@ -23,7 +23,7 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import processors_of
-from ssvm_bench.figures.document import Block, List, Table
+from ssvm_bench.figures.document import TEXTS, Block, List, Table
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
 from ssvm_bench.results import words
@@ -204,17 +204,13 @@ def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Out
     """Return the comparison of two sides as a document, numbers and a figure."""
     title = f"{b} beside {a}"
     said = notes(table, seconds)
-    blocks: list[Block] = [reading(a, b), *said, List([*sentences(table)]), *tables(table)]
+    blocks: list[Block] = [
+        TEXTS["pairs"].format(a=a, b=b),
+        *said,
+        List([*sentences(table)]),
+        *tables(table),
+    ]
     return Output(name, table, title, blocks, lambda: draw(table, title, said))
-
-
-def reading(a: str, b: str) -> str:
-    """Return how the numbers are to be read."""
-    return (
-        f"Ratios are {b} ÷ {a}, of what runs with the same problem and seed had spent when their "
-        "relative gap was first at most the target: below 1, the former is ahead. Medians over "
-        "the pairs; in parentheses, minimum and maximum of the pairs of which both got there."
-    )
 
 
 def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
@@ -282,17 +278,10 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     """Draw a row of panels per problem instance: ratios of time, if there are any, and of calls."""
-    from matplotlib.lines import Line2D
-
-    from ssvm_bench.figures.drawing import draw_grid, label_log_x, set_heading
+    from ssvm_bench.figures.drawing import draw_grid, gaps_of, label_log_x, set_heading
 
     drawn = [cost for cost in COSTS if table[cost].notna().any()] or ["calls"]
-    gaps = sorted(set(table["gap"]), reverse=True)
-    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
-    points = [
-        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
-        for shade in shades.values()
-    ]
+    shades, legend = gaps_of(table)
     table = table.assign(
         name=[
             " ".join(filter(None, (a if a == b else f"{b} ÷ {a}", around)))
@@ -316,11 +305,11 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
             below = here.index(row["gap"]) - 0.5 * (len(here) - 1)
             height = names.index(row["name"]) + 0.8 * below / len(here)
             ends = [row[f"{cost}_min"], row[f"{cost}_max"]]
-            look = {"color": style.color(str(row["b"])), "alpha": shades[row["gap"]]}
+            color, alpha = style.color(str(row["b"])), shades[row["gap"]]
             if np.isfinite(ends).all():
-                panel.plot(ends, [height] * 2, linewidth=2.4, **look)
+                panel.plot(ends, [height] * 2, linewidth=2.4, color=color, alpha=alpha)
             if 0 < row[cost] < math.inf:
-                panel.plot(row[cost], height, "o", markersize=4.5, **look)
+                panel.plot(row[cost], height, "o", markersize=4.5, color=color, alpha=alpha)
             else:
                 text = f"{row['gap']:g}: {NOBODY.get(row[cost], 'neither')}"
                 place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
@@ -335,6 +324,5 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.set_yticks(range(len(names)), [style.as_written(name) for name in names])
 
-    legend = points, [f"relative gap {gap:g}" for gap in gaps]
     height = 0.7 + 0.13 * lines * most
     return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)

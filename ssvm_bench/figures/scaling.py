@@ -26,7 +26,7 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Table, bold, table_of
+from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results.problem_instance import columns_of, instance_of
 from ssvm_bench.results.repeats import grouped
@@ -170,15 +170,6 @@ def _end(curve: pd.DataFrame) -> list[str]:
     return [curve_name(about), oracle_name(about["delay"]), number(last, ".0f"), why]
 
 
-READING = (
-    "Seconds on the wall clock until the relative gap was small enough, the start of the workers "
-    f"not counted; in bold, speed-ups of at least {ENOUGH:g} × workers. The last three columns are "
-    "what the workers' time went to: calls of the oracle; the solver's own steps, during which all "
-    "wait; and waiting for others: for messages and, at the end of a batch, for its last call. "
-    "With τ terms in a batch, no more than τ workers have something to do."
-)
-
-
 # ---- the figure -------------------------------------------------------------------------------
 
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
@@ -246,7 +237,8 @@ def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
         notes.append(f"{busy} of {len(data.traces)} runs were timed while others were going on.")
     figure = partial(draw, table, quantities, data.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
-    yield Output("scaling", table, title, [READING, *notes[1:], *tables(table)], figure)
+    reading = TEXTS["scaling"].format(enough=ENOUGH)
+    yield Output("scaling", table, title, [reading, *notes[1:], *tables(table)], figure)
 
 
 KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities", gaps=True), _outputs)

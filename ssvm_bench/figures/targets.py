@@ -21,7 +21,7 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
-from ssvm_bench.figures.document import Table, bold
+from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
@@ -38,7 +38,7 @@ COSTS = ("time", "calls")
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
-MEANING = f"{MARK}: without a dual value; its gap is measured from the best one known."
+MEANING = TEXTS["without_dual"]
 GAPS = (1e-1, 1e-2, 1e-3)
 """Relative gaps on the page of the report."""
 
@@ -130,13 +130,6 @@ def x_label(traces: Sequence[Trace], cost: str) -> str:
     return axis_label(traces, {"calls": "passes"}.get(cost, cost))
 
 
-READING = (
-    "Medians over the repeats, in seconds on the runs' clock and in passes of the exact oracle "
-    f"(calls divided by n); the lowest of each column in bold. {NONE}: at most half of the "
-    "repeats got there in the time they had."
-)
-
-
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the medians on each problem instance, the best in bold."""
     for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
@@ -212,17 +205,10 @@ def draw(
     Figure
         Medians as points, the darker the smaller the gap; minimum to maximum as lines, log x.
     """
-    from matplotlib.lines import Line2D
-
-    from ssvm_bench.figures.drawing import draw_grid, label_log_x, set_heading
+    from ssvm_bench.figures.drawing import draw_grid, gaps_of, label_log_x, set_heading
 
     solvers = list(dict.fromkeys(table["solver"]))
-    costs, gaps = list(x_labels), sorted(set(table["gap"]), reverse=True)
-    shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)), strict=True))
-    points = [
-        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
-        for shade in shades.values()
-    ]
+    costs, (shades, legend) = list(x_labels), gaps_of(table)
     problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
 
     def draw_panel(panel: Axes, k: int, problem: pd.DataFrame) -> None:
@@ -241,8 +227,7 @@ def draw(
         names = [style.as_written(marked_label(solver, table)) for solver in solvers]
         panel.set_yticks(range(len(solvers)), names)
 
-    legend, height = (points, [f"relative gap {gap:g}" for gap in gaps]), 0.6 + 0.19 * len(solvers)
-    rows = [problems] * len(costs)
+    rows, height = [problems] * len(costs), 0.6 + 0.19 * len(solvers)
     return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)
 
 
@@ -273,16 +258,12 @@ def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
     x_labels = {axis: x_label(data.traces, axis) for axis in axes}
     figure = partial(draw, table, x_labels, data.title, said)
     title = "Time and exact oracle calls to a relative gap"
-    yield Output("targets", table, title, [READING, *said, *tables(table)], figure)
+    yield Output("targets", table, title, [TEXTS["targets"], *said, *tables(table)], figure)
 
 
 KIND = Kind(
     "targets",
     Choices(tuple(COSTS), gaps=True),
     _outputs,
-    intro="What a solver had spent at its first evaluation with a relative duality gap "
-    "(P − F)/|P| at or below the target: the median over all repeats, those that did not get "
-    "there counting as infinite, and the range of those that did; the lowest median in bold. "
-    f"Ratios are between medians. {MEANING} "
-    "With an inexact oracle the measured gap can be smaller than the true one.",
+    intro=TEXTS["spent"].format(without_dual=MEANING),
 )

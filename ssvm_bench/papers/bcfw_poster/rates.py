@@ -32,11 +32,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.claim import beside
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, crossing
-from ssvm_bench.figures.document import Table
+from ssvm_bench.figures.document import Table, beside
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import Best, BestValues, columns_of
@@ -215,9 +214,7 @@ def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     table = ratios(needed)
     if len(table):
         title = "How the number of oracle calls grows with n, 1/λ and 1/ε"
-        yield Output(
-            "rates", table, title, [beside(__file__, "texts")["rates"], *tables(needed, table)]
-        )
+        yield Output("rates", table, title, [beside(__file__)["rates"], *tables(needed, table)])
 
 
 KIND = Kind("rates", Choices(("table",), "choice", "choices", gaps=True), _outputs)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import beside
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import processors_of
+from ssvm_bench.figures.document import beside
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.repeats import labels_within
 from ssvm_bench.results.trace import Trace

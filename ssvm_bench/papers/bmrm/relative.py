@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, style
-from ssvm_bench.figures.kind import CurveFigure, Kind
+from ssvm_bench.figures.document import beside
+from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.results.problem_instance import BestValues, instance_of
 from ssvm_bench.results.trace import Trace
@@ -154,19 +154,11 @@ def _text(label: str, P: int) -> str:
     return f"P = {P} ({options})" if options else f"P = {P}"
 
 
-FIGURE = CurveFigure(
+KIND = CurveFigure(
     "Relative distance of the current solution to the optimum",
     file="relative_{}",
     chosen=compared,
     tabulate=relative,
     draw=draw,
     notes=notes,
-)
-KIND = Kind(
-    "relative",
-    Choices(("iteration", "time")),
-    FIGURE.outputs,
-    FIGURE.of_instance,
-    intro="Relative distance of the current solution to the optimum, (P(w) − F*)/F*, with the "
-    "highest dual value ever seen on the problem instance for F*.",
-)
+).kind("relative", ["iteration", "time"], beside(__file__)["relative"])

@@ -28,11 +28,11 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim, beside
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
 from ssvm_bench.config import registry
 from ssvm_bench.figures.curves import timing_notes
-from ssvm_bench.figures.document import Block, Table, bold
+from ssvm_bench.figures.document import Block, Table, beside, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.papers.bmrm import bundle_runs, claims, costs
 from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
@@ -41,7 +41,7 @@ from ssvm_bench.results.words import NONE, number
 
 # ---- Table 1 ----------------------------------------------------------------------------------
 
-TEXTS = beside(__file__, "texts")
+TEXTS = beside(__file__)
 
 LOSSES = ("validation", "test")
 RISK_COLUMNS = [

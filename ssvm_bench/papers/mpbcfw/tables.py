@@ -30,9 +30,9 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
-from ssvm_bench.claims.claim import UnmeasurableError, beside
+from ssvm_bench.claims.claim import UnmeasurableError
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Cells, table_of
+from ssvm_bench.figures.document import Block, Cells, beside, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # ---- λ and the first iterations ---------------------------------------------------------------
 
 
-TEXTS = beside(__file__, "texts")
+TEXTS = beside(__file__)
 
 PAIRS = {
     **by.PAIRS,

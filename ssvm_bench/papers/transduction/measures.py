@@ -54,15 +54,21 @@ def _accuracies(case: Case, runs: Runs) -> np.ndarray:
     return found
 
 
+def _as_variance(holds: bool, with_root: bool) -> list[str]:
+    """Say what the verdict is if ± is a variance, where that makes another one."""
+    if holds == with_root:
+        return []
+    verdict = "holds" if with_root else "does not hold"
+    return [f"it {verdict} if the printed ± is a variance, as the caption says"]
+
+
 @measure
 def accuracy(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
     """Measure the mean accuracy over the repeats: to be within what is printed, on both sides."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
     mean, text = found.mean(), f"{100 * found.mean():.4g} ± {100 * found.std():.3g} %"
     notes = [f"{100 * (mean - cell.mean):+.1f} points"]
-    if cell.has(mean) != cell.root.has(mean):
-        verdict = "holds" if cell.root.has(mean) else "does not hold"
-        notes.append(f"it {verdict} if the printed ± is a variance, as the caption says")
+    notes += _as_variance(cell.has(mean), cell.root.has(mean))
     if INDUCTIVE in case.solvers:
         alone = _accuracies(case, Runs(INDUCTIVE)).mean()
         notes.append(f"the inductive classifier has {100 * alone:.4g} %")
@@ -82,11 +88,8 @@ def above(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
 def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
     """Measure the deviation of the accuracy over the repeats, to be below what is printed."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
-    note = ""
-    if (found.std() <= cell.deviation) != (found.std() <= cell.root.deviation):
-        verdict = "holds" if found.std() <= cell.root.deviation else "does not hold"
-        note = f"it {verdict} if the printed ± is a variance, as the caption says"
-    return Measured(np.array([found.std()]), high=cell.deviation, note=note)
+    said = _as_variance(*(found.std() <= of.deviation for of in (cell, cell.root)))
+    return Measured(np.array([found.std()]), high=cell.deviation, note="".join(said))
 
 
 @measure

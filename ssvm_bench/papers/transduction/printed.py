@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ssvm_bench.claims.claim import beside
+from ssvm_bench.figures.document import beside
 
 
 class Spread(NamedTuple):

@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Case, cases
-from ssvm_bench.claims.claim import beside
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Table, table_of
+from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import error
 from ssvm_bench.papers.transduction.oracles import kernels
@@ -27,7 +26,7 @@ from ssvm_bench.papers.transduction.printed import DRAWS, MOONS
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
-TEXTS = beside(__file__, "texts")
+TEXTS = beside(__file__)
 """What is said above tables."""
 
 PRINTED = {"moons": MOONS}

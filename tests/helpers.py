@@ -198,8 +198,10 @@ class Table:
             row = int(np.flatnonzero(losses == 0)[0])
             fixed = np.zeros(len(labelings))
             if data.structure == "graph":
-                for k, l in data.edges[data.edge_offsets[i] : data.edge_offsets[i + 1]]:
-                    fixed -= potts * (labelings[:, k] != labelings[:, l])
+                edges = slice(*data.edge_offsets[i : i + 2])
+                edge_x = np.ones((len(data.edges), 1)) if data.edge_x is None else data.edge_x
+                for (k, l), x in zip(data.edges[edges], edge_x[edges], strict=True):
+                    fixed -= np.sum(potts * x) * (labelings[:, k] != labelings[:, l])
             offsets = losses + fixed - fixed[row]
             planes = np.column_stack((features - features[row], offsets)) / self.n
             self.fixed.append(fixed)

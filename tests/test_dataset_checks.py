@@ -55,6 +55,10 @@ def edges(*pairs):
     return {"edges": np.array(pairs, np.int32), "edge_offsets": np.array([0, len(pairs)])}
 
 
+def with_edge_x(found):
+    return {**edges((0, 1), (1, 2)), "edge_x": np.array(found, float)}
+
+
 @pytest.mark.parametrize("data", [CHAINS, SPARSE, GRAPHS])
 def test_what_is_right_passes(data):
     assert replace(data, fold=np.arange(3), held_out={"test": data}).n == 3
@@ -106,6 +110,20 @@ WRONG = {
     "twice": (SQUARE, edges((0, 1), (1, 2), (0, 1)), "edge (0, 1) of example 0 is there twice"),
     "no edges": (GRAPHS, {"edges": None}, "a graph needs edges"),
     "edge offsets": (GRAPHS, {"edge_offsets": GRAPHS.edge_offsets[:-1]}, "edge_offsets end at"),
+    "negative edge_x": (SQUARE, with_edge_x([[1, 2], [0, -1]]), "edge_x of edge 1 is -1, and must"),
+    "edge_x nan": (SQUARE, with_edge_x([[1, np.nan], [0, 1]]), "edge_x of edge 0 is nan, and must"),
+    "edge_x short": (
+        SQUARE,
+        with_edge_x([[1, 2]]),
+        "edge_x must be an array of numbers of shape (2",
+    ),
+    "edge_x empty": (SQUARE, with_edge_x(np.ones((2, 0))), "and no features: leave it out"),
+    "edge_x of no edges": (CHAINS, {"edge_x": np.ones((8, 1))}, "and there are no edges"),
+    "edge_x held out": (
+        SQUARE,
+        {**with_edge_x([[1, 2], [3, 4]]), "held_out": {"test": SQUARE}},
+        "edge_x of the test examples has 0 features an edge, that of the examples to train on 2",
+    ),
     "masked": (CHAINS, {"x": np.ma.masked_equal(CHAINS.x, 0)}, "of shape (…, …), got MaskedArray"),
     "csc": (CHAINS, {"x": csc_array(CHAINS.x)}, "must be an ndarray or a csr_array, got csc_array"),
     "long": (

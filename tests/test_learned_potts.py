@@ -1,5 +1,6 @@
-"""`oracle.potts=learned`: against enumeration, and a QP solver on all planes."""
+"""Potts weights, learned and of edges: against enumeration, and a QP solver on all planes."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -23,32 +24,50 @@ SOLVERS = (
     *("mpbcfw_accelerated", "mpbcfw_fast", "mpbcfw_in_out", "dcd"),
 )
 LINEAR = ("mpbcfw_pairwise", "mpbcfw_fast", "mpbcfw_in_out")
-DATA = ("attractive", "repulsive")
-"""Labels of neighbours are the same, or often different: there p is 0."""
+DATA = {"attractive": [False], "repulsive": [True], "features": [False, True]}
+"""Labels of neighbours are the same, or often different: there p is 0; or the same where the first
+feature of their edge is large, different where the second is. → Which weights p are 0."""
 
 
-def posed(K=2, seed=8, repulsive=False):
+def posed_data(K=2, data="attractive"):
+    """Return graphs of up to five nodes."""
+    made = random_graphs([4, 3, 5, 2], K, 2, seed=8)
+    example = np.repeat(np.arange(made.n), np.diff(made.offsets))
+    begins = np.isin(np.arange(example.size), made.offsets)
+    y = (np.arange(example.size) if data == "repulsive" else example) % K
+    y = (y + begins) % K if data == "features" else y
+    made = replace(made, y=y.astype(np.uint8))
+    if data != "features":
+        return made
+    first = np.repeat(made.offsets[:-1], np.diff(made.edge_offsets))[:, None]
+    same = np.equal(*made.y[made.edges + first].T)
+    some = np.random.default_rng(3).random((same.size, 2))
+    return replace(made, edge_x=some * np.where(same[:, None], [1.0, 0.2], [0.2, 1.0]))
+
+
+def posed(K=2, data="attractive"):
     """Return an oracle, and the dense planes of its terms, [φ⋆ of the nodes, of p, φ∘]."""
-    data = random_graphs([4, 3, 5, 2], K, 2, seed=seed)
-    example = np.repeat(np.arange(data.n), np.diff(data.offsets))
-    y = (np.arange(example.size) if repulsive else example) % K
-    data = replace(data, y=y.astype(np.uint8))
-    module = MODULES[K]
-    made = module.build(module.Config("tiny", "tiny", potts="learned"), data)
-    free, one = Table(data, 0.0).planes, Table(data, 1.0).planes
+    examples, module = posed_data(K, data), MODULES[K]
+    made = module.build(module.Config("tiny", "tiny", potts="learned"), examples)
+    free = Table(examples, 0.0)
+    with_cuts = [Table(examples, each) for each in np.eye(made.nonnegative)]
     terms = [
-        np.column_stack((rows[:, :-1], with_cuts[:, -1] - rows[:, -1], rows[:, -1]))
-        for rows, with_cuts in zip(free, one, strict=True)
+        np.column_stack(
+            (rows[:, :-1], *(of.planes[i][:, -1] - rows[:, -1] for of in with_cuts), rows[:, -1])
+        )
+        for i, rows in enumerate(free.planes)
     ]
-    return made, terms, Table(data)
+    return made, terms, free
 
 
-def optimum(terms):
+@functools.cache
+def optimum(data):
     """Return the optimal value and w by another solver, of the dual over all planes."""
+    made, terms, _ = posed(data=data)
     stacked = np.vstack(terms)
     star, circ = stacked[:, :-1], stacked[:, -1]
     floor = np.full(star.shape[1], -np.inf)
-    floor[-1] = 0.0
+    floor[-made.nonnegative :] = 0.0
 
     def value(alpha):
         w = np.maximum(-(alpha @ star) / LAM, floor)
@@ -58,24 +77,33 @@ def optimum(terms):
     return -found.fun, np.maximum(-(found.x @ star) / LAM, floor)
 
 
+@pytest.mark.parametrize("data", ["attractive", "features"])
 @pytest.mark.parametrize("K", MODULES)
-def test_planes_and_risk_are_those_of_their_definitions(K):
-    made, terms, table = posed(K)
+def test_planes_and_risk_are_those_of_their_definitions(K, data):
+    made, terms, table = posed(K, data)
     rng = np.random.default_rng(K)
     w = rng.normal(size=made.d)
-    w[-1] = abs(w[-1])
-    assert made.d == table.d + 1
+    w[table.d :] = abs(w[table.d :])
+    assert made.d == table.d + len(DATA[data])
     for i, rows in enumerate(terms):
         for row in rng.choice(len(rows), 6):
             y = table.labelings[i][row].astype(np.uint8)
             plane, dense = made.plane(i, y), np.zeros(made.d + 1)
             dense[plane.indices], dense[-1] = plane.values, plane.offset
             np.testing.assert_allclose(dense, rows[row], rtol=0, atol=ROUNDING)
+            indices, values = made.joint_feature(i, y)
+            other = made.joint_feature(i, made.truth(i))
+            dense[:] = 0.0
+            dense[indices] += values
+            dense[other[0]] -= other[1]
+            np.testing.assert_allclose(dense[:-1] / made.n, rows[row, :-1], atol=ROUNDING)
         value = (rows @ np.append(w, 1.0)).max()
         found = made.best_plane(w, i)[1]
         assert found <= value + ROUNDING
         if K == 2:
             assert found == pytest.approx(value, abs=ROUNDING)
+        else:
+            assert made.upper_bound(w, i) >= value - ROUNDING
     fast, slow = made.risk(w), Oracle.risk(made, w)
     assert fast.value == pytest.approx(slow.value, abs=ROUNDING)
     assert fast.offset == pytest.approx(slow.offset, abs=ROUNDING)
@@ -83,8 +111,26 @@ def test_planes_and_risk_are_those_of_their_definitions(K):
 
 
 @pytest.mark.parametrize("K", MODULES)
-def test_the_contract_of_oracles_holds(K):
-    made, _, _ = posed(K)
+def test_a_fixed_weight_is_that_of_each_feature(K):
+    data, module = posed_data(K, "features"), MODULES[K]
+    made = module.build(module.Config("tiny", "tiny", potts=0.7), data)
+    table, w = Table(data, 0.7), np.random.default_rng(K).normal(size=made.d)
+    assert made.d == table.d
+    for i, labelings in enumerate(table.labelings):
+        found, value = made.best_plane(w, i)
+        y = made.argmax(w, i)
+        row = int(np.flatnonzero((labelings == y).all(axis=1))[0])
+        assert made.fixed_score(i, y) == pytest.approx(table.fixed[i][row], abs=ROUNDING)
+        assert found.offset == pytest.approx(table.planes[i][row, -1], abs=ROUNDING)
+        values = table.values(w, i)
+        assert value == pytest.approx(values[row], abs=ROUNDING)
+        assert K > 2 or value == pytest.approx(values.max(), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("data", ["attractive", "features"])
+@pytest.mark.parametrize("K", MODULES)
+def test_the_contract_of_oracles_holds(K, data):
+    made, _, _ = posed(K, data)
     findings = Findings("learned")
     of_oracles.check(made, findings)
     assert findings.broken == 0, list(findings.shown())
@@ -93,14 +139,14 @@ def test_the_contract_of_oracles_holds(K):
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_reach_the_constrained_optimum(name, data):
-    made, terms, _ = posed(repulsive=data == "repulsive")
-    best, w_best = optimum(terms)
-    assert (w_best[-1] == 0.0) == (data == "repulsive")
+    made, terms, _ = posed(data=data)
+    best, w_best = optimum(data)
+    assert (w_best[-made.nonnegative :] == 0.0).tolist() == DATA[data]
     problem = Problem(made, LAM)
     tested, last = solver(problem, name), 0.0
     for _ in range(60):
         w, dual = tested.reported()
-        assert w[-1] >= 0.0
+        assert (w[-made.nonnegative :] >= 0.0).all()
         primal = 0.5 * LAM * w @ w
         primal += sum((rows @ np.append(w, 1.0)).max() for rows in terms)
         assert problem.primal(w) == pytest.approx(primal, abs=ROUNDING)
@@ -119,7 +165,7 @@ def test_solvers_reach_the_constrained_optimum(name, data):
 
 
 def test_the_path_of_lambda_keeps_it_too():
-    made, _, _ = posed(repulsive=True)
+    made, _, _ = posed(data="repulsive")
     tested = iterated(solver(Problem(made, 1.0), "mpbcfw"), 5)
     tested.warm_start(LAM, tested.clock)
     before = tested.reported().dual
@@ -131,7 +177,7 @@ def test_the_path_of_lambda_keeps_it_too():
 
 def test_a_negative_weight_is_refused():
     made, _, _ = posed()
-    with pytest.raises(RunFailedError, match="keep the last weight"):
+    with pytest.raises(RunFailedError, match="keep the last weights"):
         made.argmax(-np.ones(made.d), 0)
 
 
@@ -155,18 +201,77 @@ def test_only_a_weight_or_the_word_will_do(potts):
         mincut.Config("mincut", "mincut", potts=potts)
 
 
-def test_the_estimator_learns_it():
+def graphs():
+    """Return X and y of twelve graphs."""
     data = random_graphs([6] * 12, 2, 2, seed=1)
     X, y = [], []
     for i in range(data.n):
         parts = slice(*data.offsets[i : i + 2])
         X.append((data.x[parts], data.edges[slice(*data.edge_offsets[i : i + 2])]))
         y.append(np.sort(data.y[parts]))
+    return X, y
+
+
+def test_the_estimator_learns_it():
+    X, y = graphs()
     model = StructuredSVM("graph", potts="learned").fit(X, y)
     assert model.weights_.shape == (2 * 3 + 1,)
     assert model.weights_[-1] >= 0.0
-    assert len(model.predict(X)) == data.n
+    assert len(model.predict(X)) == len(X)
     weighted = StructuredSVM("graph", potts="learned").fit(X, y, sample_weight=range(1, 13))
     assert weighted.weights_[-1] >= 0.0
     with pytest.raises(ConfigError, match="potts must be"):
         StructuredSVM("graph", potts="learn").fit(X, y)
+
+
+def test_the_estimator_learns_weights_of_edges_features():
+    X, y = graphs()
+    rng = np.random.default_rng(0)
+    Z = []
+    for (x, edges), labels in zip(X, y, strict=True):
+        same = np.equal(*labels[edges.T])
+        edge_x = np.column_stack((same + 0.1 * rng.random(same.size), rng.random(same.size)))
+        Z.append((x, edges[::-1, ::-1], edge_x[::-1]))  # in any order
+    model = StructuredSVM("graph", potts="learned").fit(Z, y)
+    assert model.weights_.shape == (2 * 3 + 2,)
+    assert (model.weights_[-2:] >= 0.0).all()
+    with pytest.raises(ValueError, match="X has 0 features an edge, and 2 were trained with"):
+        model.predict(X)
+    # a feature that is always 1 is what edges have that have none; one twice shares its weight
+    ones = [(x, edges, np.ones((len(edges), 1))) for x, edges in X]
+    plain = StructuredSVM("graph", potts="learned").fit(X, y)
+    assert np.array_equal(
+        StructuredSVM("graph", potts="learned").fit(ones, y).weights_, plain.weights_
+    )
+    twice = [(x, np.vstack((e, e[:1])), np.vstack((of, of[:1]))) for x, e, of in Z]
+    again = StructuredSVM("graph", potts="learned").fit(twice, y)
+    assert np.array_equal(again.weights_, model.weights_)
+
+
+PAIR = np.ones((2, 3)), [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (
+            [(*PAIR, [[1.0]]), PAIR],
+            r"X\[1\] has 2 entries, and X\[0\] has 3: give features of edges",
+        ),
+        ([(*PAIR, [[1.0]]), (*PAIR, [[1.0, 2.0]])], r"X\[1\], has 2 columns, that of X\[0\] 1"),
+        ([(*PAIR, [[-1.0]])] * 2, "of edge 0 is -1, and must be at least 0"),
+        ([(*PAIR, [[np.nan]])] * 2, "of edge 0 is nan, and must be at least 0"),
+        ([(*PAIR, [[np.inf]])] * 2, "of edge 0 is inf, and must be at least 0"),
+        (
+            [(*PAIR, [[1.0], [2.0]])] * 2,
+            r"edge_x, .* of shape \(1, …\), got float64 of shape \(2, 1",
+        ),
+        ([(*PAIR, [1.0])] * 2, r"edge_x, .* of shape \(1, …\), got float64 of shape \(1,\)"),
+        ([(*PAIR, np.ones((1, 0)))] * 2, "and no features: leave it out"),
+        ([(*PAIR, [["a"]])] * 2, "edge_x, the third entry of .* must be an array of numbers"),
+        ([(PAIR[0], [(0, 1), (1, 0)], [[1.0], [2.0]])] * 2, "an edge twice, with different feat"),
+    ],
+)
+def test_features_of_edges_that_are_none_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM("graph").fit(X, [[0, 1]] * 2)

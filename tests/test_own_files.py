@@ -243,6 +243,16 @@ def test_arrays_say_their_structure(tmp_path):
     edges = {"edges": np.array([[0, 1], [1, 2]]), "edge_offsets": np.array([0, 2, 2])}
     graph = load(saved(tmp_path, "g.npz", x=x, y=numbers > 0, offsets=np.array([0, 3, 4]), **edges))
     assert (graph.structure, graph.edges.tolist()) == ("graph", [[0, 1], [1, 2]])
+    assert graph.edge_x is None
+    edges["edge_x"] = np.array([[1, 2], [0, 3]])
+    of_edges = {"x": x, "y": numbers > 0, "offsets": np.array([0, 3, 4]), **edges}
+    graph = load(saved(tmp_path, "e.npz", **of_edges))
+    assert (graph.edge_x.tolist(), graph.vocabulary.edge_features) == ([[1, 2], [0, 3]], 2)
+    held_out = {f"test.{name}": of_edges[name] for name in of_edges if name != "edge_x"}
+    with pytest.raises(
+        RunFailedError, match="edge_x has 0 features an edge, and 2 were trained on"
+    ):
+        load(saved(tmp_path, "m.npz", **of_edges, **held_out))
     targets = load(saved(tmp_path, "r.npz", x=x, y=x[:, 0], structure="regression"))
     assert (targets.structure, targets.y.tolist()) == ("regression", x[:, 0].tolist())
     for name, oracle in (*zip("cg", ("viterbi", "mincut"), strict=True), ("r", "regression")):

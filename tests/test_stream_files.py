@@ -170,6 +170,12 @@ def narrower(block):
     return {"x": Entries(x.ravel(), block["y"].lengths * 3)}
 
 
+def fewer_edge_x(block):
+    """Return features of edges of which half are missing."""
+    x, lengths = block["edge_x"]
+    return {"edge_x": Entries(x[: x.size // 2], lengths // 2)}
+
+
 def no_parts(block):
     """Return a last example that is empty."""
     lengths = {name: np.append(block[name].lengths[:-1], 0) for name in ("x", "y")}
@@ -186,6 +192,7 @@ SPARSE = random_multiclass(N, 3, 4)
 SPARSE = SPARSE.derived(x=csr_array(np.where(SPARSE.x > 0, SPARSE.x, 0)))
 THIN = SPARSE.derived(x=csr_array(0.3 * np.eye(N, 40)))
 GRAPHS = random_graphs([3] * N, 2, 4)
+WITH_EDGE_X = GRAPHS.derived(edge_x=np.ones((len(GRAPHS.edges), 2)))
 
 
 @pytest.mark.parametrize(
@@ -200,6 +207,8 @@ GRAPHS = random_graphs([3] * N, 2, 4)
         (THIN, entries("nonzeros", put(0, 9)), "it is damaged: example 4 has"),
         (CHAINS, cut, "it is damaged: a cell of example 4 is cut short"),
         (GRAPHS, entries("edges", put(0, 7)), "of example 4"),
+        (WITH_EDGE_X, entries("edge_x", put(0, -1.0)), "is -1, and must be at least 0"),
+        (WITH_EDGE_X, fewer_edge_x, "it is damaged: example 4 has"),
         (CHAINS, no_parts, "example 7 is empty"),
     ],
 )  # fmt: skip

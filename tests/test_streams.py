@@ -52,6 +52,7 @@ DATA = {
     "digits": DIGITS,
     "chains": CHAINS,
     "graphs": GRAPHS,
+    "edge features": GRAPHS.derived(edge_x=np.random.default_rng(0).random((len(GRAPHS.edges), 2))),
     "others": with_others(CHAINS),
     "graphs with others": with_others(sparse(GRAPHS)),
     "single": with_x(DIGITS, DIGITS.x.astype(np.float32)),
@@ -97,7 +98,9 @@ def joined(chunks):
             here = slice(*chunk.offsets[i : i + 2])
             edges = []
             if chunk.edges is not None:
-                edges = chunk.edges[slice(*chunk.edge_offsets[i : i + 2])].tolist()
+                of = slice(*chunk.edge_offsets[i : i + 2])
+                edges = chunk.edges[of].tolist()
+                edges += [] if chunk.edge_x is None else chunk.edge_x[of].tolist()
             fold = None if chunk.fold is None else int(chunk.fold[i])
             found.append((x[here].tobytes(), chunk.y[here].tolist(), edges, fold))
     return found

@@ -93,6 +93,8 @@ class Dataset:
         Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
         Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
+    edge_x : ndarray of float64, shape (edges, k), optional
+        Features of the edges, ≥ 0; C-contiguous.
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
     costs, margins : ndarrays of float64, shape (n,), optional
@@ -126,6 +128,7 @@ class Dataset:
     structure: str
     edges: np.ndarray | None = None
     edge_offsets: np.ndarray | None = None
+    edge_x: np.ndarray | None = None
     fold: np.ndarray | None = None
     costs: np.ndarray | None = None
     margins: np.ndarray | None = None
@@ -155,7 +158,8 @@ class Dataset:
         features: tuple[Any, ...] = (x,)
         if not isinstance(x, np.ndarray):
             features = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64))
-        graph = () if self.edges is None else (self.edges, self.edge_offsets)
+        graph: tuple[Any, ...] = () if self.edges is None else (self.edges, self.edge_offsets)
+        graph += () if self.edge_x is None else (self.edge_x,)
         for array in (*features, self.y, self.offsets, *graph):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
@@ -177,6 +181,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of features f of a part."""
         return int(self.x.shape[1])
+
+    @property
+    def n_edge_features(self) -> int:
+        """Number of features k of an edge; 0 without any."""
+        return 0 if self.edge_x is None else int(self.edge_x.shape[1])
 
     @property
     def label_names(self) -> Sequence[str]:
@@ -201,10 +210,11 @@ class Dataset:
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
         parts, offsets = _rows(self.offsets, examples)
-        edges, edge_offsets = self.edges, self.edge_offsets
+        edges, edge_offsets, edge_x = self.edges, self.edge_offsets, self.edge_x
         if edges is not None and edge_offsets is not None:
             kept, edge_offsets = _rows(edge_offsets, examples)
             edges = edges[kept]
+            edge_x = edge_x if edge_x is None else edge_x[kept]
         unseen = self.unseen and self.unseen._replace(codes=self.unseen.codes[parts])
         return self.derived(
             x=self.x[examples if self.structure == LANDMARKS else parts],
@@ -212,6 +222,7 @@ class Dataset:
             offsets=offsets,
             edges=edges,
             edge_offsets=edge_offsets,
+            edge_x=edge_x,
             unseen=unseen if unseen is not None and unseen.mask.any() else None,
             **{
                 name: array[examples]

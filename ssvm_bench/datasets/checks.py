@@ -11,6 +11,7 @@ made, whether it comes from a file, a cache or a plug-in:
 ``x``            one row a part; a matrix of numbers, or a CSR matrix with columns in 0 … f − 1;
                  finite, and small enough for sums of squares
 ``edges``        integers within their example, k < l, no pair twice; offsets from 0 to their end
+``edge_x``       of a graph, a row an edge: finite numbers ≥ 0, float64
 ``costs``        finite numbers above 0, float64, one an example
 ``margins``      the same, 0 included
 ``windows``      of a latent dataset, of two labels and one part an example: no larger than the
@@ -18,7 +19,7 @@ made, whether it comes from a file, a cache or a plug-in:
 ``places``       integers, one an example, each a position of a window
 ``admissible``   of segments an alphabet of K labels, which every example is a text of; of
                  landmarks boxes, in one of which each of them is, and an image of K pixels
-``held_out``     with the same K, f, windows and admissible labelings
+``held_out``     with the same K, f, features of edges, windows and admissible labelings
 ===============  ==================================================================================
 
 A subclass, as points of which some are labelled, checks what it has beside these. Arrays of another
@@ -101,6 +102,10 @@ def check(dataset: Any) -> dict[str, Any]:
             made[name] = array(values, name, REAL, (n,), least, row="example", dtype=np.float64)
     if dataset.structure == "graph" or dataset.edges is not None:
         made["edges"], made["edge_offsets"] = _edges(dataset, offsets)
+    if dataset.edge_x is not None:
+        if dataset.edges is None:
+            raise ContentError("edge_x has features of edges, and there are no edges")
+        made["edge_x"] = edge_features(dataset.edge_x, "edge_x", len(made["edges"]))
     if dataset.structure == "latent" or dataset.windows is not None:
         made |= _windows(dataset, offsets)
     if dataset.structure in _ADMISSIBLE or dataset.admissible is not None:
@@ -120,6 +125,11 @@ def check(dataset: Any) -> dict[str, Any]:
             raise ContentError(
                 f"the {name} examples have {other.n_labels} labels and {other.n_features} "
                 f"features, those to train on {K} and {x.shape[1]}"
+            )
+        if other.n_edge_features != dataset.n_edge_features:
+            raise ContentError(
+                f"edge_x of the {name} examples has {other.n_edge_features} features an edge, that "
+                f"of the examples to train on {dataset.n_edge_features}"
             )
         if other.windows != dataset.windows:
             raise ContentError(f"the {name} examples have other windows than those to train on")
@@ -252,6 +262,14 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             e = order[np.argmax(same)]
             raise ContentError(f"edge ({k[e]}, {l[e]}) of example {example[e]} is there twice")
     return edges.astype(np.int32, copy=False), ends
+
+
+def edge_features(found: Any, name: str, edges: int) -> np.ndarray:
+    """Return the features of so many edges, checked."""
+    x = array(found, name, REAL, (edges, None), 0.0, row="edge", dtype=np.float64)
+    if x.shape[1] == 0:
+        raise ContentError(f"{name} has the shape {x.shape}, and no features: leave it out")
+    return np.ascontiguousarray(x)
 
 
 def _windows(dataset: Any, offsets: np.ndarray) -> dict[str, np.ndarray]:

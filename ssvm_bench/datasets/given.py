@@ -6,7 +6,9 @@ structure        X                                        y
 ``independent``  a matrix, a row an example; or a list    a label an example
                  of features with names
 ``graph``        a pair an example: features of the       a list of labels an example
-                 parts, and edges, shape (E, 2)
+                 parts, and edges, shape (E, 2); or
+                 these and features of the edges,
+                 ≥ 0, shape (E, k)
 ``chain``, …     an example is what the parts have:       a list of labels an example
                  a matrix, or a list of features with
                  names
@@ -14,7 +16,7 @@ structure        X                                        y
 
 Features with names of a part are a mapping, ``{"word": "He", "length": 2}``, of which a text is the
 feature ``word=He`` of value 1; or a list of texts, each a feature of value 1. An edge is a pair of
-parts of the example, counted from 0, in either order.
+parts of the example, counted from 0, in either order; one that is there twice counts once.
 
 Whatever is wrong with X and y is a ``ValueError``, as for numpy and scikit-learn.
 """
@@ -31,6 +33,7 @@ import numpy as np
 from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets.arrays import LARGEST_WHOLE, REAL, array, label_type, normalised, sparse
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
+from ssvm_bench.datasets.checks import edge_features
 from ssvm_bench.datasets.reading import parsing
 from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 
@@ -56,7 +59,7 @@ class Parts(NamedTuple):
         With names in the latter.
     offsets : ndarray of int64, shape (n + 1,)
         Example i has the parts ``offsets[i]:offsets[i + 1]``.
-    edges, edge_offsets : ndarray or None
+    edges, edge_offsets, edge_x : ndarray or None
         As of a `Dataset`.
     """
 
@@ -64,6 +67,12 @@ class Parts(NamedTuple):
     offsets: np.ndarray
     edges: np.ndarray | None = None
     edge_offsets: np.ndarray | None = None
+    edge_x: np.ndarray | None = None
+
+    @property
+    def n_edge_features(self) -> int:
+        """Number of features of an edge; 0 without any."""
+        return 0 if self.edge_x is None else int(self.edge_x.shape[1])
 
 
 def are_named(parts: Any) -> bool:
@@ -102,9 +111,9 @@ def parts_of(X: Any, structure: str) -> Parts:
     if structure == "independent":
         return Parts(X, np.arange((X.shape[0] if hasattr(X, "shape") else len(X)) + 1))
     listed = _listed(X, "X")
-    X, edges = _features_and_edges(listed) if structure == "graph" else (listed, None)
-    if not X:
+    if not listed:
         raise ValueError("X has 0 examples")
+    X, of_graph = _features_and_edges(listed) if structure == "graph" else (listed, {})
     if are_named(X[0]):
         for i, each in enumerate(X):
             if not isinstance(each, list | tuple):
@@ -127,12 +136,7 @@ def parts_of(X: Any, structure: str) -> Parts:
         sizes, joined = [each.shape[0] for each in rows], _stacked(rows)
     if 0 in sizes:
         raise ValueError(f"X[{sizes.index(0)}] has no parts")
-    parts = Parts(joined, np.cumsum([0, *sizes]))
-    if edges is None:
-        return parts
-    return parts._replace(
-        edges=np.concatenate(edges), edge_offsets=np.cumsum([0, *map(len, edges)])
-    )
+    return Parts(joined, np.cumsum([0, *sizes]), **of_graph)
 
 
 def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
@@ -309,11 +313,20 @@ def _array(found: Any, name: str) -> np.ndarray:
         return np.asarray(found)
 
 
-def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
-    features, edges = [], []
+def _features_and_edges(X: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the features of the parts, and the fields of `Parts` that a graph has besides."""
+    features, edges, edge_xs = [], [], list[np.ndarray]()
     for i, example in enumerate(X):
-        if not isinstance(example, list | tuple) or len(example) != 2:
-            raise ValueError(f"X[{i}] must be a pair: features of the parts, and edges")
+        if not isinstance(example, list | tuple) or len(example) not in (2, 3):
+            raise ValueError(
+                f"X[{i}] must be a pair: features of the parts, and edges; or these and features "
+                "of the edges"
+            )
+        if len(example) != len(X[0]):
+            raise ValueError(
+                f"X[{i}] has {len(example)} entries, and X[0] has {len(X[0])}: give features of "
+                "edges, which come third, for all examples or for none"
+            )
         shape = getattr(example[0], "shape", ()) or (len(_listed(example[0], f"X[{i}]")),)
         pairs = _array(example[1], f"the second half of X[{i}], its edges,")
         pairs = pairs if pairs.size else np.zeros((0, 2), np.int64)
@@ -324,8 +337,24 @@ def _features_and_edges(X: Any) -> tuple[list[Any], list[np.ndarray]]:
             pair = tuple(pairs[np.argmax(wrong)].tolist())
             raise ValueError(f"the edge {pair} of X[{i}] joins no two of its {shape[0]} parts")
         features.append(example[0])
-        edges.append(np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32))
-    return features, edges
+        distinct, first, of = np.unique(
+            np.sort(pairs, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        edges.append(distinct.astype(np.int32))
+        if len(example) == 2:
+            continue
+        name = f"edge_x, the third entry of X[{i}],"
+        edge_x = edge_features(_array(example[2], name), name, len(pairs))
+        if edge_xs and edge_x.shape[1] != edge_xs[0].shape[1]:
+            raise ValueError(
+                f"{name} has {edge_x.shape[1]} columns, that of X[0] {edge_xs[0].shape[1]}"
+            )
+        edge_xs.append(edge_x[first])
+        if not np.array_equal(edge_xs[-1][of.ravel()], edge_x):
+            raise ValueError(f"X[{i}] has an edge twice, with different features")
+    bounds = np.cumsum([0, *map(len, edges)])
+    of_graph = {"edges": np.concatenate(edges), "edge_offsets": bounds}
+    return features, of_graph | ({"edge_x": np.concatenate(edge_xs)} if edge_xs else {})
 
 
 def _stacked(rows: Sequence[Any]) -> Any:

@@ -147,6 +147,8 @@ class Vocabulary:
         What templates see beyond the ends of a sequence.
     bias : float
         Another feature, the last one, which is this for all parts; 0: there is none.
+    edge_features : int
+        Number of features of an edge in a file.
     """
 
     labels: tuple[str, ...]
@@ -158,6 +160,7 @@ class Vocabulary:
     templates: tuple[str, ...] = ()
     boundary: str = ""
     bias: float = 0.0
+    edge_features: int = 0
 
     @property
     def oracle(self) -> str | None:
@@ -231,7 +234,11 @@ class Vocabulary:
         for name in ("form", "structure", "boundary"):
             if not isinstance(getattr(self, name), str):
                 raise ContentError(f"its {name} is no text")
-        for name, least, most in (("n_features", 1, _MOST_FEATURES), ("columns", 0, 1 << 16)):
+        for name, least, most in (
+            ("n_features", 1, _MOST_FEATURES),
+            ("columns", 0, 1 << 16),
+            ("edge_features", 0, _MOST_FEATURES),
+        ):
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
                 raise ContentError(f"its {name} is no integer from {least} to {most}")

@@ -4,12 +4,12 @@
 
     multiclass   s(x, c)  = ⟨w_c, x⟩                                   score of a label
     chain        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ + Σ_l T[y_l, y_{l+1}]   score of a labeling
-    graph        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ − potts Σ_{k∼l} [y_k ≠ y_l]
+    graph        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ − Σ_{k∼l} ⟨potts, x_{kl}⟩ [y_k ≠ y_l]
     marginals    p(y | x) ∝ exp(s(x, y) / temperature)
 
-where x has the constant feature. With a kernel, ⟨w_c, x⟩ is Σ_j β[j, c] k(x_j, x) over the support.
-Training maximises a margin, not a likelihood: the marginals rank
-labels by how sure they are, and a temperature is to be chosen on held-out examples.
+where x has the constant feature, and edges without features have x_{kl} = 1. With a kernel, ⟨w_c,
+x⟩ is Σ_j β[j, c] k(x_j, x) over the support. Training maximises a margin, not a likelihood: the
+marginals rank labels by how sure they are, and a temperature is to be chosen on held-out examples.
 """
 
 from __future__ import annotations
@@ -324,10 +324,16 @@ class Model(ClassifierMixin, BaseEstimator):
         x = check_array(x, accept_sparse="csr")
         if fits:
             self.n_features_in_ = x.shape[1]
+            self.n_edge_features_in_ = parts.n_edge_features
             labels = examples.labels_of(y, parts.offsets, single)
         elif x.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {x.shape[1]} features a part, and {self.n_features_in_} were trained with"
+            )
+        elif parts.n_edge_features != self.n_edge_features_in_:
+            raise ValueError(
+                f"X has {parts.n_edge_features} features an edge, and {self.n_edge_features_in_} "
+                "were trained with"
             )
         return parts._replace(features=x), labels
 

@@ -49,9 +49,10 @@ class StructuredSVM(Model):
         the clock is that on the wall.
     bias : float
         A constant feature of this value, the last one; 0: none.
-    potts : float
+    potts : float or "learned"
         Of graphs, without an oracle made by a callable: what it costs that neighbours have
-        different labels; ``"learned"``: the last of ``weights_``, kept ≥ 0.
+        different labels, times the sum of their edge's features if it has any; ``"learned"``: the
+        last of ``weights_``, one or as many as edges have features, kept ≥ 0.
     kernel : str
         Of ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
         ``"poly"``: (1 + γ⟨x, x′⟩)^degree; the transitions of chains stay linear.
@@ -110,6 +111,8 @@ class StructuredSVM(Model):
         Numbers the features, if they have names.
     n_features_in_ : int
         Number of features of a part, the constant one not counted.
+    n_edge_features_in_ : int
+        Of graphs, the number of features of an edge; 0 without any.
     """
 
     def __init__(

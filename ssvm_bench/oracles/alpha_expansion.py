@@ -5,7 +5,7 @@ rest" takes, for the rest, the best a node could get:
 
 .. code-block:: text
 
-    g_α(x) = Σ_l (u[l,α] − min_{β≠α} u[l,β]) x_l + Σ_{k∼l} [x_k ≠ x_l]
+    g_α(x) = Σ_l (u[l,α] − min_{β≠α} u[l,β]) x_l + Σ_{k∼l} p_{kl} [x_k ≠ x_l]
 
 Let A_α be its smallest minimiser. Giving α to all of A_α never raises the energy of a labeling:
 the change of E is at most that of g_α, and g_α(x ∪ A_α) ≤ g_α(x) by submodularity. So the nodes of
@@ -13,7 +13,7 @@ A_α have label α in every labeling of lowest energy, and the sets of different
 
 **α-expansion.** From a labeling y, each node may keep its label or take α; the best such move is
 a minimum cut (:mod:`ssvm_bench.oracles.cut`). The labels are tried in turn until none improves. The
-result y then has E(y) ≤ E(y*) + (the number of edges that y* cuts), for y* of lowest energy. The
+result y then has E(y) ≤ E(y*) + (what the edges that y* cuts cost), for y* of lowest energy. The
 start is the better of the unary minimum and, unless it is a prediction that is wanted, the ground
 truth: so H_i ≥ 0 although the oracle is not exact.
 
@@ -38,7 +38,7 @@ from ssvm_bench.base.state import expect
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
-from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, cut_edges, exponent, unit_of
+from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
 from ssvm_bench.oracles.message_passing import lower_bound
 from ssvm_bench.oracles.scoring import label_loss, longest, unary_scores
 
@@ -140,8 +140,8 @@ class AlphaExpansion(GraphOracle):
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
         s = _unary_energies(*self._problem, packed, i, float(augmented), potts, self.theta, self.u)
         self.check_scale(i, s)
-        unit, L = unit_of(potts, s), self.truth(i).size
-        set_capacities(self.graphs, i, unit, self.minimiser.energy)
+        L = self.truth(i).size
+        set_capacities(self.graphs, i, potts, s, self.minimiser.energy)
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
         for alpha in range(self.features.n_labels if self.config.partial_optimality else 0):
@@ -155,9 +155,9 @@ class AlphaExpansion(GraphOracle):
         y[:] = np.where(optimal == FREE, self.u[:L].argmin(axis=1), optimal)
         if free:
             if augmented:
-                self._start_from(i, unit, self.truth(i))
+                self._start_from(i, self.truth(i))
                 if self.known.size and self.known[i]:
-                    self._start_from(i, unit, self._remembered(i))
+                    self._start_from(i, self._remembered(i))
             self._expand(i)
         if augmented and self.known.size:
             self.known[i], self._remembered(i)[:] = True, y
@@ -169,17 +169,17 @@ class AlphaExpansion(GraphOracle):
         s = _unary_energies(*self._problem, packed, i, 1.0, potts, self.theta, self.u)
         self.check_scale(i, s)
         score = self.theta[: y.size, : self.features.n_labels]
-        of_truth = score[np.arange(y.size), y].sum() - potts * cut_edges(self.graphs, i, y)
-        lowest = lower_bound(self.graphs, i, -score, potts, *_SWEEPS)
+        of_truth = score[np.arange(y.size), y].sum() - potts @ self.cuts(i, y)
+        costs = self.graphs.x[self.edges_of(i)] @ potts
+        lowest = lower_bound(self.graphs, i, -score, costs, *_SWEEPS)
         return float(-lowest - of_truth) / self.n
 
-    def _start_from(self, i: int, unit: int, y: np.ndarray) -> None:
+    def _start_from(self, i: int, y: np.ndarray) -> None:
         """Start from y, but for the fixed labels, if that has less energy than the start so far."""
         optimal, start, other = (a[: y.size] for a in (self._optimal, self._y, self._other))
         other[:] = np.where(optimal == FREE, y, optimal)
-        if energy(self.graphs, i, self.u, unit, other) < energy(
-            self.graphs, i, self.u, unit, start
-        ):
+        of = self.minimiser.energy.capacity
+        if energy(self.graphs, i, self.u, of, other) < energy(self.graphs, i, self.u, of, start):
             start[:] = other
 
     def _expand(self, i: int) -> None:
@@ -211,7 +211,7 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
             if not size <= largest:  # also where it is not a number
                 largest = size
         total += largest
-    s = exponent(potts * (graphs.edge_start[i + 1] - graphs.edge_start[i]), total)
+    s = exponent(edges_cost(graphs, i, potts), total)
     scale = 2.0**s
     for l in range(L if s > 0 else 0):
         for c in range(K):
@@ -220,9 +220,12 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
 
 
 @kernel
-def energy(graphs, i, u, unit, y):
-    """Return E(y), times the power of two that ``u`` and ``unit`` have in them."""
-    total = unit * cut_edges(graphs, i, y)
+def energy(graphs, i, u, capacity, y):
+    """Return E(y), times the power of two that ``u`` and ``capacity`` have in them."""
+    total, begin = np.int64(0), graphs.edge_start[i]
+    for e in range(begin, graphs.edge_start[i + 1]):
+        if y[graphs.tail[e]] != y[graphs.head[e]]:
+            total += capacity[e - begin]
     for l in range(y.size):
         total += u[l, y[l]]
     return total

@@ -55,6 +55,10 @@ class Graphs(NamedTuple):
         A node's neighbours are ``neighbour[start[node]:start[node + 1]]``.
     neighbour, via, back : ndarrays of int32, shape (2 edges,)
         A neighbour, the edge to it, and where the neighbour has this edge.
+    x : ndarray of float64, shape (edges, k)
+        Features of the edges, ≥ 0.
+    sums : ndarray of float64, shape (n, k)
+        Their sums over the edges of each example.
     """
 
     offsets: np.ndarray
@@ -65,6 +69,8 @@ class Graphs(NamedTuple):
     neighbour: np.ndarray
     via: np.ndarray
     back: np.ndarray
+    x: np.ndarray
+    sums: np.ndarray
 
 
 class Energy(NamedTuple):
@@ -93,12 +99,22 @@ class Energy(NamedTuple):
     last: np.ndarray
 
 
-def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> Graphs:
-    """Return the neighbours in some graphs; the arrays are as in a `Dataset`."""
+def graphs(
+    edges: np.ndarray,
+    edge_offsets: np.ndarray,
+    offsets: np.ndarray,
+    edge_x: np.ndarray | None = None,
+) -> Graphs:
+    """Return the neighbours in some graphs; the arrays are as in a `Dataset`.
+
+    Edges without features have one, which is 1.
+    """
+    x = np.ones((len(edges), 1)) if edge_x is None else edge_x
     tail, head = (np.ascontiguousarray(edges[:, side], np.int32) for side in (0, 1))
     counts = np.diff(edge_offsets)
-    first = np.repeat(offsets[:-1], counts)
-    local = (np.arange(tail.size) - np.repeat(edge_offsets[:-1], counts)).astype(np.int32)
+    example = np.repeat(np.arange(counts.size), counts)
+    first = offsets[example]
+    local = (np.arange(tail.size) - edge_offsets[example]).astype(np.int32)
     ends = np.concatenate((first + tail, first + head))
     order = np.argsort(ends, kind="stable")
     degrees = np.bincount(ends, minlength=offsets[-1])
@@ -113,6 +129,8 @@ def graphs(edges: np.ndarray, edge_offsets: np.ndarray, offsets: np.ndarray) -> 
         neighbour=np.concatenate((head, tail))[order],
         via=np.concatenate((local, local))[order],
         back=np.roll(place, tail.size)[order],
+        x=x,
+        sums=np.stack([np.bincount(example, of, counts.size) for of in x.T], axis=1),
     )
 
 
@@ -165,12 +183,18 @@ class Minimiser:
 
 
 @kernel
-def set_capacities(graphs, i, unit, of):
-    """Let all edges of example i have the same capacity."""
-    begin = graphs.offsets[i]
-    of.capacity[: graphs.edge_start[i + 1] - graphs.edge_start[i]] = unit
-    for l in range(graphs.offsets[i + 1] - begin):
-        of.most[l] = unit * (graphs.start[begin + l + 1] - graphs.start[begin + l])
+def set_capacities(graphs, i, potts, s, of):
+    """Set the capacities of example i: 2^s ⟨potts, x_e⟩, rounded to an even integer."""
+    begin, most = graphs.edge_start[i], of.most
+    most[: graphs.offsets[i + 1] - graphs.offsets[i]] = 0
+    for e in range(begin, graphs.edge_start[i + 1]):
+        cost = 0.0
+        for j in range(potts.size):
+            cost += potts[j] * graphs.x[e, j]
+        c = 2 * np.int64(np.rint(cost * 2.0 ** (s - 1)))
+        of.capacity[e - begin] = c
+        most[graphs.tail[e]] += c
+        most[graphs.head[e]] += c
 
 
 @kernel

@@ -2,21 +2,22 @@
 
 .. code-block:: text
 
-    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)          Θ_i(y) = −p Σ_{k∼l} [y_k ≠ y_l]
+    ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)     Θ_i(y) = −⟨p, c(y)⟩     c(y) = Σ_{k∼l} x_{kl} [y_k ≠ y_l]
 
 (MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it the energy would not be
-submodular.) Where p is learned, it is the last weight, and Θ_i = 0:
+submodular.) Edges have k features x_{kl} ≥ 0 (``edge_x`` of a `Dataset`), or else one, which is 1;
+a fixed Potts weight is that of each. Where p is learned, it is the last k weights, and Θ_i = 0:
 
 .. code-block:: text
 
-    ϕ(x_i, y) = [ Σ_l e_{y_l} ⊗ ψ(x_i^l),  −Σ_{k∼l} [y_k ≠ y_l] ]      w = [ w_1 … w_K  p ],  p ≥ 0
+    ϕ(x_i, y) = [ Σ_l e_{y_l} ⊗ ψ(x_i^l),  −c(y) ]        w = [ w_1 … w_K  p ],        p ≥ 0
 
 p ≥ 0 is a constraint of training (`Oracle.nonnegative`), without which a minimum cut would not be
 exact, nor an expansion a minimum cut. An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
-    E(y) = Σ_l u[l, y_l] + p Σ_{k∼l} [y_k ≠ y_l],     u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − Δ(y_i^l, c) s_l/L
+    E(y) = Σ_l u[l, y_l] + ⟨p, c(y)⟩,        u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − Δ(y_i^l, c) s_l/L
 
 in integers: E times the largest power of two for which no sum can overflow. Rounding u and p to
 integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what
@@ -58,8 +59,9 @@ class GraphConfig(ClassesConfig):
     Attributes
     ----------
     potts : float or str
-        p ≥ 0: what it costs that neighbours have different labels; ``learned``: one more weight,
-        the last, which training keeps ≥ 0.
+        p ≥ 0: what it costs that neighbours have different labels, times the sum of their edge's
+        features if it has any; ``learned``: one more weight, or one for each of these features, the
+        last ones, which training keeps ≥ 0.
     engine : str
         What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.max_flow`), or
         ``pymaxflow``, the package; the answers are the same. ``auto``: the faster one, which is
@@ -110,61 +112,74 @@ class GraphOracle(PartsOracle):
         weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
         features = joint_features.build(dataset, with_gram=False, weights=weights, losses=losses)
         super().__init__(features, losses)
-        self.potts = 0.0 if isinstance(config.potts, str) else config.potts
-        self.nonnegative = int(config.needs_nonnegative)
+        edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
+        self.graphs = graphs(edges, bounds, dataset.offsets, dataset.edge_x)
+        k = self.graphs.x.shape[1]
+        self.potts = np.full(k, 0.0 if isinstance(config.potts, str) else config.potts)
+        self.nonnegative = k if config.needs_nonnegative else 0
         self.d += self.nonnegative
         self.inner_size += self.nonnegative
-        edges, bounds = np.asarray(dataset.edges), np.asarray(dataset.edge_offsets)
-        self.graphs = graphs(edges, bounds, dataset.offsets)
         self.minimiser = Minimiser(self.graphs, dataset.n_labels, config.engine)
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(self.inner_size)
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._problem = self.features, self.graphs
-        self._scratch = self._labels, self._signs, star, indices, values
+        self._cuts = np.zeros(k)
+        self._scratch = self._cuts, self._labels, self._signs, star, indices, values
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
-        """Return −p times the number of edges between different labels."""
-        return -self.potts * float(cut_edges(self.graphs, i, y))
+        """Return −⟨p, c(y)⟩, or 0 if p is learned."""
+        return -float(self.potts @ self.cuts(i, y))
 
-    def potts_at(self, w: np.ndarray) -> float:
-        """Return p, which is a weight if it is learned.
+    def edges_of(self, i: int) -> slice:
+        """Return which edges are those of example i."""
+        return slice(*self.graphs.edge_start[i : i + 2])
+
+    def cuts(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return c(y), the sum of the features of edges between different labels, shape (k,)."""
+        graphs, edges = self.graphs, self.edges_of(i)
+        apart = y[graphs.tail[edges]] != y[graphs.head[edges]]
+        found: np.ndarray = graphs.x[edges][apart].sum(axis=0)
+        return found
+
+    def potts_at(self, w: np.ndarray) -> np.ndarray:
+        """Return p, shape (k,), which are weights if it is learned.
 
         Raises
         ------
         RunFailedError
-            If it is negative.
+            If one is negative.
         """
         if not self.nonnegative:
             return self.potts
-        if w[-1] < 0.0:
+        potts: np.ndarray = w[w.size - self.nonnegative :].copy()
+        if (lowest := potts.min()) < 0.0:
             raise RunFailedError(
-                f"The learned Potts weight is {w[-1]:g}, and cuts need one that is not negative: "
-                "its solver has to keep the last weight ≥ 0."
+                f"A learned Potts weight is {lowest:g}, and cuts need one that is not negative: "
+                "its solver has to keep the last weights ≥ 0."
             )
-        return float(w[-1])
+        return potts
 
     def outer(self, inner: np.ndarray) -> np.ndarray:
-        """Return the weights of the nodes' features, and the Potts weight if it is learned."""
+        """Return the weights of the nodes' features, and the Potts weights if they are learned."""
         return np.append(super().outer(inner), inner[inner.size - self.nonnegative :])
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y)."""
         indices, values = super().joint_feature(i, y)
-        cuts = cut_edges(self.graphs, i, y)
-        if self.nonnegative and cuts:
-            return np.append(indices, self.d - 1), np.append(values, -float(cuts))
-        return indices, values
+        if not self.nonnegative:
+            return indices, values
+        cuts = self.cuts(i, y)
+        (some,) = np.nonzero(cuts)
+        last = self.d - self.nonnegative + some
+        return np.append(indices, last), np.append(values, -cuts[some])
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}, summed over the parts whose label is wrong."""
-        nonzero, cuts, loss = _plane(*self._problem, i, y, *self._scratch)
-        if self.nonnegative and cuts != 0:
-            for row, last in zip(self._scratch[-2:], (self.d - 1, -cuts), strict=True):
-                row[nonzero] = last
-            nonzero += 1
+        learned = self.d - self.nonnegative
+        nonzero, loss = _plane(*self._problem, i, y, learned, *self._scratch)
         indices, values = (row[:nonzero] for row in self._scratch[-2:])
-        offset = loss - self.potts * cuts
+        offset = loss - float(self.potts @ self._cuts)
         return Plane(indices.copy(), values / self.n, offset / self.n)
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
@@ -183,18 +198,18 @@ class GraphOracle(PartsOracle):
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
         value = offset = 0.0
         for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
-            climb, cuts, offset_i = _value(*self._problem, i, y, packed)
+            climb, offset_i = _value(*self._problem, i, y, packed, self._cuts)
             if self.nonnegative:
-                climb -= potts * cuts
+                climb -= float(potts @ self._cuts)
             else:
-                offset_i -= potts * cuts
+                offset_i -= float(potts @ self._cuts)
             checks.check_value(self, i, y, climb + offset_i, w)
             value += climb + offset_i
             offset += offset_i
             if star.size:
                 add_difference(self.features, i, y, self._labels, self._signs, star)
                 if self.nonnegative:
-                    star[-1] -= cuts
+                    star[star.size - self.nonnegative :] -= self._cuts
         return value, offset
 
     def check_scale(self, i: int, s: int) -> None:
@@ -217,33 +232,33 @@ def exponent(pairs, total):
 
 
 @kernel
-def unit_of(potts, s):
-    """Return 2^s p as an even integer, which α-expansion halves."""
-    return 2 * np.int64(np.rint(potts * 2.0 ** (s - 1)))
+def edges_cost(graphs, i, potts):
+    """Return what all edges of example i cost if they are cut."""
+    total = 0.0
+    for j in range(potts.size):
+        total += potts[j] * graphs.sums[i, j]
+    return total
 
 
 @kernel
-def cut_edges(graphs, i, y):
-    """Return the number of edges of example i between different labels."""
-    count = 0
+def _set_extra_cuts(features, graphs, i, y, cuts):
+    """Set ``cuts`` to c(y) − c(y_i)."""
+    cuts[:] = 0.0
+    truth = features.truth[features.offsets[i] :]
     for e in range(graphs.edge_start[i], graphs.edge_start[i + 1]):
-        if y[graphs.tail[e]] != y[graphs.head[e]]:
-            count += 1
-    return count
+        k, l = graphs.tail[e], graphs.head[e]
+        sign = (1.0 if y[k] != y[l] else 0.0) - (1.0 if truth[k] != truth[l] else 0.0)
+        if sign != 0.0:
+            for j in range(cuts.size):
+                cuts[j] += sign * graphs.x[e, j]
 
 
 @kernel
-def _extra_cuts(features, graphs, i, y):
-    """Return the number of cut edges of y, less that of the ground truth."""
-    truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
-    return cut_edges(graphs, i, y) - cut_edges(graphs, i, truth)
+def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, values):
+    """Write n φ⋆ as a sparse row; return its size and the loss.
 
-
-@kernel
-def _plane(features, graphs, i, y, labels, signs, star, indices, values):
-    """Write n φ⋆ as a sparse row; return its size, the extra cut edges and the loss.
-
-    ``star`` is zero before and after.
+    ``star`` is zero before and after, ``cuts`` then c(y) − c(y_i). The weights from ``learned`` on
+    are those of edges.
     """
     add_difference(features, i, y, labels, signs, star)
     nonzero = 0
@@ -256,12 +271,18 @@ def _plane(features, graphs, i, y, labels, signs, star, indices, values):
                 values[nonzero] = value
                 nonzero += 1
                 star[j * stride + c] = 0.0
-    return nonzero, _extra_cuts(features, graphs, i, y), labeling_loss(features, i, y)
+    _set_extra_cuts(features, graphs, i, y, cuts)
+    for j in range(indices.size - learned):
+        if cuts[j] != 0.0:
+            indices[nonzero] = learned + j
+            values[nonzero] = -cuts[j]
+            nonzero += 1
+    return nonzero, labeling_loss(features, i, y)
 
 
 @kernel
-def _value(features, graphs, i, y, w):
-    """Return the score of y above the truth's but for the edges, its extra cut edges, and its loss.
+def _value(features, graphs, i, y, w, cuts):
+    """Return the score of y above the truth's but for the edges, and its loss; set ``cuts``.
 
     w is in the inner layout.
     """
@@ -273,4 +294,5 @@ def _value(features, graphs, i, y, w):
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):
                 row = w[features.indices[k] :]
                 total += features.values[k] * (row[here] - row[there])
-    return total, _extra_cuts(features, graphs, i, y), labeling_loss(features, i, y)
+    _set_extra_cuts(features, graphs, i, y, cuts)
+    return total, labeling_loss(features, i, y)

@@ -1,6 +1,6 @@
 r"""A lower bound of the energy of labels of a graph with Potts terms, by message passing (TRW-S).
 
-.. math:: \min_y E(y), \qquad E(y) = \sum_l u_l(y_l) + p \sum_{k \sim l} [y_k \ne y_l]
+.. math:: \min_y E(y), \qquad E(y) = \sum_l u_l(y_l) + \sum_{k \sim l} p_{kl} [y_k \ne y_l]
 
 A message from node k to its neighbour l adds M(c) to label c of l and takes it from their edge, so
 that the energy of no labeling changes. A sweep visits the nodes in order. At node l, with the
@@ -11,7 +11,7 @@ messages it has got,
     θ(c) = u_l(c) + Σ_k M_{k→l}(c)                   v = min θ,   θ ← θ − v
     to each later neighbour m, with s = 1 / max(earlier, later neighbours of l):
         g(c) = s θ(c) − M_{m→l}(c)                   δ = min g
-        M_{l→m}(c) ← min(g(c), δ + p) − δ
+        M_{l→m}(c) ← min(g(c), δ + p_{lm}) − δ
 
 Σ_l v + Σ δ of a sweep is a lower bound. For l's share of θ and what is left of the edge to m add up
 to δ or more whatever the labels are; there are at most 1/s such shares, the rest of θ is ≥ 0, and
@@ -34,7 +34,7 @@ from ssvm_bench.base.jit import allocating_kernel, kernel
 
 
 @allocating_kernel
-def lower_bound(graphs, i, u, potts, most, tolerance):
+def lower_bound(graphs, i, u, costs, most, tolerance):
     """Return a lower bound of the energies of all labelings of example i.
 
     Parameters
@@ -42,7 +42,7 @@ def lower_bound(graphs, i, u, potts, most, tolerance):
     graphs : Graphs
     i : int
     u : ndarray of float64, shape (L, K)
-    potts : float
+    costs : ndarray of float64, shape (edges of example i,)
         p ≥ 0.
     most : int
         Most pairs of sweeps.
@@ -56,14 +56,14 @@ def lower_bound(graphs, i, u, potts, most, tolerance):
     for _ in range(most):
         before = bound
         for forward in (True, False):
-            bound = max(bound, _sweep(graphs, i, u, potts, messages, theta, forward))
+            bound = max(bound, _sweep(graphs, i, u, costs, messages, theta, forward))
         if bound - before <= tolerance:
             break
     return bound
 
 
 @kernel
-def _sweep(graphs, i, u, potts, messages, theta, forward):
+def _sweep(graphs, i, u, costs, messages, theta, forward):
     """Do one sweep; return its bound. ``messages[e, 1]`` goes to the higher node."""
     first = graphs.offsets[i]
     L, K = u.shape
@@ -99,6 +99,6 @@ def _sweep(graphs, i, u, potts, messages, theta, forward):
                 of_edge[sent, c] = share * theta[c] - of_edge[to_here, c]
                 lowest = min(lowest, of_edge[sent, c])
             for c in range(K):
-                of_edge[sent, c] = min(of_edge[sent, c] - lowest, potts)
+                of_edge[sent, c] = min(of_edge[sent, c] - lowest, costs[graphs.via[a]])
             bound += lowest
     return bound

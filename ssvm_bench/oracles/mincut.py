@@ -4,7 +4,7 @@ With x = y the energy of :mod:`ssvm_bench.oracles.graph` is, but for a constant,
 
 .. code-block:: text
 
-    Σ_l (u[l,1] − u[l,0]) x_l + p Σ_{k∼l} [x_k ≠ x_l]
+    Σ_l (u[l,1] − u[l,0]) x_l + Σ_{k∼l} p_{kl} [x_k ≠ x_l]
 
 Exact; of several best labelings the lexicographically lowest.
 """
@@ -17,7 +17,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
-from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, exponent, unit_of
+from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
 from ssvm_bench.oracles.scoring import label_loss, label_score, longest
 
 # mypy: disable-error-code="no-untyped-def"
@@ -73,7 +73,6 @@ def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of)
     """
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
-    edges = graphs.edge_start[i + 1] - graphs.edge_start[i]
     for j in range(features.n_features):
         difference[j * features.stride] = w[features.n_features + j] - w[j]
     total = 0.0
@@ -82,11 +81,11 @@ def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of)
         more = label_loss(features, first + l, 1) - label_loss(features, first + l, 0)
         theta[l] += loss * more / L
         total += abs(theta[l])
-    s = exponent(potts * edges, total)
+    s = exponent(edges_cost(graphs, i, potts), total)
     if s == 0:
         return s, False
     scale = 2.0**s
-    set_capacities(graphs, i, unit_of(potts, s), of)
+    set_capacities(graphs, i, potts, s, of)
     for l in range(L):
         of.d[l] = np.int64(np.rint(-scale * theta[l]))
         of.x[l] = 0 if of.d[l] >= of.most[l] else 1 if of.d[l] < -of.most[l] else OPEN

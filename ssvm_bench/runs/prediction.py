@@ -148,7 +148,7 @@ def examples(model: Model, data: Path | None) -> Examples:
         if vocabulary is None:  # names that say nothing; other examples come in an npz
             own = _own(model)
             about = tuple(own.label_names), npz.FORMAT, own.structure, own.n_features
-            vocabulary = Vocabulary(*about)
+            vocabulary = Vocabulary(*about, edge_features=own.n_edge_features)
         return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
     dataset = _own(model)
     for split in HELD_OUT:

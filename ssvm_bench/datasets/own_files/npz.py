@@ -10,6 +10,7 @@ array                            what is in it
 ``offsets``                      example i has the parts ``offsets[i]:offsets[i + 1]``; without
                                  it, every part is an example
 ``edges``, ``edge_offsets``      of graphs, as of a `Dataset`
+``edge_x``                       features of edges, a row an edge, ≥ 0; for all examples or none
 ``structure``                    as of a `Dataset`; without it ``graph`` where there are edges,
                                  ``chain`` where an example has several parts, else
                                  ``independent``
@@ -46,7 +47,7 @@ BIAS = "__BIAS__"
 STRUCTURES = ("independent", "regression", "chain", "graph")
 
 _SPARSE = ("data", "indices", "indptr", "shape")
-_OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "costs", "margins")
+_OF_EXAMPLES = ("offsets", "edges", "edge_offsets", "edge_x", "costs", "margins")
 _OF_DATASET = ("structure", "labels", "features")
 _MOST = np.iinfo(np.int32).max
 _FEWER = "Store fewer examples."
@@ -95,7 +96,10 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
     x, features = _features(found)
-    vocabulary = Vocabulary(labels, FORMAT, structure, int(x.shape[1]), features)
+    of_edges = _edge_features(found)
+    vocabulary = Vocabulary(
+        labels, FORMAT, structure, int(x.shape[1]), features, edge_features=of_edges
+    )
     return vocabulary, fields(found, vocabulary)
 
 
@@ -114,6 +118,11 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
         raise ContentError(
             f"its structure is {structure}, and that of the examples trained on is "
             f"{vocabulary.structure}"
+        )
+    if (of_edges := _edge_features(found)) != vocabulary.edge_features:
+        raise ContentError(
+            f"edge_x has {of_edges} features an edge, and {vocabulary.edge_features} were trained "
+            "on"
         )
     made: dict[str, Any] = {"x": normalised(_in_order(found, vocabulary))}
     check_room(16.0 * made["x"].shape[0], "Where each part begins", _FEWER)
@@ -139,6 +148,13 @@ def _structure(found: Arrays) -> str:
         return "independent"
     offsets = array(found["offsets"], "offsets", dtype=np.int64)
     return "chain" if (np.diff(offsets) > 1).any() else "independent"
+
+
+def _edge_features(found: Arrays) -> int:
+    """Return the number of features of an edge; 0 without any."""
+    if "edge_x" not in found:
+        return 0
+    return int(array(found["edge_x"], "edge_x", REAL, (None, None)).shape[1])
 
 
 def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:

@@ -159,6 +159,7 @@ def write(
         structure=dataset.structure,
         n_labels=int(dataset.n_labels),
         n_features=dataset.n_features,
+        n_edge_features=dataset.n_edge_features,
         windows=dataset.windows,
         encoding=encoding,
         dtypes={k: v.values.dtype.str for k, v in entries_of(dataset.head(1), encoding).items()},

@@ -9,6 +9,7 @@ column            what a cell holds, little-endian
 ``columns``       of each non-zero, its column
 ``nonzeros``      of each part, the number of its non-zeros
 ``edges``         pairs of neighbours in a graph
+``edge_x``        the features of all edges, edge by edge
 ``fold``, …       a number: whatever else a `Dataset` has of each example
 ================  =============================================================================
 
@@ -45,7 +46,7 @@ KEY, CHECKSUM_KEY = b"ssvm_bench_stream", b"ssvm_bench_stream_checksum"
 
 SPLIT, TRAIN = "split", "train"
 
-ARRAYS = {"y", "x", "columns", "nonzeros", "edges"}
+ARRAYS = {"y", "x", "columns", "nonzeros", "edges", "edge_x"}
 """Columns whose cells are arrays; cells of the others are single numbers."""
 
 SCALES = (1, 255, 1000)
@@ -161,6 +162,9 @@ def entries_of(dataset: Dataset, encoding: Encoding) -> dict[str, Entries]:
     if dataset.edges is not None and dataset.edge_offsets is not None:
         ends = 2 * np.diff(dataset.edge_offsets).astype(np.int64)
         found["edges"] = Entries(dataset.edges.astype("<i4").ravel(), ends)
+        if dataset.edge_x is not None:
+            own = ends // 2 * dataset.n_edge_features
+            found["edge_x"] = Entries(_little(dataset.edge_x).ravel(), own)
     for name in OF_EXAMPLES:
         if (values := getattr(dataset, name)) is not None:
             found[name] = Entries(_little(values), np.ones(dataset.n, np.int64))
@@ -234,6 +238,10 @@ def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
         made["edges"] = found["edges"].values.astype(np.int32).reshape(-1, 2)
         made["edge_offsets"] = ends_of(found["edges"].lengths // 2)
         _compare(found["edges"], 2 * (found["edges"].lengths // 2), "edges")
+    if "edge_x" in found:
+        k = header.n_edge_features
+        _compare(found["edge_x"], np.diff(made["edge_offsets"]) * k, "edge_x")
+        made["edge_x"] = found["edge_x"].values.reshape(-1, k)
     return made | {name: each.values for name, each in found.items() if name not in ARRAYS}
 
 
@@ -285,7 +293,7 @@ class Header:
     ----------
     dataset, source : str
         What was exported: its name, and where its data came from.
-    structure, n_labels, n_features
+    structure, n_labels, n_features, n_edge_features
         As of a `Dataset`.
     encoding : Encoding
         How features are stored.
@@ -319,6 +327,7 @@ class Header:
     fingerprint: str
     made: Mapping[str, Any]
     windows: Windows | None = None
+    n_edge_features: int = 0
 
     @property
     def train(self) -> Split:
@@ -365,7 +374,7 @@ class Header:
         """Raise ``ValueError`` unless values have the types and ranges that readers rely on."""
         coded, kinds = self.encoding, {np.dtype(dtype).kind for dtype in self.dtypes.values()}
         counts = self.n_features, *(count for split in self.splits.values() for count in split)
-        numbers = self.n_labels, self.d, coded.scale, *counts
+        numbers = self.n_labels, self.d, coded.scale, self.n_edge_features, *counts
         texts = self.dataset, self.structure, self.oracle, self.fingerprint
         sparse = {"columns", "nonzeros"} if coded.form != "dense" else set()
         if not (
@@ -375,7 +384,9 @@ class Header:
             and all(isinstance(text, str) for text in texts)
             and self.source in LOADED_FROM
             and next(iter(self.splits)) == TRAIN
-            and ARRAYS & self.dtypes.keys() - {"edges"} == {"y", "x"} | sparse
+            and ARRAYS & self.dtypes.keys() - {"edges", "edge_x"} == {"y", "x"} | sparse
+            and ("edge_x" in self.dtypes) == (self.n_edge_features > 0)
+            and {"edges", "edge_x"} & self.dtypes.keys() != {"edge_x"}
             and kinds <= set("iuf")
             and coded.form in FORMS
             and coded.scale in SCALES

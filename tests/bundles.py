@@ -1,5 +1,6 @@
 """Made-up runs of the bundle methods."""
 
+import numpy as np
 from traces import make_trace
 
 N = 60000
@@ -12,23 +13,21 @@ def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real"
     pixels, epsilon = more.get("pixels", "unit"), more.get("epsilon", 0.01)
     seconds, iterations = more.get("seconds", 10.0), more.get("iterations", 100)
     rows = len(primal)
+    time = 2 * seconds * np.arange(rows) / (rows - 1)
     trace = make_trace(
         primal,
         [k / (rows - 1) for k in range(rows)],
         iteration=[round(k * iterations / (rows - 1)) for k in range(rows)],
-        time=[k * 2 * seconds / (rows - 1) for k in range(rows)],
+        time=time,
         solver=solver,
         seed=seed,
         source=source,
         lam=lam_n / N,
         options={"P": P, "epsilon": epsilon, **more.get("options", {})},
+        columns={"cpu_time": time / 2, "qp_time": more.get("qp", 0.25) * time},
+        dataset={"name": name, "n": N, "fingerprint": f"{source}-{pixels}"},
+        config={"dataset": {"name": name, "pixels": pixels}},
     )
-    trace.frame["cpu_time"] = trace.frame["time"] / 2
-    trace.frame["qp_time"] = more.get("qp", 0.25) * trace.frame["time"]
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    fingerprint = f"{source}-{pixels}"
-    trace.metadata["dataset"] |= {"name": name, "n": N, "fingerprint": fingerprint}
-    trace.metadata["config"]["dataset"] = {"name": name, "pixels": pixels}
     trace.summary.update(REACHED if more.get("reached", True) else {})
     trace.summary["primal_rises"] = more.get("rises")
     trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})

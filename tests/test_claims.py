@@ -77,9 +77,8 @@ def run(dataset, solver, seed=0, source="real", keep=slice(None), **change):
         "working_set_mean": PLANES[kind] if multi else 0.0 * ITERATIONS,
     }
     columns |= {key: change.pop(key) for key in list(change) if key in columns}
-    meta = {"clock": "wall", "fingerprint": f"{dataset}-{source}", "lam": 0.1, **change}
-    data = {"name": dataset, "source": source, "n": N, "d": 3}
-    data["fingerprint"] = meta.pop("fingerprint")
+    meta = {"fingerprint": f"{dataset}-{source}", "lam": 0.1, **change}
+    data = {"name": dataset, "n": N, "d": 3, "fingerprint": meta.pop("fingerprint")}
     trace = make_trace(
         columns["primal"],
         columns["dual"],
@@ -87,12 +86,11 @@ def run(dataset, solver, seed=0, source="real", keep=slice(None), **change):
         time=columns["time"],
         solver=solver,
         seed=seed,
+        source=source,
+        columns=columns,
         dataset=data,
         **meta,
     )
-    for name, values in columns.items():
-        trace.frame[name] = values
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
     return type(trace)(
         trace.frame.iloc[keep].reset_index(drop=True), trace.metadata, trace.summary, trace.folder
     )

@@ -22,7 +22,6 @@ def trace(solver, seed=0, factor=1.0, cpu="one", **more):
     scaled["time"] = [0.1 * factor * calls for calls in CALLS]
     options = {"solver": solver, "seed": seed, "cpu": cpu, **more}
     made = make_trace(PRIMAL, DUAL, **scaled, **options)
-    made.frame["gap"] = made.frame["primal"] - made.frame["dual"]
     made.summary.update(iteration=3, primal=1.0, dual=0.995, best_primal=1.0, best_dual=0.995)
     return made
 

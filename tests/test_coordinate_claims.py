@@ -59,15 +59,12 @@ def trace(solver, dataset, primal, dual, seconds, seed=0, *, n=N, met=True, path
         seed=seed,
         lam=LAM,
         options={"tol": TOL, **more},
-        dataset={"name": dataset, "source": "real", "n": n, "d": 3, "fingerprint": dataset}
-        | ({} if n == N else {"fingerprint": f"{dataset}-{n}"}),
+        columns=columns,
+        dataset={"name": dataset, "n": n, "d": 3, "fingerprint": f"{dataset}-{n}"},
+        config={"dataset": {"name": dataset, "n_samples": None if n == N else n}}
+        | ({"path": list(path)} if path else {}),
         clock="cpu",
     )
-    run.metadata["config"]["dataset"] = {"name": dataset, "n_samples": None if n == N else n}
-    run.metadata["config"] |= {"path": list(path)} if path else {}
-    for name, values in columns.items():
-        run.frame[name] = values
-    run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
     run.summary["stop_reason"] = "converged" if met else "max_seconds"
     return run
 

@@ -150,14 +150,16 @@ def test_real_sequences(module, frames):
 
 def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     data = load()
-    run = make_trace([8.0, 8.0], [np.nan] * 2, solver="dcadmm", source="synthetic")
-    run.metadata["config"]["dataset"] = {
-        "name": "davis_bmx_trees",
-        "kind": "davis_bmx_trees",
-        "source": "synthetic",
-    }
-    run.metadata["dataset"] |= {"name": "davis_bmx_trees", "fingerprint": data.fingerprint}
-    run.frame["iou"] = run.frame["accuracy"] = 1.0
+    name = {"name": "davis_bmx_trees"}
+    run = make_trace(
+        [8.0, 8.0],
+        [np.nan] * 2,
+        solver="dcadmm",
+        source="synthetic",
+        columns={"iou": 1.0, "accuracy": 1.0},
+        dataset=name | {"fingerprint": data.fingerprint},
+        config={"dataset": name | {"kind": "davis_bmx_trees", "source": "synthetic"}},
+    )
     run = replace(run, folder=tmp_path / "run")
     rows = run.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}

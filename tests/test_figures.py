@@ -211,9 +211,7 @@ def test_runs_with_other_options_are_other_curves_and_not_repeats():
 
 def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
     def along(path, lam, **options):
-        run = make_trace([4.0], [0.0], lam=lam, **options)
-        run.metadata["config"]["path"] = path
-        return run
+        return make_trace([4.0], [0.0], lam=lam, config={"path": path}, **options)
 
     runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
     runs += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
@@ -314,9 +312,9 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
 
 def selecting(planes, approx_calls, oracle_calls, **changes):
     count = len(planes)
-    run = make_trace([1.0] * count, [0.0] * count, oracle_calls=oracle_calls, **changes)
-    run.frame["working_set_mean"], run.frame["approx_calls"] = planes, approx_calls
-    return run
+    columns = {"working_set_mean": planes, "approx_calls": approx_calls}
+    spent = {"oracle_calls": oracle_calls, "columns": columns}
+    return make_trace([1.0] * count, [0.0] * count, **spent, **changes)
 
 
 def test_working_sets_and_passes_of_the_solvers_that_have_them():
@@ -415,9 +413,8 @@ def test_how_numbers_are_written():
 
 def test_an_option_that_only_some_runs_have_is_null_for_the_others():
     def run(seed, data, **options):
-        trace = make_trace([1.0], [0.0], solver="fw", seed=seed, options=options)
-        trace.metadata["config"]["dataset"] = data
-        return trace
+        of_data = {"solver": "fw", "seed": seed, "config": {"dataset": data}}
+        return make_trace([1.0], [0.0], options=options, **of_data)
 
     runs = [run(0, {"name": "ocr"}), run(1, {"name": "ocr", "folds": [0]}, epsilon=0.1)]
     shown = ["fw dataset.folds=null epsilon=null", "fw dataset.folds=[0] epsilon=0.1"]

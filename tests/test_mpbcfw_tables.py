@@ -14,14 +14,18 @@ COUNTED = {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
 def run(solver, primal, dual=None, seed=0, lam=0.5, time=None, passes=0, columns=None, **options):
     """Return a run whose time is counted."""
     dual = -np.asarray(primal, float) if dual is None else dual
-    config = {"solver": {"name": solver, "M": 1000, "T": 10, **options}, "seed": seed}
-    config |= {"lam": None, "oracle": COUNTED}
-    trace = make_trace(primal, dual, time=time, solver=solver, lam=lam, clock="work", config=config)
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    trace.frame["approx_passes"] = passes
-    for name, values in (columns or {}).items():
-        trace.frame[name] = values
-    return trace
+    return make_trace(
+        primal,
+        dual,
+        time=time,
+        solver=solver,
+        seed=seed,
+        lam=lam,
+        options={"M": 1000, "T": 10, **options},
+        columns={"approx_passes": passes, **(columns or {})},
+        config={"oracle": COUNTED},
+        clock="work",
+    )
 
 
 def best(traces, value=0.0):

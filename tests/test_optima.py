@@ -24,8 +24,8 @@ def stored(results_dir):
 
 def seen(primal, dual, *, seed=0, kind="viterbi", **changes):
     """Return a run with rows of the given values and the summary that goes with them."""
-    run = make_trace(primal, dual, seed=seed, git="c0ffee", **changes)
-    run.metadata["config"]["oracle"] = {"name": kind, "kind": kind}
+    config = {"oracle": {"name": kind, "kind": kind}}
+    run = make_trace(primal, dual, seed=seed, git="c0ffee", config=config, **changes)
     finite = [value for value in dual if not math.isnan(value)]
     best = {"best_primal": min(primal), "best_dual": max(finite, default=None)}
     return replace(run, summary={**run.summary, **best})

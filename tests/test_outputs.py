@@ -43,7 +43,6 @@ def long_trace(rows=3000, seed=0, **changes):
     run.frame["oracle_calls"], run.frame["approx_calls"] = 10 * k, 70 * k
     run.frame["time"] = run.frame["cpu_time"] = 0.1 * k + 0.01 * seed
     run.frame["working_set_mean"] = 1 + k / (10 + k)
-    run.frame["gap"] = run.frame["primal"] - run.frame["dual"]
     run.summary["best_primal"] = float(run.frame["primal"].min())
     run.summary["best_dual"] = float(run.frame["dual"].max())
     return run

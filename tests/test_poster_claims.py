@@ -51,7 +51,9 @@ def run(solver, errors, seed=0, *, n=N, lam=0.01, passes=PASSES, dual=None, **op
     if solver == "one_slack_cached":
         solver, options = "one_slack", {"cache": 5, **options}
     options = {**OPTIONS.get(solver, {}), **options}
-    trace = make_trace(
+    sizes = {"working_set_mean": 1 + 0.3 * np.asarray(passes)} if solver == "bcfw_tail" else {}
+    samples = None if n == N else n
+    return make_trace(
         1 + errors,
         1 - errors / 2 if dual is None else dual,
         iteration=np.arange(len(passes)),
@@ -60,15 +62,10 @@ def run(solver, errors, seed=0, *, n=N, lam=0.01, passes=PASSES, dual=None, **op
         seed=seed,
         lam=lam,
         options=options,
-        dataset={"name": "ocr", "source": "real", "n": n, "d": 3, "radius": radius}
-        | {"fingerprint": f"{n}-{fold}"},
+        columns=sizes,
+        dataset={"name": "ocr", "n": n, "radius": radius, "fingerprint": f"{n}-{fold}"},
+        config={"dataset": {"name": "ocr", "folds": [fold], "n_samples": samples}},
     )
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
-    if solver == "bcfw_tail":
-        trace.frame["working_set_mean"] = 1 + 0.3 * np.asarray(passes)
-    samples = None if n == N else n
-    trace.metadata["config"]["dataset"] = {"name": "ocr", "folds": [fold], "n_samples": samples}
-    return trace
 
 
 def falling(half, n=N, power=1.0, passes=PASSES):

@@ -20,22 +20,19 @@ def run(solver, n, lam, needed, seed=0, error=None, **columns):
     errors = np.array([1.0, 0.5, *ERRORS, 0.01])
     primal = {"dual error": np.full(6, 4.0), "primal error": D + errors}.get(kind, 2.0 + errors)
     dual = {"dual error": P - errors, "primal error": np.full(6, math.nan)}.get(kind, 2.0)
-    made = make_trace(
+    if kind == "saddle gap":
+        columns["saddle_dual"] = 2.0
+    return make_trace(
         primal,
         np.full(6, math.nan) if kind == "saddle gap" else dual,
         oracle_calls=[0, *(round(needed(e)) for e in errors[1:])],
         solver=solver,
         seed=seed,
         lam=lam,
-        dataset={"name": "toy", "source": "real", "n": n, "d": 1, "fingerprint": f"{n}"},
+        columns=columns,
+        dataset={"n": n, "fingerprint": f"{n}"},
+        config={"dataset": {"name": "toy", "n_samples": n}},
     )
-    made.metadata["config"]["dataset"] = {"name": "toy", "n_samples": n}
-    made.frame["gap"] = made.frame["primal"] - made.frame["dual"]
-    if kind == "saddle gap":
-        made.frame["saddle_dual"] = 2.0
-    for name, values in columns.items():
-        made.frame[name] = values
-    return made
 
 
 def known(runs):

@@ -14,11 +14,12 @@ from ssvm_bench.results.problem_instance import Best, instance_of
 def run_of(solver, seed, *, times, gaps, **changes):
     """Return a run with primal 2, n = 2, and five exact calls a row."""
     gaps = np.array(gaps)
-    trace = make_trace([2.0] * len(gaps), 2 - 2 * gaps, time=times, solver=solver, seed=seed)
-    trace.frame["oracle_calls"] = 5 * np.arange(len(gaps))
-    trace.frame["gap"] = 2 * gaps
-    trace.metadata.update(changes)
-    return trace
+    calls = 5 * np.arange(len(gaps))
+    values = [2.0] * len(gaps), 2 - 2 * gaps
+    return make_trace(
+        *values, oracle_calls=calls, time=times, solver=solver, seed=seed,
+        columns={"gap": 2 * gaps}, **changes,
+    )  # fmt: skip
 
 
 BEST = {instance_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}
@@ -32,19 +33,16 @@ RUNS = [
 
 
 def test_costs_are_those_of_the_first_row_at_the_target():
-    trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], time=[0, 0.5, 1.5, 4])
-    trace.frame["oracle_calls"] = [0, 10, 20, 30]
-    trace.frame["gap"] = trace.frame["primal"] - trace.frame["dual"]
+    spent = {"time": [0, 0.5, 1.5, 4], "oracle_calls": [0, 10, 20, 30]}
+    trace = make_trace([2.0, 2.0, 2.0, 2.0], [0.0, 1.7, 1.92, 1.99], **spent)
     assert targets.costs([trace], BEST, 0.05).iloc[0].tolist() == [1.5, 20]
     assert targets.costs([trace], BEST, 1e-3).iloc[0].tolist() == [np.inf, np.inf]
 
 
 def without_dual(primal):
     """Return a run of ssg with a row each second and five exact calls between two."""
-    trace = make_trace(primal, [math.nan] * len(primal), solver="ssg")
-    trace.frame["gap"] = math.nan
-    trace.frame["oracle_calls"] = 5 * trace.frame["iteration"]
-    return trace
+    calls = 5 * np.arange(len(primal))
+    return make_trace(primal, [math.nan] * len(primal), solver="ssg", oracle_calls=calls)
 
 
 def test_without_a_dual_the_gap_is_measured_from_the_best_one_known():

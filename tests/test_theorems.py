@@ -46,7 +46,7 @@ def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
     """Return a run with such gaps, or primal errors if it has no dual value."""
     error = np.asarray(error, float)
     dual = math.nan * error if name == "ssg" else 1 - error / 2
-    made = make_trace(
+    return make_trace(
         1 + error if name == "ssg" else 1 + error / 2,
         dual,
         iteration=np.arange(len(calls)),
@@ -55,18 +55,10 @@ def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
         seed=seed,
         lam=LAM,
         options={**OPTIONS.get(name, {}), **options},
-        dataset={
-            "name": "ocr",
-            "source": "real",
-            "n": n,
-            "d": 3,
-            **({"radius": radius} if radius else {}),
-            "fingerprint": f"{n}",
-        },
+        dataset={"name": "ocr", "n": n, "fingerprint": f"{n}"}
+        | ({"radius": radius} if radius else {}),
+        config={"dataset": {"name": "ocr", "n_samples": None if n == N else n}},
     )
-    made.frame["gap"] = made.frame["primal"] - made.frame["dual"]
-    made.metadata["config"]["dataset"] = {"name": "ocr", "n_samples": None if n == N else n}
-    return made
 
 
 def dual_of(posed, name, iterations):

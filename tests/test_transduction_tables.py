@@ -41,20 +41,20 @@ NOTHING = judging.Row("", "", "")
 def trace(dataset, options, columns, solver=OURS, oracle=None, config=None):
     """Return a run whose last rows have these further columns."""
     count, observed = len(next(iter(columns.values()))), "-".join(map(str, options.values()))
-    run = make_trace(
+    return make_trace(
         [8.0] * count,
         [np.nan] * count,
         solver=solver,
         lam=0.05,
-        dataset={"name": dataset, "source": "real", "n": 9, "d": 2, "fingerprint": observed},
+        columns=columns,
+        dataset={"name": dataset, "n": 9, "d": 2, "fingerprint": observed},
         objective="softmax " + " ".join(map(str, (oracle or {}).values())),
         options=config or {},
+        config={
+            "dataset": {"name": dataset, "kind": dataset, **options},
+            "oracle": oracle or {},
+        },
     )
-    run.metadata["config"]["dataset"] = {"name": dataset, "kind": dataset, **options}
-    run.metadata["config"]["oracle"] = oracle or {}
-    for name, values in columns.items():
-        run.frame[name] = values
-    return run
 
 
 def of_set(dataset, labeled, kernel, shares, solver=OURS, config=None, **oracle):
@@ -415,11 +415,14 @@ def test_convergence_is_that_of_the_first_draw():
 
 
 def test_conjugate_gradients_are_a_small_number_by_their_mean():
-    run = make_trace([3.0, 2.0, 1.0], [0.0] * 3, iteration=[0, 10, 20])
-    run.frame["cg_iterations"] = [0.0, 100.0, 420.0]
-    run.frame["accuracy"], run.frame["cpu_time"] = 0.5, 1.0
-    run.metadata["config"]["oracle"] = {"precision": None}
-    run.metadata["dataset"] |= {"n": 50, "d": 14}
+    run = make_trace(
+        [3.0, 2.0, 1.0],
+        [0.0] * 3,
+        iteration=[0, 10, 20],
+        columns={"cg_iterations": [0.0, 100.0, 420.0], "accuracy": 0.5, "cpu_time": 1.0},
+        dataset={"n": 50, "d": 14},
+        config={"oracle": {"precision": None}},
+    )
     table = tables.solves([run, make_trace([1.0], [0.5])])
     (row,) = table.to_dict("records")
     assert (row["unknowns"], row["precision"], row["solutions"]) == (14, 1e-11, 20)

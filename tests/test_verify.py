@@ -140,16 +140,13 @@ def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
 
 
 def test_weak_duality_of_rows_and_of_runs_together():
-    about = {"options": {}}
-    trace = make_trace([1.0, 0.6], [0.1, 0.5], **about)
-    trace.metadata["config"]["oracle"] = {"kind": "multiclass"}
+    def seen(dual, kind="multiclass"):
+        return make_trace([1.0, 0.6], [0.1, dual], config={"oracle": {"kind": kind}})
+
+    trace = seen(0.5)
     assert _dual_below(trace, Best(0.5, 0.5)).outcome == "same"
     assert _dual_below(trace, Best(0.4, 0.4)).why.endswith("which another run saw")
-    above = make_trace([1.0, 0.6], [0.1, 0.7])
-    above.metadata["config"]["oracle"] = {"kind": "multiclass"}
-    assert _dual_below(above, None).why == "iteration 1: F = 0.7 above P = 0.6"
-    inexact = make_trace([1.0, 0.6], [0.1, 0.7])
-    inexact.metadata["config"]["oracle"] = {"kind": "alpha_expansion"}
-    assert _dual_below(inexact, None).outcome == "skipped"
+    assert _dual_below(seen(0.7), None).why == "iteration 1: F = 0.7 above P = 0.6"
+    assert _dual_below(seen(0.7, "alpha_expansion"), None).outcome == "skipped"
     without = make_trace([1.0, 0.6], np.full(2, math.nan))
     assert _dual_below(without, None).outcome == "skipped"

@@ -24,9 +24,12 @@ def make_trace(
     seed=0,
     source="real",
     lam=0.5,
+    columns=None,
+    dataset=None,
+    config=None,
     **meta,
 ):
-    """Return a run that saw the given values."""
+    """Return a run that saw the given values; it has some columns and metadata of its own."""
     count = len(primal)
     frame = pd.DataFrame({name: np.zeros(count, column.dtype) for name, column in COLUMNS.items()})
     frame["iteration"] = np.arange(count) if iteration is None else iteration
@@ -34,10 +37,15 @@ def make_trace(
     frame["time"] = np.arange(count, dtype=float) if time is None else time
     frame["cpu_time"] = frame["time"]
     frame["primal"], frame["dual"] = primal, dual
+    frame["gap"] = frame["primal"] - frame["dual"]
+    for name, values in (columns or {}).items():
+        frame[name] = values
     options = meta.pop("options", {})
+    data = {"name": "toy", "source": source, "n": 2, "d": 1, "fingerprint": f"f-{source}"}
     metadata = {
-        "config": {"solver": {"name": solver, **options}, "seed": seed, "lam": None},
-        "dataset": {"name": "toy", "source": source, "n": 2, "d": 1, "fingerprint": f"f-{source}"},
+        "config": {"solver": {"name": solver, **options}, "seed": seed, "lam": None}
+        | (config or {}),
+        "dataset": data | (dataset or {}),
         "lam": lam,
         "clock": "wall",
         **meta,

@@ -1,11 +1,9 @@
 """Experiments: their files, which runs are made, and what is drawn from those that finished."""
 
-import itertools
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +14,6 @@ import ssvm_bench.runs
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.experiment import along_paths
-from ssvm_bench.config.schema import Budget
 from ssvm_bench.datasets import sources
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.kinds import load
@@ -31,89 +28,12 @@ OURS = Path(__file__).parents[1] / "experiments"
 FILE = """# Two solvers
 title: Two solvers
 grid:
-  dataset: [toy]
+  dataset: [usps]
   solver: [bcfw, mpbcfw]
   seed: [0, 1]
 figures:
   suboptimality: [iteration, time]
 """
-
-
-class Choice(NamedTuple):
-    """The part of a component's config that an experiment looks at."""
-
-    name: str
-    kind: str = "toy"
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Config:
-    """The part of a RunConfig that an experiment looks at."""
-
-    dataset: Choice
-    solver: Choice
-    seed: int
-    results_dir: Path
-    quiet: bool = False
-    force: bool = False
-    lam: None = None
-    budget: Budget = Budget(2, None, 0.0)  # noqa: RUF009  # it is frozen
-
-    def path_steps(self):
-        return [self]
-
-    @property
-    def source(self):
-        return self.dataset.source
-
-    def sources(self):
-        return ("real", "synthetic") if self.dataset.source == "auto" else (self.dataset.source,)
-
-    def with_source(self, source):
-        return replace(self, dataset=self.dataset._replace(source=source))
-
-    def resolved(self):
-        chosen = {group: getattr(self, group)._asdict() for group in ("dataset", "solver")}
-        return {**chosen, "seed": self.seed, "lam": self.lam}
-
-    @property
-    def own_folder(self):
-        return self.folder
-
-    @property
-    def folders(self):
-        return (self.folder,)
-
-    @property
-    def folder(self):
-        assert self.dataset.source != "auto"
-        place = self.results_dir / "runs" / self.dataset.name / self.solver.name
-        return place / f"hash-{self.dataset.source}" / f"seed={self.seed}"
-
-
-@pytest.fixture
-def compose(tmp_path, monkeypatch):
-    """Replace Hydra by the plain product of the overrides."""
-    import ssvm_bench.config.compose as module
-
-    def product(overrides, multirun, each):
-        assert multirun
-        options = {"source": ["auto"]}
-        for text in overrides:
-            key, _, value = text.partition("=")
-            options[key.removeprefix("dataset.")] = value.split(",")
-        for values in itertools.product(*options.values()):
-            option = dict(zip(options, values, strict=True))
-            dataset = Choice(option["dataset"], source=option["source"])
-            solver = Choice(option["solver"])
-            yield Config(dataset, solver, int(option["seed"]), tmp_path / "results")
-
-    class Composer:
-        def __init__(self, config_dirs):
-            self.runs = lambda *args: list(product(*args))
-
-    monkeypatch.setattr(module, "Composer", Composer)
 
 
 def folders_of(outcome):
@@ -127,18 +47,20 @@ def make_run(config, source):
     frame["iteration"], frame["time"] = [0, 1, 2], [0.0, 1.0, 2.0]
     frame["primal"], frame["dual"] = [1.0, 0.6, 0.5 + 0.01 * config.seed], [0.0, 0.2, 0.3]
     metadata = {
-        "config": {"solver": {"name": config.solver.name}, "seed": config.seed},
-        "dataset": {"name": "toy", "source": source, "n": 4, "d": 2, "fingerprint": source},
+        "config": config.resolved(),
+        "hash": config.own_hash(),
+        "dataset": {"name": "usps", "source": source, "n": 4, "d": 2, "fingerprint": source},
         "lam": 0.25,
         "clock": "wall",
     }
-    summary = {"stop_reason": "max_iterations", "best_primal": 0.5, "best_dual": 0.3}
+    best = {"best_primal": 0.5, "best_dual": 0.3}
+    summary = {"stop_reason": "max_iterations", "source": source, **best}
     write_run(config.folder, frame, metadata, {}, summary, np.zeros(2))
     return config.folder
 
 
 @pytest.fixture
-def runner(monkeypatch, compose):
+def runner(monkeypatch):
     """Replace the runner by one that writes a run at once, or does as told by ``behave``."""
     fake = SimpleNamespace(calls=[], behave=lambda config: None, source="real")
 
@@ -175,10 +97,14 @@ def name(write):
     return write("two", FILE)
 
 
+def into_results(file, overrides=()):
+    return [*overrides, f"results_dir={Path(file).parents[1] / 'results'}"]
+
+
 def run(name, *overrides):
     said = []
     with shown_by(said.append):
-        return experiment_files.make(name, overrides), said
+        return experiment_files.make(name, into_results(name, overrides)), said
 
 
 def names(paths):
@@ -194,7 +120,7 @@ ALL = ["iterations.csv", "iterations.pdf", "iterations.png", "time.csv", "time.p
 def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     outcome, said = run(name)
     assert runner.calls == ["bcfw 0", "bcfw 1", "mpbcfw 0", "mpbcfw 1"]
-    assert said[1] == "run 2/4 toy bcfw seed=1"
+    assert said[1] == "run 2/4 usps bcfw seed=1"
     assert (outcome.interrupted, outcome.failed) == (False, 0)
     assert names(outcome.figures) == ALL
     assert {path.parent for path in outcome.figures} == {tmp_path / "results" / "figures" / "two"}
@@ -223,7 +149,7 @@ def test_a_failed_run_does_not_stop_the_others(name, runner, blank):
     outcome, said = run(name)
     assert len(runner.calls) == 4
     assert (outcome.interrupted, outcome.failed) == (False, 2)
-    assert "toy bcfw seed=1 failed: no data here" in said
+    assert "usps bcfw seed=1 failed: no data here" in said
     assert set(pd.read_csv(outcome.figures[0])["solver"]) == {"mpbcfw"}
     failing.add("fw")
     outcome, _ = run(name, "solver=fw")
@@ -242,18 +168,16 @@ def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
 def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
     run(name)
     runner.source = "synthetic"
-    outcome, _ = run(name)
+    outcome, _ = run(name, "dataset.source=synthetic")
     assert "time-synthetic.png" in names(outcome.figures)
     assert set(pd.read_csv(outcome.figures[0])["source"]) == {"synthetic"}
     real = outcome.figures[0].with_name("iterations.csv")
     assert set(pd.read_csv(real)["source"]) == {"real"}
 
 
-def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, tmp_path):
-    first, _ = run(name)
-    runner.source = "drawn"
-    second, _ = run(name)
-    traces = [read_run(folder) for outcome in (first, second) for folder in folders_of(outcome)]
+def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, blank, tmp_path):
+    (one, *_, other) = load(name).configs(into_results(name))
+    traces = [read_run(make_run(one, "real")), read_run(make_run(other, "drawn"))]
     draw = experiment_files.draw
     written = draw(load(name), traces, (), tmp_path / "both", ("png",), None)
     assert {path.stem for path in written} == {"iterations", "time"}
@@ -266,7 +190,7 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, runner, blank, 
 def plot(name, *overrides, formats=("png",)):
     said = []
     with shown_by(said.append):
-        return experiment_files.plot(name, formats, overrides), said
+        return experiment_files.plot(name, formats, into_results(name, overrides)), said
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):
@@ -274,11 +198,11 @@ def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blan
     calls = list(runner.calls)
     files, said = plot(name, formats=("svg",))
     assert names(files) == ["iterations.csv", "iterations.svg", "time.csv", "time.svg"]
-    assert said == ["2 of 4 runs are missing: toy mpbcfw seed=0; toy mpbcfw seed=1."]
+    assert said == ["2 of 4 runs are missing: usps mpbcfw seed=0; usps mpbcfw seed=1."]
     assert runner.calls == calls
 
 
-def test_plot_without_any_run_is_an_error(name, compose):
+def test_plot_without_any_run_is_an_error(name):
     with pytest.raises(RunFailedError, match="ssvm-bench experiment"):
         plot(name)
 
@@ -301,7 +225,7 @@ def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
 def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
     outcome, _ = run(name)
     run(name, "solver=fw")
-    foreign = folders_of(outcome)[0].parents[2] / "fw" / "hash-real" / "seed=0"
+    (foreign,) = folders_of(outcome)[0].parents[2].glob("fw/*/seed=0")
     (foreign / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
     assert len(files) == 4
@@ -311,7 +235,7 @@ def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
     assert len(files) == 4
     assert f"Passed over: Cannot read the run {folders_of(outcome)[0]}: trace.parquet: " in said[0]
     assert "force=true" in said[0]
-    assert said[1] == "1 of 4 runs are missing: toy bcfw seed=0."
+    assert said[1] == "1 of 4 runs are missing: usps bcfw seed=0."
     assert str(foreign) in said[2]
     assert set(pd.read_csv(files[0])["repeats"]) == {1, 2}
 
@@ -355,7 +279,7 @@ def test_where_an_experiment_stands(write, tmp_path):
     frame = pd.DataFrame({name: np.zeros(1, column.dtype) for name, column in COLUMNS.items()})
     summary = {"stop_reason": "max_seconds", "wall_time": 16.0}
     run = make_run(configs[0], "synthetic")
-    metadata = {**read_run(run).metadata, "config": configs[0].resolved()}
+    metadata = read_run(run).metadata
     write_run(run, frame, metadata, {}, summary, np.zeros(2))
     write_partial(configs[1].folder, frame, metadata, {"stop_reason": "diverged"})
     write_partial(configs[3].folder, frame, metadata, {"stop_reason": "interrupted"})
@@ -504,23 +428,23 @@ def test_an_experiment_can_show_the_runs_of_several(write, tmp_path):
 
 
 def test_runs_of_several_experiments_stay_stored_with_their_own(write, runner, blank, tmp_path):
-    write("one", "grid: {dataset: toy, solver: bcfw, seed: 0}")
-    write("two", "grid: {dataset: toy, solver: mpbcfw, seed: 0}")
-    write("both", "like: [one, two]\nfigures: {suboptimality: [iteration]}")
-    outcome = experiment_files.make("both", config_dirs=[tmp_path])
+    write("one", "grid: {dataset: usps, solver: bcfw, seed: 0}")
+    write("two", "grid: {dataset: usps, solver: mpbcfw, seed: 0}")
+    results = into_results(write("both", "like: [one, two]\nfigures: {suboptimality: [iteration]}"))
+    outcome = experiment_files.make("both", results, [tmp_path])
     assert (runner.calls, outcome.failed) == (["bcfw 0", "mpbcfw 0"], 0)
     traces = tmp_path / "results" / "traces"
     stored = [path.relative_to(traces).as_posix() for path in sorted(traces.glob("*/*"))]
-    assert stored == ["one/toy-bcfw.parquet", "two/toy-mpbcfw.parquet"]
+    assert stored == ["one/usps-bcfw.parquet", "two/usps-mpbcfw.parquet"]
     shutil.rmtree(tmp_path / "results" / "runs")
     said = []
     with shown_by(said.append):
-        experiment_files.plot("both", ["svg"], (), [tmp_path])
+        experiment_files.plot("both", ["svg"], results, [tmp_path])
     assert said == []
-    write("two", "grid: {dataset: toy, solver: bcfw, seed: 1}")
+    write("two", "grid: {dataset: usps, solver: bcfw, seed: 1}")
     with shown_by(said.append):
-        experiment_files.plot("both", ["svg"], (), [tmp_path])
-    assert said == ["1 of 2 runs are missing: toy bcfw seed=1."]
+        experiment_files.plot("both", ["svg"], results, [tmp_path])
+    assert said == ["1 of 2 runs are missing: usps bcfw seed=1."]
 
 
 def test_another_dataset_where_its_raw_data_are_at_hand(write, monkeypatch):

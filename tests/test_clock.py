@@ -129,6 +129,14 @@ def test_a_visit_costs_the_same_whichever_oracle_is_asked(hands):
     assert clock.oracle_time == without.oracle_time == 3 * 0.5
 
 
+def test_kernel_values_cost_time_outside_the_oracle():
+    clock = Clock("work", cost_call=0.5, cost_kernel=0.25)
+    with clock.exact(3):
+        clock.kernel_values += 8
+    assert clock.now() == 3 * 0.5 + 8 * 0.25
+    assert clock.oracle_time == 3 * 0.5
+
+
 @pytest.mark.parametrize("kind", ["wall", "cpu", "work"])
 def test_real_time_never_runs_backwards(kind):
     clock = Clock(kind, cost_call=1e-6, cost_plane=1e-7)

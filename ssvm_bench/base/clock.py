@@ -8,6 +8,7 @@ solver does not know. Evaluation and logging happen between ``pause`` and ``resu
 ``cpu``   CPU seconds of the process
 ``work``  exact calls · cost of a call + plane evaluations · cost of an evaluation
           + visits of a term, exact or approximate · cost of a visit
+          + kernel values · cost of a kernel value
 ========  ==========================================================================
 
 The cost of a visit stands for the step itself: w, γ and φ, whichever oracle is asked. Under
@@ -33,14 +34,16 @@ class Clock(Stateful):
     ----------
     kind : str
         ``"wall"``, ``"cpu"`` or ``"work"``.
-    cost_call, cost_plane, cost_visit : float
-        Seconds of an exact oracle call, of a plane evaluation, and of what else a visit of a term
-        takes, exact or approximate, under ``work``.
+    cost_call, cost_plane, cost_visit, cost_kernel : float
+        Seconds of an exact oracle call, of a plane evaluation, of what else a visit of a term
+        takes, exact or approximate, and of a kernel value, under ``work``.
 
     Attributes
     ----------
     oracle_calls, approx_calls, plane_evaluations : int
         Exact oracle calls; calls of working sets, and planes evaluated in them.
+    kernel_values : int
+        Kernel values that were computed for steps.
     oracle_time : float
         Seconds of this clock spent inside the exact oracle.
     caller : Caller or None
@@ -53,24 +56,31 @@ class Clock(Stateful):
     """
 
     STATE = (
-        *("oracle_calls", "approx_calls", "plane_evaluations", "oracle_time"),
+        *("oracle_calls", "approx_calls", "plane_evaluations", "kernel_values", "oracle_time"),
         *("caller_seconds", "caller_waited", "_wall", "_cpu"),
     )
 
     caller: Any = None
 
     def __init__(
-        self, kind: str, cost_call: float = 0.0, cost_plane: float = 0.0, cost_visit: float = 0.0
+        self,
+        kind: str,
+        cost_call: float = 0.0,
+        cost_plane: float = 0.0,
+        cost_visit: float = 0.0,
+        cost_kernel: float = 0.0,
     ) -> None:
         self.kind = kind
         self.oracle_calls = 0
         self.approx_calls = 0
         self.plane_evaluations = 0
+        self.kernel_values = 0
         self.oracle_time = 0.0
         self.caller_seconds = self.caller_waited = 0.0
         self._cost_call = cost_call
         self._cost_plane = cost_plane
         self._cost_visit = cost_visit
+        self._cost_kernel = cost_kernel
         self._wall = _Stopwatch(time.perf_counter)
         self._cpu = _Stopwatch(time.process_time)
 
@@ -79,7 +89,8 @@ class Clock(Stateful):
         if self.kind == "work":
             calls = self.oracle_calls * self._cost_call
             visits = (self.oracle_calls + self.approx_calls) * self._cost_visit
-            return calls + self.plane_evaluations * self._cost_plane + visits
+            values = self.kernel_values * self._cost_kernel
+            return calls + self.plane_evaluations * self._cost_plane + visits + values
         return self.cpu() if self.kind == "cpu" else self._wall.read()
 
     def visit_share(self) -> float:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.validation import Count, Positive, one_of
+from ssvm_bench.config.validation import Count, NotNegative, Positive, one_of
 from ssvm_bench.oracles.options import OracleConfig
 
 KERNELS = LINEAR, RBF, POLY = ("linear", "rbf", "poly")
@@ -42,12 +42,15 @@ class KernelConfig(OracleConfig):
     kernel_memory : float
         MB of kernel values that a solver keeps, row by row; the row that was last used longest ago
         goes first.
+    cost_kernel : float
+        Seconds that one kernel value counts for under ``clock=work``, whatever the features.
     """
 
     kernel: Annotated[str, one_of(KERNELS)] = field(default=LINEAR, kw_only=True)
     gamma: Positive | None = field(default=None, kw_only=True)
     degree: Count = field(default=3, kw_only=True)
     kernel_memory: Positive = field(default=1000.0, kw_only=True)
+    cost_kernel: NotNegative = field(default=1e-8, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check that the kernel is a whole one."""
@@ -62,6 +65,11 @@ class KernelConfig(OracleConfig):
     def has_kernel(self) -> bool:
         """See `OracleConfig`."""
         return self.kernel != LINEAR
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """See `OracleConfig`."""
+        return *super().costs, self.cost_kernel
 
     def made(self) -> Kernel:
         """Return the kernel."""

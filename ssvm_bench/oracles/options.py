@@ -125,8 +125,8 @@ class OracleConfig(Options):
         return False
 
     @property
-    def costs(self) -> tuple[float, float, float]:
-        """What a `Clock` takes: seconds of a call, of a plane, of a visit."""
+    def costs(self) -> tuple[float, ...]:
+        """What a `Clock` takes: seconds of a call, of a plane, of a visit, of a kernel value."""
         return self.cost_call + self.delay, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import expect
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
 from ssvm_bench.oracles.scoring import label_loss, waits
@@ -43,7 +44,10 @@ class KernelIterate(LabelingIterate):
         If no row of K fits into the memory for them.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (*LabelingIterate.STATE, "evaluations")
+    STATE: ClassVar[tuple[str, ...]] = (
+        *LabelingIterate.STATE,
+        *("evaluations", "_uncounted", "_owner", "features.used", "features.now"),
+    )
     has_kernel = True
 
     def __init__(self, problem: Problem, oracle: KernelOracle, N: int) -> None:
@@ -60,12 +64,21 @@ class KernelIterate(LabelingIterate):
         )
         self.blocks = self.blocks._replace(features=self.features)
         self._owner = np.full(kept, -1)
-        self.evaluations = 0
+        self.evaluations = self._uncounted = 0
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; the rows are computed when they are needed."""
+        """See `Stateful`; the rows that were there are computed again, which is not counted."""
         super().restore(state)
-        self.blocks = self.blocks._replace(features=self.features)
+        features = self.features
+        self.blocks = self.blocks._replace(features=features)
+        (kept,) = np.nonzero(self._owner >= 0)
+        owners = self._owner[kept]
+        expect(bool((owners < features.slot.size).all()), "has a row of no part")
+        expect(np.unique(owners).size == owners.size, "has two rows of a part")
+        features.slot[owners] = kept
+        for begin in range(0, kept.size, _BLOCK):
+            block = kept[begin : begin + _BLOCK]
+            features.rows[block] = self._values(self._owner[block])
 
     def squared_norm(self, w: np.ndarray) -> float:
         """Return ‖w‖²."""
@@ -102,6 +115,25 @@ class KernelIterate(LabelingIterate):
             visits, evaluated = visits + done, evaluated + found
             self._complete(order[visits:])
         clock.approximate(order.size, evaluated)
+        self._count(clock)
+
+    def exact_pass(
+        self,
+        policy: Any,
+        order: np.ndarray,
+        clock: Clock,
+        may_skip: bool = False,
+        still: bool = False,
+    ) -> Tally:
+        """See `DualIterate`."""
+        tally = super().exact_pass(policy, order, clock, may_skip, still)
+        self._count(clock)
+        return tally
+
+    def _count(self, clock: Clock) -> None:
+        """Tell the clock of the kernel values since the last time."""
+        clock.kernel_values += self._uncounted
+        self._uncounted = 0
 
     def _visit(
         self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
@@ -149,8 +181,9 @@ class KernelIterate(LabelingIterate):
     def _computed(self, parts: np.ndarray) -> np.ndarray:
         """Return the rows of K of some parts, and keep them in the place of others."""
         features = self.features
-        rows = self._kernel.values(self._points.take(parts), self._points)
+        rows = self._values(parts)
         self.evaluations += rows.size
+        self._uncounted += rows.size
         kept = min(parts.size, features.used.size)
         slots = np.argpartition(features.used, kept - 1)[:kept]
         former = self._owner[slots]
@@ -160,6 +193,9 @@ class KernelIterate(LabelingIterate):
         features.used[slots] = features.now[0]
         self._owner[slots] = parts[:kept]
         return rows
+
+    def _values(self, parts: np.ndarray) -> np.ndarray:
+        return self._kernel.values(self._points.take(parts), self._points)
 
 
 def _enter(

@@ -1,8 +1,10 @@
 """Kernels: their optimum by other programs, what does not change a curve, and their predictions."""
 
 import copy
+import io
 import json
 import pickle
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +20,16 @@ from program import call, config_of, error_of, run_here
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
+from traces import sealed
 
-from ssvm_bench import StructuredSVM
+from ssvm_bench import StructuredSVM, load_runs
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernels import Kernel, Points
+from ssvm_bench.results.trace import WEIGHTS
 from ssvm_bench.runs.checkpoints import of_solver, restore_solver
 
 RBF = {"kernel": "rbf", "gamma": 0.2}
@@ -249,6 +253,94 @@ def test_a_run_is_stored_and_predicts(tmp_path):
     result = call("verify", f"results_dir={tmp_path}")
     config = config_of(tmp_path, *overrides, data=data)
     assert config.hash() != config_of(tmp_path, *overrides[2:], data=data).hash()
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """Return a run on chains of a file, dense or sparse; the file is gone. And what it predicts."""
+    made = {}
+    for form in ("dense", "sparse"):
+        folder = tmp_path_factory.mktemp(form)
+        train, test = random_chains([3, 1, 4, 2] * 6, 3, 4), random_chains([2, 5] * 4, 3, 4, seed=1)
+        for name, data in (("train", train), ("test", test)):
+            x = {"x": data.x}
+            if form == "sparse":
+                rows = csr_array(np.where(data.x > 0, data.x, 0.0))
+                x = {key: getattr(rows, key) for key in ("data", "indices", "indptr")}
+                x["shape"] = np.array(rows.shape)
+            np.savez(folder / f"{name}.npz", y=data.y, offsets=data.offsets, **x)
+        data = "dataset=file", f"dataset.path={folder}/train.npz", "dataset.bias=1"
+        options = "oracle.kernel=rbf", "oracle.gamma=0.2", "solver=mpbcfw"
+        run = run_here(folder / "r", *options, "budget.max_iterations=5", data=data).folder
+        before = call("predict", run, "--data", folder / "test.npz")
+        (folder / "train.npz").unlink()
+        made[form] = run, folder / "test.npz", before.stdout
+    return made
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_run_predicts_without_its_training_data(words, form):
+    run, test, before = words[form]
+    result = call("predict", run, "--data", test)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == before != ""
+    (read,) = load_runs(run.parents[4])
+    with np.load(run / WEIGHTS) as stored:
+        support = int(stored["w"][:-9].reshape(3, -1).any(axis=0).sum())
+        rows = len(stored["support"]) if form == "dense" else stored["support_indptr"].size - 1
+    assert support == read.summary["support"] == rows
+
+
+def changed(run, **changes):
+    """Give a run other weights, with their checksum; None takes an array out."""
+    with np.load(run / WEIGHTS) as stored:
+        arrays = {**stored, **changes}
+    file = io.BytesIO()
+    np.savez(file, **{name: array for name, array in arrays.items() if array is not None})
+    sealed(run, {WEIGHTS: file.getvalue()})
+
+
+@pytest.mark.parametrize(
+    ("form", "changes", "said"),
+    [
+        ("dense", {"support": np.ones((2, 5))}, "its support has 2 rows"),
+        ("dense", {"support": np.ones((0, 5))}, "its support has 0 rows"),
+        ("dense", {"support": np.ones((60, 7))}, "support must be an array of numbers"),
+        ("dense", {"support": np.ones(5)}, "support must be an array of numbers"),
+        ("dense", {"support": np.full((60, 5), np.nan)}, "support of entry 0 is nan"),
+        ("dense", {"support": np.full((60, 5), "x")}, "support must be an array of numbers"),
+        ("dense", {"support": np.array([{}])}, "weights.npz: "),  # an object: never unpickled
+        ("dense", {"support_data": np.ones(3)}, "it has support, support_data of"),
+        ("dense", {"w": np.ones(8)}, "0 parts have coefficients"),
+        ("dense", {"w": np.ones(3)}, "0 parts have coefficients"),
+        ("sparse", {"support_indices": None}, "it has support_data, support_indptr of"),
+        ("sparse", {"support_indices": np.ones(3, int)}, "and there are 3 non-zeros"),
+        ("sparse", {"support_data": np.ones(3)}, "columns for 3 non-zeros"),
+        ("sparse", {"support_indptr": np.zeros(3, int)}, "row ends of x end at 0"),
+    ],
+)
+def test_a_support_that_cannot_be_is_refused(words, tmp_path, form, changes, said):
+    run, test, _ = words[form]
+    copied = tmp_path / run.name
+    shutil.copytree(run, copied)
+    changed(copied, **changes)
+    assert said in error_of(call("predict", copied, "--data", test), 1)
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, np.nan])
+def test_columns_and_numbers_of_a_sparse_support_are_checked(words, tmp_path, wrong):
+    run, test, _ = words["sparse"]
+    copied = tmp_path / run.name
+    shutil.copytree(run, copied)
+    with np.load(run / WEIGHTS) as stored:
+        name = "support_data" if np.isnan(wrong) else "support_indices"
+        array = stored[name].copy()
+    array[3] = wrong
+    changed(copied, **{name: array})
+    error = error_of(call("predict", copied, "--data", test), 1)
+    assert (
+        "support_data of entry 3 is nan" if np.isnan(wrong) else f"has feature {wrong}"
+    ) in error
 
 
 @pytest.mark.parametrize("K", [2, 3])

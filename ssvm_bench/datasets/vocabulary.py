@@ -162,6 +162,14 @@ class Vocabulary:
     bias: float = 0.0
     edge_features: int = 0
 
+    @classmethod
+    def of(cls, dataset: Any) -> Vocabulary:
+        """Return that of a dataset; of one without, names that say nothing, for files ``.npz``."""
+        if dataset.vocabulary is not None:
+            return dataset.vocabulary
+        about = tuple(dataset.label_names), "npz", dataset.structure, dataset.n_features
+        return cls(*about, edge_features=dataset.n_edge_features)
+
     @property
     def oracle(self) -> str | None:
         """Name of the oracle that fits; None: the structure is none of ours."""

@@ -228,7 +228,7 @@ class StructuredSVM(Model):
         self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
         self.weights_, rows = trained.recorder.w, trained.recorder.rows
         if config.oracle.has_kernel:
-            self.support_, self.weights_ = support(self.weights_, dataset)
+            self.support_, self.weights_ = support(self.weights_, dataset.n_labels, dataset.y.size)
             self.support_vectors_ = dataset.x[self.support_]
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])

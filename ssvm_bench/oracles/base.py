@@ -238,6 +238,10 @@ class Oracle(Terms):
         """Return the weights of the data's features for a solver's w: itself, without a prior."""
         return w
 
+    def stored(self, w: np.ndarray) -> dict[str, np.ndarray]:
+        """Return arrays without which other examples cannot be predicted by w: none."""
+        return {}
+
     @property
     def head(self) -> Oracle:
         """An oracle that is in memory, and tells how all of them lay out w and planes: itself."""
@@ -436,8 +440,8 @@ class Problem(Objective):
         return {"train": self.oracle.mean_loss(point)}
 
     def arrays(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Return w."""
-        return {"w": point}
+        """Return w, and what it is predicted with besides."""
+        return {"w": point, **self.oracle.stored(point)}
 
     def fresh(self) -> Problem:
         """Return the problem with an oracle of its own."""

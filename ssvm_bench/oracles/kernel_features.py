@@ -33,12 +33,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.files import LARGEST
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.datasets.arrays import label_type
+from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram, scoring
 from ssvm_bench.oracles.joint_features import padded, product
-from ssvm_bench.oracles.kernels import Kernel, KernelConfig, Points
+from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -254,6 +255,15 @@ class KernelOracle(LabelingOracle):
         parts = features.coefficients(inner).T.ravel(), features.moves(inner).T.ravel()
         return np.concatenate(parts)
 
+    def stored(self, w: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the features of the support, if they are no larger than a file may be."""
+        features = self.features
+        kept, _ = support(w, features.n_labels, features.basis)
+        x = normalised(self.basis.x[kept])
+        arrays = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+        found = dict(zip(SUPPORT[:1] if len(arrays) == 1 else SUPPORT[1:], arrays, strict=True))
+        return found if sum(array.nbytes for array in arrays) < LARGEST // 2 else {}
+
     def part_scores(self, w: np.ndarray) -> np.ndarray:
         """Return the scores of the labels of all parts, shape (parts, K)."""
         return self.features.scores(self.pack(w)).T.copy()
@@ -291,9 +301,8 @@ def oracle(
     return KernelOracle(compiled(features), kernel, points, losses)
 
 
-def support(w: np.ndarray, trained: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return which parts have coefficients other than 0, and w over these alone."""
-    K, B = trained.n_labels, trained.y.size
+def support(w: np.ndarray, K: int, B: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which of B parts have coefficients other than 0, and w over these alone."""
     beta = w[: K * B].reshape(K, B)
     (kept,) = np.nonzero(beta.any(axis=0))
     return kept, np.concatenate((beta[:, kept].ravel(), w[K * B :]))

@@ -24,6 +24,10 @@ from ssvm_bench.oracles.options import OracleConfig
 
 KERNELS = LINEAR, RBF, POLY = ("linear", "rbf", "poly")
 
+SUPPORT = ("support", "support_data", "support_indices", "support_indptr")
+"""Arrays beside w in ``weights.npz``: the features of the parts with coefficients other than 0, or
+the three of a CSR matrix."""
+
 _MB = 1e6
 
 

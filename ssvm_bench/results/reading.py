@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +80,35 @@ class Written(NamedTuple):
             if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
                 raise ValueError("it holds no vector of finite numbers")
         return w, self._iteration
+
+    def support(self, f: int) -> Any | None:
+        """Return the features of parts that a kernel's w is a sum over; None: they are not there.
+
+        Parameters
+        ----------
+        f : int
+            Features of a part.
+
+        Returns
+        -------
+        ndarray of numbers or csr_array, shape (parts, f), or None
+        """
+        from ssvm_bench.datasets.arrays import LARGEST, REAL, array, csr
+        from ssvm_bench.oracles.kernels import SUPPORT
+
+        with self._parsing(WEIGHTS) as content:
+            dense, *of_csr = SUPPORT
+            found = _arrays(content, SUPPORT)
+            if not found:
+                return None
+            if found.keys() == {dense}:
+                return array(found[dense], dense, REAL, (None, f), -LARGEST)
+            if found.keys() != set(of_csr):
+                raise ValueError(f"it has {', '.join(found)} of {dense}, or {', '.join(of_csr)}")
+            x = csr({name.removeprefix(f"{dense}_"): found[name] for name in of_csr}, f)
+            array(x.data, of_csr[0], REAL, (None,), -LARGEST)
+            x.sum_duplicates()
+            return x
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -300,13 +329,19 @@ def _summary(content: bytes) -> dict[str, Any]:
 
 
 def _array(content: bytes, name: str) -> np.ndarray:
-    """Return an array of an ``.npz``, if all of them are as small as a file of results."""
+    """Return an array of an ``.npz``."""
+    found = _arrays(content, (name,))
+    if not found:
+        raise ValueError(f"it has no array {name}")
+    return found[name]
+
+
+def _arrays(content: bytes, names: Collection[str]) -> dict[str, np.ndarray]:
+    """Return those of some arrays that an ``.npz`` has, if it is as small as a file of results."""
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         if sum(member.file_size for member in stored.zip.infolist()) > files.LARGEST:
             raise ValueError(f"it has more than {files.LARGEST} bytes, unpacked")
-        if name not in stored.files:
-            raise ValueError(f"it has no array {name}")
-        return np.asarray(stored[name])
+        return {name: np.asarray(stored[name]) for name in names if name in stored.files}
 
 
 def _header(schema: pa.Schema) -> dict[str, Any]:

@@ -7,7 +7,8 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
 ``config.yaml``           the resolved configuration
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
-``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels
+``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels; with a kernel
+                          the features of the support (`ssvm_bench.oracles.kernels.SUPPORT`)
 ``names.json.gz``         what labels and features are called, where the data have names
 ``checkpoint``            what the run needs to go on (:mod:`ssvm_bench.results.checkpoint_file`);
                           of finished ones, where that is asked for

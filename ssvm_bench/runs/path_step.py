@@ -23,6 +23,7 @@ from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config.schema import RunConfig, plain
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.provenance import cpu_model, provenance
@@ -167,12 +168,18 @@ class PathStep:
                     config.resolved(),
                     summary,
                     recorder.problem.arrays(recorder.w),
-                    getattr(self.dataset, "vocabulary", None),
+                    self._vocabulary(),
                     with_checkpoint=config.checkpoint.keep,
                     partial=partial_folder(config.folder),
                 )
         self.display.finish(summary, folder)
         return Outcome("finished", reason, folder, summary)
+
+    def _vocabulary(self) -> Vocabulary | None:
+        """Return the names to keep: with a kernel always, as predictions need no data then."""
+        if getattr(self.config.oracle, "has_kernel", False):
+            return Vocabulary.of(self.dataset)
+        return getattr(self.dataset, "vocabulary", None)
 
     def _diverged(self, where: Path) -> RunFailedError:
         """Return the error of a run whose numbers are not finite."""

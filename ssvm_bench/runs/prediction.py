@@ -18,14 +18,14 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.vocabulary import Vocabulary
+from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, scores
-from ssvm_bench.results.reading import cannot_read, is_finished, read
+from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.scores import Scores
-from ssvm_bench.results.trace import NAMES, TRACE
+from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
 from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
 
 _OPTIONS: checks.Shape = {
@@ -50,6 +50,9 @@ class Model(NamedTuple):
         Of the dataset that it was trained on.
     vocabulary : Vocabulary, optional
     w : ndarray of float64, shape (d,)
+        With a kernel, over the basis.
+    basis : ndarray of numbers or csr_array, shape (parts, f), optional
+        Features of the parts that a kernel's w is a sum over; None: those of the run's data.
     iteration : int
         After which these were the weights.
     """
@@ -59,6 +62,7 @@ class Model(NamedTuple):
     fingerprint: str
     vocabulary: Vocabulary | None
     w: np.ndarray
+    basis: Any | None
     iteration: int
 
     @property
@@ -129,7 +133,26 @@ def load(folder: Path) -> Model:
     if vocabulary is not None and by_features and vocabulary.n_features > w.size:
         why = f"{vocabulary.n_features} features, and there are {w.size} weights"
         raise cannot_read(folder, f"{NAMES}: {why}")
-    return Model(folder, config, fingerprint, vocabulary, w, iteration)
+    basis = None
+    if not by_features and vocabulary is not None:
+        w, basis = _over_support(found, w, vocabulary)
+    return Model(folder, config, fingerprint, vocabulary, w, basis, iteration)
+
+
+def _over_support(
+    found: Written, w: np.ndarray, vocabulary: Vocabulary
+) -> tuple[np.ndarray, Any | None]:
+    """Return the w of a kernel over its support, and the features of that, if they are there."""
+    basis = found.support(vocabulary.n_features + (vocabulary.bias != 0))
+    if basis is None:
+        return w, None
+    K = len(vocabulary.labels)
+    B, rest = divmod(w.size - (K * K if vocabulary.structure == "chain" else 0), max(K, 1))
+    kept, own = support(w, K, B if rest == 0 and B > 0 else 0)
+    if kept.size != basis.shape[0]:
+        why = f"its support has {basis.shape[0]} rows, and {kept.size} parts have coefficients"
+        raise cannot_read(found.folder, f"{WEIGHTS}: {why}")
+    return own, basis
 
 
 def examples(model: Model, data: Path | None) -> Examples:
@@ -145,10 +168,8 @@ def examples(model: Model, data: Path | None) -> Examples:
     name = model.config["dataset"]["name"]
     if data is not None:
         vocabulary = model.vocabulary
-        if vocabulary is None:  # names that say nothing; other examples come in an npz
-            own = _own(model)
-            about = tuple(own.label_names), npz.FORMAT, own.structure, own.n_features
-            vocabulary = Vocabulary(*about, edge_features=own.n_edge_features)
+        if vocabulary is None:
+            vocabulary = Vocabulary.of(_own(model))
         return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
     dataset = _own(model)
     for split in HELD_OUT:
@@ -202,7 +223,7 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
     config = registry.config("oracle", model.config["oracle"])
     oracle = predictor(config, dataset)
     if getattr(config, "has_kernel", False):
-        oracle = oracle.over(_own(model).x)
+        oracle = oracle.over(_own(model).x if model.basis is None else model.basis)
     if oracle.d != model.w.size:
         raise RunFailedError(
             f"The run {model.folder} has {model.w.size} weights, and these examples need "

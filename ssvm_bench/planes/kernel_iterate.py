@@ -75,6 +75,7 @@ class KernelIterate(LabelingIterate):
         owners = self._owner[kept]
         expect(bool((owners < features.slot.size).all()), "has a row of no part")
         expect(np.unique(owners).size == owners.size, "has two rows of a part")
+        features.slot[:] = -1
         features.slot[owners] = kept
         for begin in range(0, kept.size, _BLOCK):
             block = kept[begin : begin + _BLOCK]

@@ -18,6 +18,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, cut, mincut
 from ssvm_bench.oracles.alpha_expansion import FREE
 from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.partial_optimality import halve, number_of_cuts
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.oracles.weighted import Weighted
 from ssvm_bench.results.reading import read_trace
@@ -248,6 +249,59 @@ def test_partially_optimal_labels_are_those_of_all_best_labelings(instance):
             assert (best == fixed)[fixed != FREE].all()
         share = np.mean(fixed != FREE)
         assert tested.diagnostics() == {"fixed_share": pytest.approx(share)}
+
+
+@given(instances(labels=(3, 4), sizes=(2, 4)))
+def test_a_label_is_fixed_where_each_cut_of_it_from_the_rest_has_it(instance):
+    data, w = instance
+    tested, K = oracle(data), data.n_labels
+    for i in range(data.n):
+        tested.predict(w, i)
+        parts, y = slice(data.offsets[i], data.offsets[i + 1]), tested.truth(i)
+        costs = -data.x[parts] @ w.reshape(K, -1).T
+        k, l = data.edges[data.edge_offsets[i] : data.edge_offsets[i + 1]].T
+        every, expected = (
+            np.array(list(itertools.product((0, 1), repeat=y.size))),
+            np.full(y.size, FREE),
+        )
+        for alpha in range(K):
+            d = costs[:, alpha] - np.delete(costs, alpha, axis=1).min(axis=1)
+            values = every @ d + np.count_nonzero(every[:, k] != every[:, l], axis=1)
+            expected[every[values == values.min()].min(axis=0) == 1] = alpha
+        assert tested._optimal[: y.size].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("engine", [cut.COMPILED, cut.PYMAXFLOW])
+@pytest.mark.parametrize("K", [2, 5, 9])
+def test_halving_sets_of_labels_finds_what_a_cut_for_each_label_finds(K, engine):
+    if engine == cut.PYMAXFLOW:
+        pytest.importorskip("maxflow")
+    data, rng = random_graphs([30] * 4, K, 3, seed=3), np.random.default_rng(K)
+    x = rng.integers(3, size=(len(data.edges), 1)).astype(float)
+    neighbours = cut.graphs(data.edges, data.edge_offsets, data.offsets, x)
+    cuts, zeros, fixed = number_of_cuts(K), np.zeros(30, np.uint8), 0
+    one, other = (cut.Minimiser(neighbours, K + more, engine) for more in (cuts, 0))
+    u = rng.integers(-9, 9, (4, 30, K))
+    for step in range(40):
+        i, potts = step % 4, rng.integers(3, size=1).astype(float)
+        u[i] += rng.integers(-1, 2, (30, K))
+        for of in (one.energy, other.energy):
+            cut.set_capacities(neighbours, i, potts, 1, of)
+        capacity = of.capacity.copy()
+        first, end, made = np.zeros(30, np.int64), np.full(30, K), 0
+        given = neighbours, i, u[i], capacity, first, end, zeros, cuts, one.energy
+        while made := halve(*given, made):
+            one.cut(i, zeros)
+        expected = np.full(30, FREE)
+        for alpha in range(K):
+            of.d[:] = u[i, :, alpha] - np.delete(u[i], alpha, axis=1).min(axis=1)
+            of.x[:] = cut.OPEN
+            if cut.minimise(neighbours, i, of, zeros, alpha):
+                other.cut(i, zeros)
+            expected[of.x == 1] = alpha
+        assert np.where(one.energy.x == 1, first, FREE).tolist() == expected.tolist()
+        fixed += np.count_nonzero(expected != FREE)
+    assert 0 < fixed < 40 * 30
 
 
 @given(instances(sizes=(1, 2, 4, 8)), st.sampled_from(OPTIONS))

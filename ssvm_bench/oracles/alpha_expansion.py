@@ -1,15 +1,7 @@
 """Several labels on a graph: partially optimal labels, then α-expansion on the others.
 
-**Partial optimality** (Kovtun's construction). For each label α the binary energy "α against the
-rest" takes, for the rest, the best a node could get:
-
-.. code-block:: text
-
-    g_α(x) = Σ_l (u[l,α] − min_{β≠α} u[l,β]) x_l + Σ_{k∼l} p_{kl} [x_k ≠ x_l]
-
-Let A_α be its smallest minimiser. Giving α to all of A_α never raises the energy of a labeling:
-the change of E is at most that of g_α, and g_α(x ∪ A_α) ≤ g_α(x) by submodularity. So the nodes of
-A_α have label α in every labeling of lowest energy, and the sets of different α are disjoint.
+**Partial optimality.** Some labels belong to every labeling of lowest energy; a few minimum cuts
+find them (:mod:`ssvm_bench.oracles.partial_optimality`).
 
 **α-expansion.** From a labeling y, each node may keep its label or take α; the best such move is
 a minimum cut (:mod:`ssvm_bench.oracles.cut`). The labels are tried in turn until none improves. The
@@ -20,8 +12,6 @@ truth: so H_i ≥ 0 although the oracle is not exact.
 References
 ----------
 Y. Boykov, O. Veksler, R. Zabih: Fast approximate energy minimization via graph cuts. PAMI 2001.
-I. Kovtun: Partial optimal labeling search for a NP-hard subclass of (max,+) problems. DAGM 2003.
-I. Gridchyn, V. Kolmogorov: Potts model, parametric maxflow and k-submodular functions. ICCV 2013.
 """
 
 from __future__ import annotations
@@ -37,9 +27,10 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.state import expect
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
+from ssvm_bench.oracles.cut import expand, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
 from ssvm_bench.oracles.message_passing import lower_bound
+from ssvm_bench.oracles.partial_optimality import halve, number_of_cuts
 from ssvm_bench.oracles.scoring import label_loss, longest, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
@@ -99,14 +90,15 @@ class AlphaExpansion(GraphOracle):
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
-        super().__init__(dataset, config)
+        self._fixing = number_of_cuts(dataset.n_labels) if config.partial_optimality else 0
+        super().__init__(dataset, config, self._fixing)
         self.config = config
         self.fixed = self.asked = 0
         self._forget(0, 0)
         parts = longest(self.features)
         self.theta = np.zeros((parts, self.features.stride))
         self.u = np.zeros((parts, dataset.n_labels), np.int64)
-        self._optimal = np.zeros(parts, np.int64)
+        self._optimal, self._sets = np.zeros(parts, np.int64), np.zeros((2, parts), np.int64)
         self._y, self._other, self._zeros = np.zeros((3, parts), self.features.truth.dtype)
 
     def fresh(self) -> AlphaExpansion:
@@ -144,11 +136,8 @@ class AlphaExpansion(GraphOracle):
         set_capacities(self.graphs, i, potts, s, self.minimiser.energy)
         optimal, y = self._optimal[:L], self._y[:L]
         optimal[:] = FREE
-        for alpha in range(self.features.n_labels if self.config.partial_optimality else 0):
-            of = self.minimiser.energy
-            if _against_the_rest(self.graphs, i, self.u, alpha, optimal, self._zeros, of):
-                self.minimiser.cut(i, self._zeros)
-            _take(alpha, of.x, optimal)
+        if self._fixing:
+            self._fix_labels(i)
         free = int(np.count_nonzero(optimal == FREE))
         self.asked += L
         self.fixed += L - free
@@ -173,6 +162,17 @@ class AlphaExpansion(GraphOracle):
         costs = self.graphs.x[self.edges_of(i)] @ potts
         lowest = lower_bound(self.graphs, i, -score, costs, *_SWEEPS)
         return float(-lowest - of_truth) / self.n
+
+    def _fix_labels(self, i: int) -> None:
+        """Find the partially optimal labels."""
+        of, optimal, made = self.minimiser.energy, self._optimal[: self.truth(i).size], 0
+        capacity, (first, end) = of.capacity.copy(), self._sets[:, : optimal.size]
+        first[:], end[:] = 0, self.features.n_labels
+        given = self.graphs, i, self.u, capacity, first, end, self._zeros, self._fixing, of
+        while made := halve(*given, made):
+            self.minimiser.cut(i, self._zeros)
+        optimal[:] = np.where(of.x[: optimal.size] == 1, first, FREE)
+        of.capacity[:] = capacity
 
     def _start_from(self, i: int, y: np.ndarray) -> None:
         """Start from y, but for the fixed labels, if that has less energy than the start so far."""
@@ -240,19 +240,6 @@ def _take(alpha, x, y):
             y[l] = alpha
             changed = True
     return changed
-
-
-@kernel
-def _against_the_rest(graphs, i, u, alpha, optimal, zeros, of):
-    """Set up g_α: nodes that are fixed at another label are among the rest."""
-    for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
-        rest = np.int64(0x7FFFFFFFFFFFFFFF)
-        for c in range(u.shape[1]):
-            if c != alpha:
-                rest = min(rest, u[l, c])
-        of.d[l] = u[l, alpha] - rest
-        of.x[l] = OPEN if optimal[l] == FREE and of.d[l] < of.most[l] else 0
-    return minimise(graphs, i, of, zeros, alpha)
 
 
 @kernel

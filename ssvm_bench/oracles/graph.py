@@ -99,6 +99,8 @@ class GraphOracle(PartsOracle):
     dataset : Dataset
     config : GraphConfig
         What a wrong label of each part counts, and neighbours with different labels.
+    others : int
+        Kinds of energies to minimise, besides one for each label.
 
     Attributes
     ----------
@@ -108,7 +110,7 @@ class GraphOracle(PartsOracle):
         For binary energies on those graphs.
     """
 
-    def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
+    def __init__(self, dataset: Dataset, config: GraphConfig, others: int = 0) -> None:
         weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
         features = joint_features.build(dataset, with_gram=False, weights=weights, losses=losses)
         super().__init__(features, losses)
@@ -119,7 +121,7 @@ class GraphOracle(PartsOracle):
         self.nonnegative = k if config.needs_nonnegative else 0
         self.d += self.nonnegative
         self.inner_size += self.nonnegative
-        self.minimiser = Minimiser(self.graphs, dataset.n_labels, config.engine)
+        self.minimiser = Minimiser(self.graphs, dataset.n_labels + others, config.engine)
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(self.inner_size)
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)

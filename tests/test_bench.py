@@ -269,13 +269,54 @@ def test_other_problems_have_rows_of_their_own():
     assert "transductive" not in {job.module for job in planned if job.subject == "usps"}
 
 
-def test_time_to_convergence_and_growth_are_measured():
-    call = ("dataset=ssl_bci", "dataset.source=synthetic", "dataset.n_samples=200")
-    rows = list(transductive.measure_transductive(call))
-    assert [row.quantity for row in rows] == [
-        report.CONVERGENCE.format(kernel) for kernel in ("linear", "rbf")
-    ]
-    assert all(row.unit == "s" and "converged" in row.note for row in rows)
+SHARES = f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"
+PARTIALLY = "superpixels that are partially optimal"
+ROWS = [  # dataset, examples, what is measured of it, the rows
+    ("ssl_bci", 200, transductive, [report.CONVERGENCE.format(one) for one in ("linear", "rbf")]),
+    ("usps", 120, rivals, [report.RIVAL]),
+    ("usps", 4, rivals, []),  # not all digits are among them
+    ("ocr", 4, rivals, []),
+    ("adult", 80, coordinate, [report.OPTIMA, report.LIBLINEAR]),
+    ("abalone", 80, coordinate, [report.OPTIMA, report.LIBLINEAR]),
+    ("usps", 80, coordinate, [report.COORDINATE]),  # which LIBLINEAR does not solve
+    ("abalone", 200, first_sweep, [first_sweep.FIRST_SWEEP]),
+    ("usps", 200, first_sweep, []),
+    ("weizmann", 6, graphs, [report.BARE, *SHARES]),
+    ("stanford", 6, graphs, [report.CALL, report.PARTIAL, PARTIALLY, *SHARES]),
+    ("usps", 6, graphs, []),
+    ("usps", 6, checks, [report.CHECKED_ANSWERS, report.CLOCK_READS]),
+    ("weizmann", 6, checks, [report.CHECKED_ANSWERS]),
+    ("weizmann", 5, estimator, []),
+    ("ocr", 6, chunking, []),
+]
+NOTES = {
+    report.RIVAL: r"LinearSVC \d+\.\d s with tol=\S+",
+    first_sweep.FIRST_SWEEP: r"LIBLINEAR \S+ ms",
+    report.CHECKED_ANSWERS: "5 passes",
+    **dict.fromkeys(ROWS[0][3], ".*converged.*"),
+}
+
+
+@pytest.mark.parametrize(("name", "n", "module", "quantities"), ROWS)
+def test_what_is_measured_of_small_instances(name, n, module, quantities, monkeypatch, request):
+    if name in ("weizmann", "stanford"):
+        request.getfixturevalue("few_pictures")
+    monkeypatch.setattr(graphs, "ROUNDS", 2)
+    monkeypatch.setattr(checks, "MOST_PASSES", 5)
+    call = (f"dataset={name}", "dataset.source=synthetic", f"dataset.n_samples={n}")
+    measure = getattr(module, FUNCTIONS[module.__name__.rpartition(".")[2]])
+    rows = {row.quantity: row for row in measure(call)}
+    assert sorted(rows) == sorted(quantities)
+    for row in rows.values():
+        assert (row.subject, row.source) == (name, "synthetic")
+        may_be_negative = row.quantity in (report.OPTIMA, report.CHECKED_ANSWERS)
+        assert may_be_negative or 0 < row.low <= row.value <= row.high
+        assert re.fullmatch(NOTES.get(row.quantity, ".*"), row.note)
+    assert all(rows[share].value < 100 for share in rows.keys() & {*SHARES})
+    assert report.OPTIMA not in rows or rows[report.OPTIMA].met
+
+
+def test_growth_is_measured():
     table = transductive.growth((50, 100))
     assert table["n"].tolist() == [50, 100]
     assert (table["min"] <= table["seconds"]).all()
@@ -291,12 +332,6 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     (config,) = compose_runs((*call, *words, "budget.max_iterations=null"))
     trained = runner.train(config, load_dataset(config.dataset), Silent()).recorder
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
-
-
-@pytest.mark.usefixtures("few_pictures")
-def test_the_estimator_is_not_measured_on_pictures():
-    pictures = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=5")
-    assert not list(estimator.measure_estimator(pictures))
 
 
 def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(tmp_path, monkeypatch):
@@ -335,35 +370,7 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(tmp_path, mo
         theirs = float(re.search(r"CRFsuite ([\d.]+) s", timed.note)[1])
         assert timed.seconds == pytest.approx(timed.value * theirs, rel=0.2, abs=0.1)
         assert rows[report.WRONG_CHUNKS.format(f"CRFsuite's {algorithm}")].value < 30.0
-    assert not list(chunking.measure_chunking(("dataset=ocr", *call[1:])))
     forget_data()
-
-
-def test_linear_svc_solves_the_same_problem(tmp_path):
-    call = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=120")
-    (one,) = rivals.measure_rivals(call)
-    assert (one.subject, one.source, one.quantity) == ("usps", "synthetic", report.RIVAL)
-    assert one.value > 0
-    report.write(tmp_path / "bench.json", [one], {"cpu": "x"})
-    assert re.fullmatch(r"LinearSVC \d+\.\d s with tol=\S+", one.note)
-    few = (*call[:2], "dataset.n_samples=4")  # not all digits are among them
-    assert not list(rivals.measure_rivals(few))
-    assert not list(rivals.measure_rivals(("dataset=ocr", *few[1:])))
-
-
-@pytest.mark.parametrize("name", ["adult", "abalone", "usps"])
-def test_dcd_is_compared_with_liblinear_or_mpbcfw_fast(name):
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=80")
-    first, *race = coordinate.measure_coordinate(call)
-    if name == "usps":  # which LIBLINEAR does not solve
-        assert (first.quantity, race) == (report.COORDINATE, [])
-        assert 0 < first.low <= first.value
-        return
-    assert (first.subject, first.source, first.quantity) == (name, "synthetic", report.OPTIMA)
-    assert first.met
-    assert [one.quantity for one in race] == [report.LIBLINEAR]
-    assert race[0].value > 0
-    assert race[0].target == 1.5
 
 
 def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
@@ -390,50 +397,12 @@ def test_streams_are_measured_by_what_processes_of_their_own_take(monkeypatch):
     assert not list(streams.measure_streams(("dataset=usps",), (2, 4)))
 
 
-@pytest.mark.parametrize(("name", "count"), [("abalone", 1), ("usps", 0)])
-def test_a_first_sweep_is_compared_where_liblinear_has_the_problem(name, count):
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=200")
-    found = list(first_sweep.measure_first_sweep(call))
-    assert [one.quantity for one in found] == count * [first_sweep.FIRST_SWEEP]
-    assert all(re.fullmatch(r"LIBLINEAR \S+ ms", one.note) for one in found)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("weizmann", {report.BARE}),
-        ("stanford", {report.CALL, report.PARTIAL, "superpixels that are partially optimal"}),
-    ],
-)
-@pytest.mark.usefixtures("few_pictures")
-def test_oracles_on_graphs_are_measured(monkeypatch, name, expected):
-    monkeypatch.setattr(graphs, "ROUNDS", 2)
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=6")
-    rows = {one.quantity: one for one in graphs.measure_graphs(call)}
-    shares = {f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"}
-    assert set(rows) == expected | shares
-    assert all(0 < rows[share].value < 100 for share in shares)
-    assert not list(graphs.measure_graphs(("dataset=usps", "dataset.source=synthetic")))
-
-
 @real_data("usps/zip.train.gz")
 def test_the_cost_of_checks_is_measured_of_loading(monkeypatch):
     monkeypatch.setattr(checks, "MOST_PASSES", 5)
     data, *_ = checks.measure_checks(("dataset=usps", "dataset.source=real"))
     assert data.quantity == report.CHECKED_DATA
     assert data.low > 0
-
-
-@pytest.mark.parametrize(("name", "compiled"), [("usps", True), ("weizmann", False)])
-def test_the_cost_of_checks_is_measured(monkeypatch, request, name, compiled):
-    if name == "weizmann":
-        request.getfixturevalue("few_pictures")
-    monkeypatch.setattr(checks, "MOST_PASSES", 5)
-    call = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=6")
-    answers, *reads = checks.measure_checks(call)
-    assert (answers.quantity, answers.note) == (report.CHECKED_ANSWERS, "5 passes")
-    assert [one.quantity for one in reads] == compiled * [report.CLOCK_READS]
-    assert all(0 < one.low <= one.value for one in reads)
 
 
 def test_the_bare_cut_is_the_oracle_s():

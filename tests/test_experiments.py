@@ -165,16 +165,6 @@ def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
     assert "same command" in said[-1]
 
 
-def test_stand_ins_are_drawn_to_files_of_their_own(name, runner, blank):
-    run(name)
-    runner.source = "synthetic"
-    outcome, _ = run(name, "dataset.source=synthetic")
-    assert "time-synthetic.png" in names(outcome.figures)
-    assert set(pd.read_csv(outcome.figures[0])["source"]) == {"synthetic"}
-    real = outcome.figures[0].with_name("iterations.csv")
-    assert set(pd.read_csv(real)["source"]) == {"real"}
-
-
 def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, blank, tmp_path):
     (one, *_, other) = load(name).configs(into_results(name))
     traces = [read_run(make_run(one, "real")), read_run(make_run(other, "drawn"))]

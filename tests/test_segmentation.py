@@ -8,7 +8,6 @@ from program import call, real_data, run_here
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import weizmann
-from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components
 
@@ -111,15 +110,3 @@ def test_an_oracle_for_two_labels_refuses_nine(tmp_path):
     result = call("run", *stand_in("stanford"), "oracle=mincut", f"results_dir={tmp_path}")
     assert result.exit_code == 2
     assert "oracle=mincut does not fit dataset=stanford: it handles two labels" in result.stderr
-
-
-def test_expansions_on_two_labels_are_minimum_cuts(tmp_path):
-    exact, _ = frame_of(tmp_path, "clock=work", data=stand_in("weizmann"))
-    option = ("oracle=alpha_expansion", "oracle.cost_call=1e-4", "oracle.cost_plane=1e-6")
-    other, outcome = frame_of(tmp_path, *option, "clock=work", data=stand_in("weizmann"))
-    # the primal at w = 0 is a sum of the same numbers; later, ties may be broken differently
-    assert other["primal"][0] == pytest.approx(exact["primal"][0], rel=1e-12)
-    (config,) = compose_runs(stand_in("weizmann"))
-    problem = Problem(components.build_oracle(config.oracle, config.dataset), 1 / 12)
-    w = np.load(outcome.folder / "weights.npz")["w"]
-    assert other["primal"].iloc[-1] == pytest.approx(problem.primal(w), rel=1e-12)

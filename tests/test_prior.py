@@ -39,6 +39,7 @@ from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import differences, labels
+from ssvm_bench.results.trace import flatten
 from ssvm_bench.runs import loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import PlainLines, Silent
@@ -386,7 +387,8 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
 
 
 def test_runs_of_a_sweep_are_told_apart_by_their_priors(tmp_path):
-    configs = [config_of(tmp_path, *options).resolved() for options in ((), ("prior.variance=2",))]
+    variants = ((), ("prior.variance=2",))
+    configs = [flatten(config_of(tmp_path, *options).resolved()) for options in variants]
     told = differences(configs, ["", ""], {"results_dir"})
     assert told == ["prior.variance=1.0", "prior.variance=2.0"]
 

@@ -25,7 +25,7 @@ from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in, weight_in
 from ssvm_bench.results.reading import read_run, read_summary
-from ssvm_bench.results.repeats import NOT_A_CURVE, differences, flatten, grouped
+from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.run_folder import PARTIAL
 from ssvm_bench.results.trace import Trace
 
@@ -254,7 +254,7 @@ def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
     return tuple(
         sorted(
             (key, str(value))
-            for key, value in flatten(trace.metadata["config"]).items()
+            for key, value in trace.options.items()
             if key.startswith("solver.") == solver and key not in NOT_A_CURVE
         )
     )
@@ -300,8 +300,9 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
     firsts = {problem: parts[0].traces[0] for problem, parts in groups.items()}
     found: dict[ProblemInstance, str] = {}
     for name, runs in grouped(firsts.values(), dataset_name).items():
-        options = [{"dataset": run.metadata["config"].get("dataset") or {}} for run in runs]
+        options = [run.options for run in runs]
         hidden = NOT_A_CURVE | {"dataset.name", "dataset.kind", "dataset.n_samples"}
+        hidden |= {key for of in options for key in of if not key.startswith("dataset.")}
         parts = [
             [mark(run) for run in runs],
             *map(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import filelock
+import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
@@ -172,10 +173,10 @@ def _instance(trace: Trace) -> Instance:
         value = trace.summary.get(key)
         if value is None or not math.isfinite(value):
             return None
-        rows = trace.frame[trace.frame[key.removeprefix("best_")] == value]
+        rows = np.flatnonzero(trace.frame[key.removeprefix("best_")].to_numpy() == value)
         return {
             "value": float(value),
-            "iteration": int(rows["iteration"].iloc[0]) if len(rows) else None,
+            "iteration": int(trace.frame["iteration"].to_numpy()[rows[0]]) if rows.size else None,
             "solver": config["solver"]["name"],
             "config": trace.own_hash,
             "seed": config["seed"],

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
-from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace
+from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace, flatten
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
@@ -73,15 +73,16 @@ def differing_options(
     hidden : callable
         Tells which options, as ``budget.max_seconds``, make no other curve, beside `NOT_A_CURVE`.
     """
-    configs = _of_today([trace.metadata["config"] for trace in traces])
-    names = [str(config["solver"]["name"]) for config in configs]
-    around = [{key: config[key] for key in config if key != "solver"} for config in configs]
-    within = [
-        {"solver": {**_dual_of(trace), **config["solver"]}}
-        for trace, config in zip(traces, configs, strict=True)
+    options = _of_today([trace.options for trace in traces])
+    names = [str(of_run["solver.name"]) for of_run in options]
+    duals = [
+        {"solver.dual": _dual_of(trace)} | of for trace, of in zip(traces, options, strict=True)
     ]
-    unseen = {key for config in configs for key in flatten(config) if hidden(key)} | NOT_A_CURVE
-    return differences(around, groups, unseen), differences(within, names, unseen)
+    of_solver = {key for of_run in duals for key in of_run if key.startswith("solver.")}
+    others = {key for of_run in options for key in of_run} - of_solver
+    unseen = {key for key in of_solver | others if hidden(key)} | NOT_A_CURVE
+    around = differences(options, groups, unseen | of_solver)
+    return around, differences(duals, names, unseen | others)
 
 
 def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> list[str]:
@@ -92,33 +93,31 @@ def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> 
     return [found[k] for k in range(len(traces))]
 
 
-def _of_today(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return configs in which older runs have the options added since, at their defaults."""
-    made = [dict(config) for config in configs]
-    kinds = [
-        (group, config[group]["kind"])
-        for group in ("dataset", "oracle", "solver")
-        for config in made
-        if "kind" in config.get(group, {})
-    ]
-    for group, kind in dict.fromkeys(kinds):
-        peers = [config for config in made if config.get(group, {}).get("kind") == kind]
-        if len({frozenset(config[group]) for config in peers}) > 1:
-            with suppress(ConfigError, RunFailedError):  # a plug-in may have gone
-                known = registry.defaults(group, kind)
-                for config in peers:
-                    config[group] = {**known, **config[group]}
+def _of_today(options: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return options to which older runs have those added since, at their defaults."""
+    made = list(options)
+    if len({frozenset(of_run) for of_run in options}) == 1:
+        return made
+    for group in ("dataset", "oracle", "solver"):
+        kinds = [of_run.get(f"{group}.kind") for of_run in made]
+        for kind, runs in grouped(range(len(made)), kinds.__getitem__).items():
+            own = {frozenset(key for key in made[k] if key.startswith(f"{group}.")) for k in runs}
+            if kind is not None and len(own) > 1:
+                with suppress(ConfigError, RunFailedError):  # a plug-in may have gone
+                    known = flatten({group: registry.defaults(group, kind)})
+                    for k in runs:
+                        made[k] = known | made[k]
     return made
 
 
-def _dual_of(trace: Trace) -> dict[str, str]:
+def _dual_of(trace: Trace) -> str:
     """Return, as if it were an option, what a run's dual is: of averages, it once was their own."""
-    averaged = trace.metadata["config"]["solver"].get("average") is True
-    return {"dual": "own" if averaged and DUAL_OF_AVERAGE not in trace.frame else "best"}
+    averaged = trace.options.get("solver.average") is True
+    return "own" if averaged and DUAL_OF_AVERAGE not in trace.frame else "best"
 
 
 def differences(
-    configs: Sequence[Mapping[str, Any]], groups: Sequence[Hashable], hidden: AbstractSet[str]
+    options: Sequence[Mapping[str, Any]], groups: Sequence[Hashable], hidden: AbstractSet[str]
 ) -> list[str]:
     """Return of each run the options in which runs of its group differ, as ``T=5 step=…``.
 
@@ -126,26 +125,25 @@ def differences(
 
     Parameters
     ----------
-    configs : sequence of mapping
-        As `RunConfig.resolved` gives them.
+    options : sequence of mapping
+        Those of each run, as `flatten` gives them.
     groups : sequence
         The group of each run.
     hidden : set of str
         Options that are not shown.
     """
-    flat = [flatten(config) for config in configs]
     differing: dict[Hashable, list[str]] = {}
-    for group in dict.fromkeys(groups):
-        peers = [config for config, other in zip(flat, groups, strict=True) if other == group]
-        options = {key for config in peers for key in config} - hidden
+    for group, pairs in grouped(zip(groups, options, strict=True), lambda pair: pair[0]).items():
+        peers = [of_run for _, of_run in pairs]
+        seen = {key for of_run in peers for key in of_run} - hidden
         differing[group] = sorted(
-            key for key in options if len({repr(config.get(key)) for config in peers}) > 1
+            key for key in seen if len({repr(of_run.get(key)) for of_run in peers}) > 1
         )
     return [
         " ".join(
-            f"{key.removeprefix('solver.')}={_shown(config.get(key))}" for key in differing[of]
+            f"{key.removeprefix('solver.')}={_shown(of_run.get(key))}" for key in differing[of]
         )
-        for config, of in zip(flat, groups, strict=True)
+        for of_run, of in zip(options, groups, strict=True)
     ]
 
 
@@ -154,14 +152,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "null"
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return options, also those of sections, by their full names."""
-    flat = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
-    return flat

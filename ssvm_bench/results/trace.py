@@ -17,6 +17,7 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -104,6 +105,11 @@ class Trace:
     summary: dict[str, Any]
     folder: Path
 
+    @functools.cached_property
+    def options(self) -> dict[str, Any]:
+        """The configuration by full names of options; not to be changed."""
+        return flatten(self.metadata["config"])
+
     @property
     def own_hash(self) -> str:
         """`RunConfig.own_hash` of the run."""
@@ -118,6 +124,17 @@ class Trace:
     def is_truncated(self) -> bool:
         """Whether it is the beginning of a longer run, whose files are in the folder."""
         return "cut_from" in self.metadata
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return options, also those of sections, by their full names."""
+    flat = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
+    return flat
 
 
 def dual_of_reported(frame: pd.DataFrame) -> np.ndarray:

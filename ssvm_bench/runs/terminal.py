@@ -197,10 +197,11 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     options = [""] * len(runs)
     if len(runs) > 1:
         from ssvm_bench.results.repeats import differences
+        from ssvm_bench.results.trace import flatten
 
         configs = [config for config, _, _ in runs]
         groups = [(config.solver.name, config.dataset.name) for config in configs]
-        options = differences([config.resolved() for config in configs], groups, _NOT_TOLD)
+        options = differences([flatten(config.resolved()) for config in configs], groups, _NOT_TOLD)
     entries = [
         _entries(*run, of if any(options) else None) for run, of in zip(runs, options, strict=True)
     ]

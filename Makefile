@@ -54,11 +54,11 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 docs: $(FOR_DOCS) ## build the site into site/, and open site/index.html; warnings are errors
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs/site $(BIN)/mkdocs build --strict
 
-bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench.json: eight minutes
-	$(BIN)/python -m benchmarks --cold --json results/bench.json
+bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench: twenty minutes
+	$(BIN)/python -m benchmarks --cold --json results/bench
 
 bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
-	$(BIN)/python -m benchmarks --all --cold --json results/bench.json
+	$(BIN)/python -m benchmarks --all --cold --json results/bench
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart

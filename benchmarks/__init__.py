@@ -13,6 +13,7 @@ module         what it measures
 ``processes``  start-up, a run's overhead, peak memory, compilation; each in a process of its own
 ``rivals``     time to an accuracy beside scikit-learn's LinearSVC; ``quadratic``: inner QPs, PIQP
 ``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
+``gaps``       time of ``mpbcfw_fast`` to relative gaps
 ``chunking``   chunks of sentences beside CRFsuite (``crfsuite``: in a process of its own)
 ``streams``    passes over a file of examples beside those in memory; peak memory
 ``dynamic_programs``: oracles of plates and landmarks; ``several_models``: P-BMRM beside BMRM

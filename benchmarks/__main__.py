@@ -41,7 +41,8 @@ Found = TypeVar("Found")
     "--json",
     "path",
     type=click.Path(path_type=Path),
-    help="Compare the ratios with those stored here, and store each number here at once.",
+    help="Compare the ratios with those stored here, and store each number here at once: in this "
+    "file, or in this folder's for the release and the machine.",
 )
 @click.option(
     "--against",
@@ -117,7 +118,9 @@ def main(
         failed = _each(comparing, lambda one: compared.update({one.row: one}), against.line)
         against.show(compared.values(), other)
     else:
-        where, before = provenance(), report.stored(path)
+        where = provenance()
+        path = None if path is None else report.file_in(path, where)
+        before = report.stored(path)
         measured: dict[report.Key, report.Measurement] = {}
 
         def keep(one: report.Measurement) -> None:

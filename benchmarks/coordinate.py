@@ -29,6 +29,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC, LinearSVR
 
+from benchmarks.gaps import MOST_ITERATIONS, race
 from benchmarks.passes import loaded, seconds
 from benchmarks.report import COORDINATE, LIBLINEAR, OPTIMA, Measurement, from_samples
 from ssvm_bench.base.clock import Clock
@@ -59,8 +60,6 @@ FINEST = 1e-7
 
 SWEEPS = tuple(sorted({round(1.1**k) for k in range(100)}))
 """How many of LIBLINEAR's are tried."""
-
-MOST_ITERATIONS = 5000
 
 
 def measure_coordinate(call: Sequence[str]) -> Iterator[Measurement]:
@@ -150,7 +149,7 @@ def _beside_our_own(configs: Sequence[RunConfig]) -> Iterator[Measurement]:
         components.warm_up(config, dataset)
     times = np.array(
         [
-            [_race(replace(config, seed=seed), problem) for config in configs]
+            [race(replace(config, seed=seed), problem, (GAP,))[0][0] for config in configs]
             for seed in range(REPEATS)
         ]
     )
@@ -159,15 +158,3 @@ def _beside_our_own(configs: Sequence[RunConfig]) -> Iterator[Measurement]:
         seconds=float(np.median(times[:, 0])),
         note=f"mpbcfw_fast {np.median(times[:, 1]):.2g} s",
     )
-
-
-def _race(config: RunConfig, problem: Problem) -> float:
-    """Return the time to the gap; NaN where it is not reached."""
-    solver = components.build_solver(config, problem, Clock("cpu"))
-    spent = 0.0
-    for _ in range(MOST_ITERATIONS):
-        spent += seconds(solver.iterate)
-        w, dual = solver.reported()
-        if (primal := problem.primal(w)) - dual <= GAP * primal:
-            return spent
-    return np.nan

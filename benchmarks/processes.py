@@ -21,9 +21,12 @@ from benchmarks import launcher
 from benchmarks.report import (
     CHECKPOINT,
     HELP,
+    IMPORT,
     MEMORY,
     OVERHEAD,
     RESTART,
+    SECOND,
+    TINY,
     Measurement,
     from_samples,
 )
@@ -55,6 +58,9 @@ def measure_processes(calls: Mapping[str, Sequence[str]], cold: bool) -> Iterato
     """
     helps = [launch("--help").wall for _ in range(REPEATS + 2)]
     yield from_samples("program", "", HELP, helps, unit="s")
+    using = [sys.executable, "-c", "from ssvm_bench import StructuredSVM"]
+    imports = [_launched(using).cpu for _ in range(REPEATS + 1)][1:]
+    yield from_samples("program", "", IMPORT, imports, unit="s", note="CPU")
     for name, call in calls.items():
         _say(f"{name}: whole runs")
         if cold:
@@ -94,14 +100,18 @@ def _checkpoints(
 
 
 def _compilation(name: str, call: Sequence[str]) -> Iterator[Measurement]:
-    """Measure a tiny run with an empty cache of compiled code, then with a full one."""
+    """Measure tiny runs: empty cache of compiled code, full one, then another structure."""
     tiny = (*call, "dataset.n_samples=10")
     _run(tiny, 1)  # fills the cache of the data
     with tempfile.TemporaryDirectory() as folder:
         for state in ("empty", "full"):
             ended, summary = _run(tiny, 1, NUMBA_CACHE_DIR=folder)
-            what = f"tiny run, {state} cache of compiled code"
-            yield from_samples(name, summary["source"], what, [ended.wall], unit="s")
+            subject = name, summary["source"]
+            yield from_samples(*subject, TINY.format(state), [ended.wall], unit="s")
+        other = "usps" if name == "ocr" else "ocr"
+        second = (f"dataset={other}", "dataset.source=synthetic", "dataset.n_samples=10")
+        ended, _ = _run(second, 1, NUMBA_CACHE_DIR=folder)
+        yield from_samples(*subject, SECOND, [ended.wall], unit="s", note=other)
 
 
 def _run(
@@ -131,11 +141,14 @@ def launch(*arguments: str, **environment: str) -> Finished:
     RunFailedError
         If it fails; with what it said last.
     """
-    program = [sys.executable, "-m", "ssvm_bench", *arguments]
+    return _launched([sys.executable, "-m", "ssvm_bench", *arguments], environment)
+
+
+def _launched(command: Sequence[str], environment: Mapping[str, str] = {}) -> Finished:
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "told.json")
         process = subprocess.run(
-            [sys.executable, "-S", "-E", launcher.__file__, str(told), *program],
+            [sys.executable, "-S", "-E", launcher.__file__, str(told), *command],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, **environment},
@@ -144,7 +157,7 @@ def launch(*arguments: str, **environment: str) -> Finished:
         found = json.loads(told.read_bytes())
     if found["status"] != 0:
         last = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise RunFailedError(f"ssvm-bench {' '.join(arguments)} failed: {' '.join(last)}")
+        raise RunFailedError(f"{' '.join(command[1:])} failed: {' '.join(last)}")
     return Finished(found["wall"], found["cpu"], found["peak"])
 
 

@@ -29,6 +29,7 @@ from benchmarks import (
 from benchmarks.__main__ import main
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs, part_of
 from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
+from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.config.compose import compose_runs
@@ -121,13 +122,16 @@ def test_the_bench_measures_small_instances(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "REPEATS", 1)
     monkeypatch.setattr(processes, "LONG", 2)
     monkeypatch.setattr(processes, "launch", launched_here)
-    path = tmp_path / "new" / "bench.json"
+    folder = tmp_path / "new"
     data = ("--dataset", "usps", "dataset.source=synthetic", "dataset.n_samples=30")
-    arguments = ("--passes", "2", "--repeats", "2", "--json", str(path), *data)
+    arguments = ("--passes", "2", "--repeats", "2", "--json", str(folder), *data)
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert "usps (synthetic data)" in result.stdout
 
+    (path,) = folder.iterdir()
+    assert path.name.startswith(f"{__version__}-")
+    assert path.suffix == ".json"
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content) == {"provenance", "measurements"}
     (origin,) = content["provenance"]

@@ -242,7 +242,7 @@ def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
 
 def test_what_the_bench_has_not_measured_is_unknown():
     row = one(of_paper(), "first_sweep", "adult", ratio=None)
-    note = "no such row in bench.json: `make bench` measures it"
+    note = "no such row in bench/: `make bench` measures it"
     assert (row.verdict, row.note) == (judging.UNKNOWN, note)
     of_stand_in = [row._replace(source="synthetic") for row in bench(1.0)]
     rows = judging.evaluate(PAPER, of_paper(), {}, of_stand_in)

@@ -246,10 +246,12 @@ def test_claims_are_judged_by_the_usual_runs():
 # ---- the bench ---------------------------------------------------------------------------------
 
 
-def bench(folder, *rows):
+def bench(folder, *rows, machine="cpu"):
     named = dict.fromkeys(measurements.Measurement._fields, "")
     content = {"measurements": [{**named, **row, "more": 1} for row in rows]}
-    (folder / measurements.FILE).write_text(json.dumps(content))
+    path = folder / measurements.FOLDER / f"{machine}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content))
 
 
 def test_the_bench_s_row_is_the_answer(tmp_path):
@@ -261,11 +263,11 @@ def test_the_bench_s_row_is_the_answer(tmp_path):
     )
     found = {f.dataset: f for f in find(paper(), tmp_path, "clock")}
     assert (found["usps"].their_median, found["usps"].change) == (2.5, fidelity.MEASURED)
-    missing = (fidelity.MISSING, "no such row in bench.json")
+    missing = (fidelity.MISSING, "no such row in bench/")
     assert (found["ocr"].change, found["ocr"].note) == missing
     assert answers(paper(), tmp_path)["clock", ""] == (
         "Reads of the clock, of an exact pass: **2.5 % (1.5 – 3.25) on USPS**. Not measured (no "
-        "such row in bench.json): reads of the clock, of an exact pass on OCR"
+        "such row in bench/): reads of the clock, of an exact pass on OCR"
     )
 
 
@@ -273,8 +275,18 @@ def test_the_bench_s_row_is_the_answer(tmp_path):
     "text", ["", "[]", "{}", '{"measurements": [3]}', "\x00", '{"measurements": {}}']
 )
 def test_a_damaged_bench_file_says_nothing(tmp_path, text):
-    (tmp_path / measurements.FILE).write_text(text)
+    path = tmp_path / measurements.FOLDER / "cpu.json"
+    path.parent.mkdir()
+    path.write_text(text)
     assert {f.change for f in find(paper(), tmp_path, "clock")} == {fidelity.MISSING}
+
+
+def test_of_two_machines_the_row_that_was_measured_last_counts(tmp_path):
+    row = {"subject": "usps", "source": "real", "quantity": CLOCK_READS}
+    bench(tmp_path, {**row, "value": 1.0, "date": "2026-11-25"}, machine="a")
+    bench(tmp_path, {**row, "value": 2.0}, machine="b")  # before rows had dates
+    bench(tmp_path, {**row, "value": 3.0, "date": "2026-09-30"}, machine="c")
+    assert [one.value for one in measurements.read(tmp_path)] == [1.0]
 
 
 # ---- files -------------------------------------------------------------------------------------

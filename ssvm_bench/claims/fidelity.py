@@ -195,7 +195,7 @@ def _of_bench(
     finding = _about(question, source, dataset)
     found = [row for row in bench if row[:3] == (dataset, source, question.bench)]
     if not found:
-        return finding._replace(note=f"no such row in {measurements.FILE}")
+        return finding._replace(note=f"no such row in {measurements.FOLDER}/")
     *_, value, low, high, unit = found[-1]
     text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
     ends: dict[str, Any] = {"their_median": value, "their_min": low, "their_max": high}

@@ -1,4 +1,4 @@
-"""What the bench has measured: the rows of ``<results_dir>/bench.json``."""
+"""What the bench has measured: the rows of ``<results_dir>/bench/*.json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ssvm_bench.base import files
 
-FILE = "bench.json"
+FOLDER = "bench"
 
 
 class Measurement(NamedTuple):
@@ -28,9 +28,14 @@ class Measurement(NamedTuple):
 
 
 def read(results_dir: Path) -> Sequence[Measurement]:
-    """Return all rows; none where there is no file, or none that can be read."""
-    try:
-        rows = json.loads(files.read(results_dir / FILE))["measurements"]
-        return [Measurement(*(row[name] for name in Measurement._fields)) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    """Return all rows of all machines, the last measured of each; none of unreadable files."""
+    rows: list[tuple[str, Measurement]] = []
+    for path in sorted((results_dir / FOLDER).glob("*.json")):
+        try:
+            for row in json.loads(files.read(path))["measurements"]:
+                one = Measurement(*(row[name] for name in Measurement._fields))
+                rows.append((str(row.get("date", "")), one))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    newest = {one[:3]: one for _, one in sorted(rows, key=lambda dated: dated[0])}
+    return list(newest.values())

@@ -376,7 +376,7 @@ def on_bench(case: Case, quantity: str, runs: Runs) -> Measured:
     runs.of(case)
     found = [row for row in case.bench if row.quantity == quantity]
     if not found:
-        raise UnmeasurableError(f"no such row in {measurements.FILE}: `make bench` measures it")
+        raise UnmeasurableError(f"no such row in {measurements.FOLDER}/: `make bench` measures it")
     (row,) = found
     note = f"single comparisons {span((row.low, row.high), times)}"
     return Measured(np.array([row.value]), note=note)

@@ -1,7 +1,7 @@
 """The dual-coordinate paper (Ramanan 2013): its claims, those of ``claims.yaml``, measured.
 
 Its batch algorithm is ``dcd`` with M = 0, sweeps over all terms alone; its online one,
-``dcd_online`` with the schedule of the gap. What no run tells is read from ``bench.json``.
+``dcd_online`` with the schedule of the gap. What no run tells is read from the bench.
 """
 
 from __future__ import annotations

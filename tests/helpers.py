@@ -288,3 +288,19 @@ def minimised_over_simplices(value, sizes):
         constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
         options={"ftol": 1e-15, "maxiter": 1000},
     )
+
+
+def quadratic_program(table, lam, mean=None, variance=None):
+    """Return the optimal value and w, by SLSQP over the weights of all labelings' planes."""
+    mean = np.zeros(table.d) if mean is None else mean
+    variance = np.eye(table.d) if variance is None else variance
+    planes = np.vstack(table.planes)
+    star, circ = planes[:, :-1], planes[:, -1]
+
+    def value(alpha):
+        phi = alpha @ star
+        dual = -phi @ variance @ phi / (2 * lam) + mean @ phi + alpha @ circ
+        return -dual, star @ (variance @ phi / lam - mean) - circ
+
+    found = minimised_over_simplices(value, [len(rows) for rows in table.planes])
+    return -found.fun, mean - variance @ (found.x @ star) / lam

@@ -137,25 +137,15 @@ GREY = " ".join(["-1.0"] * 254 + ["0.5", "1.0"])
 RAW = ("run", "dataset=usps", "dataset.source=real", *QUICK)
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (gzip.compress(f"6.0000 {GREY}\n".encode() * 100)[:-9], "cut short"),
-        (b"", "the file is empty"),
-        (b"<html>moved</html>", "1 columns, expected 257"),
-        (f"6.0000 {GREY}\n".encode(), "that of the genuine file is"),
-        (f"12.0000 {GREY}\n".encode(), "line 1: label 12"),
-    ],
-)
 @pytest.mark.parametrize("source", ["real", "auto"])
-def test_a_broken_raw_file_is_never_replaced(tmp_path, empty_machine, content, part, source):
+def test_a_broken_raw_file_is_never_replaced(tmp_path, empty_machine, source):
     file = empty_machine / "usps" / "zip.train.gz"
     file.parent.mkdir(parents=True)
-    file.write_bytes(content)
+    file.write_bytes(gzip.compress(f"6.0000 {GREY}\n".encode() * 100)[:-9])
     results = tmp_path / "results"
     result = call(*RAW, f"dataset.source={source}", f"results_dir={results}")
     message = error_of(result, 1)
-    assert part in message
+    assert "cut short" in message
     assert str(file) in message
     assert "Delete the file" in message
     assert "WARNING" not in result.stderr

@@ -4,14 +4,13 @@ import os
 
 import numpy as np
 import pytest
-from algorithm3 import dual_of
 from helpers import (
     SOLVERS,
     Table,
     dataset,
     iterated,
-    minimised_over_simplices,
     problem,
+    quadratic_program,
     random_chains,
     random_multiclass,
     solver,
@@ -22,26 +21,13 @@ from ssvm_bench.base.linalg import best_interpolation
 DIGITS = random_multiclass(12, 5, 3, seed=4)
 
 
-def quadratic_program(data, lam):
-    """Return max F by SLSQP over the product of simplices (one variable a labeling)."""
-    table = Table(data)
-    planes = np.vstack(table.planes)
-    sizes = [len(rows) for rows in table.planes]
-
-    def value(alpha):
-        phi = alpha @ planes
-        return -dual_of(phi, lam), planes[:, :-1] @ phi[:-1] / lam - planes[:, -1]
-
-    return -minimised_over_simplices(value, sizes).fun
-
-
 @pytest.mark.parametrize(
     "data", [random_multiclass(4, 3, 2, seed=5), random_chains([2, 1, 2], 2, 2, seed=6)]
 )
 @pytest.mark.parametrize("name", SOLVERS)
 def test_primal_and_dual_enclose_the_optimum(data, name):
     posed = problem(data, 0.25)
-    optimum = quadratic_program(data, 0.25)
+    optimum, _ = quadratic_program(Table(data), 0.25)
     made = solver(posed, name)
     for _ in range(100):
         made.iterate()
@@ -73,7 +59,7 @@ EASY = {
 @pytest.mark.parametrize("name", SOLVERS)
 def test_all_solvers_reach_the_optimum_of_a_quadratic_program(shape, name):
     posed, tolerance = problem(EASY[shape]), 1e-6
-    optimum = quadratic_program(EASY[shape], posed.lam)
+    optimum, _ = quadratic_program(Table(EASY[shape]), posed.lam)
     made = solver(posed, name)
     for _ in range(1500):  # the averages' error falls like 1/k², that of the others geometrically
         made.iterate()

@@ -14,8 +14,8 @@ from helpers import (
     Plain,
     Table,
     iterated,
-    minimised_over_simplices,
     oracle,
+    quadratic_program,
     random_chains,
     random_graphs,
     random_multiclass,
@@ -75,21 +75,6 @@ def objective(table, w, mean, variance):
     off = w - mean
     heights = [(planes @ np.append(w, 1)).max() for planes in table.planes]
     return 0.5 * LAM * off @ np.linalg.solve(variance, off) + sum(heights)
-
-
-def quadratic_program(table, mean, variance):
-    """Return the optimal value and w."""
-    planes = np.vstack(table.planes)
-    star, circ = planes[:, :-1], planes[:, -1]
-    sizes = [len(rows) for rows in table.planes]
-
-    def value(alpha):
-        phi = alpha @ star
-        dual = -phi @ variance @ phi / (2 * LAM) + mean @ phi + alpha @ circ
-        return -dual, star @ (variance @ phi / LAM - mean) - circ
-
-    found = minimised_over_simplices(value, sizes)
-    return -found.fun, mean - variance @ (found.x @ star) / LAM
 
 
 # ---- planes -----------------------------------------------------------------------------------
@@ -216,7 +201,7 @@ def test_solvers_find_the_optimum_in_the_original_coordinates(name, form, tmp_pa
     data = DATA["multiclass"] if name == "dcd" else CHAINS  # of which dcd has all planes
     inner, table = oracle(data), Table(data)
     mean, variance = moments(form, inner.d)
-    optimum, best = quadratic_program(table, mean, variance)
+    optimum, best = quadratic_program(table, LAM, mean, variance)
     assert objective(table, best, mean, variance) == pytest.approx(optimum, abs=1e-6)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, mean, variance), inner.d))
     made = solver(posed, name, **OPTIONS.get(name, {}))

@@ -20,6 +20,7 @@ A folder of one's own has, beside the images, all of one height, two tables
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -60,7 +61,8 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
-    found = picture_table.arrays(config, VERSION, _synthetic, _read)
+    drawn = partial(number_plates.arrays, N_TRAINING, N_HELD_OUT)
+    found = picture_table.arrays(config, VERSION, drawn, _read)
     dataset = Dataset(
         name=config.name,
         source=config.source,
@@ -73,10 +75,6 @@ def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
         admissible=Alphabet(tuple(found["names"].tolist()), tuple(found["widths"].tolist())),
     )
     return dataset, np.split(found["pixels"].T, found["offsets"][1:-1], axis=1)
-
-
-def _synthetic() -> Arrays:
-    return number_plates.arrays(N_TRAINING, N_HELD_OUT)
 
 
 def _features(pixels: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -237,14 +237,9 @@ def why_empty(panel: pd.DataFrame) -> str:
         return ""
     if panel["x"].notna().any():
         return "no positive values"
-    if _apart(panel).any():
+    if (panel["repeats"] > 0).any():  # which have no x in common
         return "no time in common"
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
-
-
-def _apart(table: pd.DataFrame) -> pd.Series:
-    """Return which rows stand for repeats that have no x in common."""
-    return table["x"].isna() & (table["repeats"] > 0)
 
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:

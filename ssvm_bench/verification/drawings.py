@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -118,10 +119,9 @@ def _rows(path: Path, text: str) -> list[list[str]]:
 
 def _close(cell: str, made: str) -> bool:
     try:
-        old, new = float(cell), float(made)
+        return math.isclose(float(cell), float(made), rel_tol=LAST_DIGIT)
     except ValueError:
         return False
-    return abs(old - new) <= LAST_DIGIT * max(abs(old), abs(new))
 
 
 def _around(cell: str, made: str) -> str:

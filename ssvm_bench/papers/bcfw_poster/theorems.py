@@ -108,10 +108,6 @@ def _block_frank_wolfe(k: np.ndarray, of: Constants) -> np.ndarray:
     return 6 * m / (k + 1) * (4 * of.R2 / (of.lam * m) + of.h0)
 
 
-def _frank_wolfe(k: np.ndarray, of: Constants) -> np.ndarray:
-    return _block_frank_wolfe(k, of._replace(n=1))
-
-
 def _one_slack(k: np.ndarray, of: Constants) -> np.ndarray:
     excess = of.lam * of.h0 / (4 * of.R2)
     later = k - (math.ceil(math.log2(excess)) if excess > 1 else 0)
@@ -127,7 +123,7 @@ BCFW = Theorem(
     Runs("bcfw", {"step": "line_search", "sampling": "uniform"}), "gap", False, _block_frank_wolfe
 )
 INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, "sampling": "uniform"}))
-FW = Theorem(Runs("fw"), "gap", True, _frank_wolfe)
+FW = Theorem(Runs("fw"), "gap", True, lambda k, of: _block_frank_wolfe(k, of._replace(n=1)))
 ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
 SSG = Theorem(Runs("ssg", {"sampling": "uniform"}), "primal", False, _subgradient)
 

@@ -19,7 +19,7 @@ from ssvm_bench.config.compose import compose_runs
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "results/README.md", "experiments/beyond.md"),
-    "experiments/kernel.md",
+    *("experiments/kernel.md", "experiments/potts.md"),
     *("examples/gallery/README.md", "examples/ranking/README.md", "examples/bcfw/README.md"),
 )
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))

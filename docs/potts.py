@@ -2,12 +2,12 @@
 
     python docs/potts.py [weizmann] [stanford]
 
-A third of the pictures is held out. Training is by `mpbcfw_fast` to a relative gap of 0.02, or for
-60 iterations; an oracle call counts as 10 ms, so that approximate passes go on for long. Features
-of the edge between the superpixels s and t: 1; their similarity exp(−|x_s − x_t|²/m), where m is
-the mean of |x_s − x_t|²; the length of their border over the mean length. The table has the Hamming
-loss on the training and the held-out pictures, the learned weights, CPU seconds of training, and
-the relative gap at its end.
+A third of the pictures is held out. Training is by `mpbcfw_fast`, without its centre, to a relative
+gap of 0.02, or for 60 iterations; an oracle call counts as 10 ms, so that approximate passes go on
+for long. Features of the edge between the superpixels s and t: 1; their similarity exp(−|x_s −
+x_t|²/m), where m is the mean of |x_s − x_t|²; the length of their border over the mean length. The
+table has the Hamming loss on the training and the held-out pictures, the learned weights, CPU
+seconds of training, and the relative gap at its end.
 """
 
 import sys
@@ -60,7 +60,7 @@ def measured(train, test, k, **options):
         ([(x, edges, *([edge_x[:, :k]] * (k > 0))) for x, edges, edge_x in of], labels)
         for of, labels in (train, test)
     )
-    work = {"oracle.cost_call": 0.01}
+    work = {"oracle.cost_call": 0.01, "solver.in_out": None}
     model = StructuredSVM("graph", gap_tol=0.02, max_iterations=60, options=work, **options)
     start = time.process_time()
     model.fit(X, y)

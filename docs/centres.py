@@ -11,8 +11,8 @@ every machine. Exact passes call the oracle at (1 − β) w + β c. What c and �
 - average: c is the mean of w before all passes so far; weighted: of weights 1, 2, 3, …
 - last: c is w before the pass before; best: c is the w of lowest P before any pass, which is
   computed off the clock, and would cost a call of every oracle
-- adapted: following; β is halved after a pass in which fewer than half of the planes found cut off
-  more at w than the working sets do, and grows by a tenth of 1 − β after any other
+- adapted: following; β is halved after a pass in which fewer than half of the planes found were
+  above φ^i at w, and grows by a tenth of 1 − β after any other
 """
 
 import sys
@@ -72,7 +72,7 @@ def best(centre, visits, w):
 
 
 def adapted(centre, visits, w):
-    """Follow w, and ask nearer to it where planes did not cut it off."""
+    """Follow w, and ask nearer to it where planes found elsewhere were of no use at w."""
     towards(lambda _: 0.5)(centre, visits, w)
     if centre.passes > 1:
         useful = np.mean(visits.policy.gaps > 0)

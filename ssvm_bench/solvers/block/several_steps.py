@@ -158,6 +158,7 @@ class SeveralStepVisits(Visits):
         self.may_skip = self.cache_hit_factor < np.inf or self.by_seconds
         self.shrink, self.in_out = shrink, in_out
         self.centre = np.zeros_like(phi.w if in_out > 0 else AT_W)
+        self.query = np.zeros_like(self.centre)  # one for all passes: w may have gigabytes
         n = phi.problem.n
         numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
         super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
@@ -171,8 +172,11 @@ class SeveralStepVisits(Visits):
     def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
         """Make room for a new plane at every visit, look at the gaps, and move the centre."""
         if self.in_out > 0:
-            self.centre += 0.5 * (self.phi.w - self.centre)
-            query = (1.0 - self.in_out) * self.phi.w + self.in_out * self.centre
+            query = np.subtract(self.phi.w, self.centre, out=self.query)
+            query *= 0.5
+            self.centre += query
+            np.multiply(self.phi.w, 1.0 - self.in_out, out=query)
+            query += self.in_out * self.centre
             self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
         if self.by_seconds and not whole:

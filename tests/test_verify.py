@@ -2,18 +2,21 @@
 
 import math
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from program import GRID, call, error_of
+from program import GRID, call, config_of, error_of
 from traces import make_trace, sealed
 
 from ssvm_bench.results import checks, stored_traces
 from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.reading import find_runs
 from ssvm_bench.results.trace import WEIGHTS
+from ssvm_bench.verification import data
+from ssvm_bench.verification.finding import DIFFERENT, SKIPPED
 from ssvm_bench.verification.traces import _dual_below
 
 
@@ -32,6 +35,16 @@ def made(tmp_path_factory):
 def results(made, tmp_path):
     """Return a copy of the results folder."""
     return shutil.copytree(made / "results", tmp_path / "results")
+
+
+@pytest.mark.parametrize(("dataset", "outcome"), [("scribbles", SKIPPED), ("usps", DIFFERENT)])
+def test_features_of_pictures_may_depend_on_the_machine(tmp_path, monkeypatch, dataset, outcome):
+    config = config_of(tmp_path, f"dataset={dataset}", "dataset.source=synthetic")
+    monkeypatch.setattr(data, "dataset_of", lambda _: SimpleNamespace(fingerprint="of here"))
+    monkeypatch.setattr(data, "config_of", lambda _: config)
+    trace = make_trace([1.0], [0.0], config=config.resolved())
+    (found,) = data.fingerprints(SimpleNamespace(traces=[trace], runs=[]))
+    assert found.outcome == outcome
 
 
 def verified(made, results, *more):

@@ -76,7 +76,8 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
         except SsvmBenchError as error:
             yield Finding(SKIPPED, of, str(error))
             continue
-        computed = has_raw_file(config.dataset.kind) and raw_file(config.dataset.kind).prepared
+        images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles are on those
+        computed = has_raw_file(images) and raw_file(images).prepared
         if found == told:
             yield Finding(SAME)
         elif computed:

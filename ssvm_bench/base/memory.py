@@ -1,7 +1,11 @@
-"""How much memory is free: of the machine, of the container, and of what the process may have."""
+"""How much memory is free: of the machine, of the container, and of what the process may have.
+
+And how it becomes free again.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import resource
 from contextlib import suppress
@@ -15,6 +19,9 @@ _PROCESS = Path("/proc/self/statm")
 
 _ALWAYS = 1 << 20
 """Bytes that there always are."""
+
+_MMAP_THRESHOLD, _LEAST_OF_ITS_OWN = -3, 1 << 20
+"""Option of ``mallopt``, and bytes of an array from which it is mapped alone."""
 
 
 def available() -> int | None:
@@ -33,6 +40,15 @@ def available() -> int | None:
             pages = int(_PROCESS.read_text().split()[0])
             found.append(max(limit - pages * resource.getpagesize(), 1))
     return min(filter(None, found), default=None)
+
+
+def give_back() -> None:
+    """From now on, have glibc give the memory of arrays back when they are freed.
+
+    By itself it keeps that of up to 32 MB for others, and arrays that grow leave holes.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LEAST_OF_ITS_OWN)
 
 
 def check_room(needed: float, what: str, instead: str) -> None:

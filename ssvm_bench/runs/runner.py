@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.errors import RunFailedError, contained
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import RunConfig
@@ -88,6 +89,7 @@ def run(
         finished before, on other data.
     """
     begin = time.perf_counter()
+    memory.give_back()
     check_requirements(config)
     check_calls(config)
     with silence(config.quiet):

@@ -275,7 +275,7 @@ class Operation:
     name : str
         Its full name.
     implementations : dict
-        A ``NamedTuple`` type → its kernel.
+        A ``NamedTuple`` type → its kernel, and that of classes derived from it.
     """
 
     is_compiling, nopython_signatures = False, ()
@@ -300,7 +300,8 @@ class Operation:
         return self._chosen(_class(args[0])).inlined.get_overload(args)
 
     def _chosen(self, kind: type) -> Any:
-        chosen = self.implementations.get(kind, self._default)
+        known = (self.implementations.get(each) for each in kind.__mro__)
+        chosen = next(filter(None, known), self._default)
         if chosen is None:
             raise numba.errors.TypingError(f"{self.name} is not implemented for {kind.__name__}")
         return chosen

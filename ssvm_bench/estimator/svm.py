@@ -226,7 +226,7 @@ class StructuredSVM(Model):
         self._trained = {"structure": self.structure, "bias": self.bias}
         oracle = weighted.inner_of(config.oracle)
         self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
-        self.weights_, rows = trained.recorder.w, trained.recorder.rows
+        self.weights_, rows = np.asarray(trained.recorder.w), trained.recorder.rows
         if config.oracle.has_kernel:
             self.support_, self.weights_ = support(self.weights_, dataset.n_labels, dataset.y.size)
             self.support_vectors_ = dataset.x[self.support_]

@@ -453,8 +453,8 @@ class Problem(Objective):
         """Raise ``RunFailedError`` if an exact oracle has F(φ) > P(w), beyond rounding."""
         oracle = self.oracle
         if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
-            before = np.zeros(self.d) if earlier is None else earlier
-            found = checks.contradicted(oracle, point, before)
+            before = np.zeros(self.d) if earlier is None else np.asarray(earlier)
+            found = checks.contradicted(oracle, np.asarray(point), before)
             where = "" if found is None else f", as it does not at example {found}"
             raise RunFailedError(
                 f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "

@@ -11,10 +11,31 @@ from ssvm_bench.base.jit import allocating_kernel
 # mypy: disable-error-code="no-untyped-def"
 
 
+def matrices(
+    offsets: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    gram_start: np.ndarray,
+    n_features: int,
+    stride: int,
+    narrow: bool = False,
+) -> np.ndarray:
+    """Return G of all examples; features have indices ``stride`` apart.
+
+    It is of float64, or if it may be ``narrow``, of uint8 where that is enough for these values.
+    """
+    kind: type = np.float64
+    if narrow and values.dtype == np.uint8:
+        largest = int(np.diff(indptr).max(initial=0)) * int(values.max(initial=0)) ** 2
+        kind = np.uint8 if largest < 1 << 8 else np.float64
+    gram = np.empty(gram_start[-1], kind)
+    _fill(gram, offsets, indptr, indices, values, gram_start, n_features, stride)
+    return gram
+
+
 @allocating_kernel
-def matrices(offsets, indptr, indices, values, gram_start, n_features, stride):
-    """Return G of all examples; features have indices ``stride`` apart."""
-    gram = np.empty(gram_start[-1])
+def _fill(gram, offsets, indptr, indices, values, gram_start, n_features, stride):
     most = 0
     for i in range(offsets.size - 1):
         most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
@@ -44,7 +65,6 @@ def matrices(offsets, indptr, indices, values, gram_start, n_features, stride):
                 G[b * L + a] = total
             for k in range(indptr[first + a], indptr[first + a + 1]):
                 dense[features[k - begin]] = 0.0
-    return gram
 
 
 def radius2(features: Any, r2: float) -> float:
@@ -56,6 +76,6 @@ def radius2(features: Any, r2: float) -> float:
     """
     if not features.gram.size:
         return np.nan
-    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1])
+    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1], dtype=np.float64)
     moves = (np.diff(features.offsets) - 1.0) * features.transitions
     return float((r2 * of_unary + 2.0 * moves**2).max())

@@ -18,6 +18,12 @@ transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-ze
 one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
 up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
 
+**Many features**, as of words: most of w stays 0, as planes touch a feature only where the oracle
+finds a wrong label. So `WideFeatures` have a table of where the row of each feature is, and a
+solver may have one of its own, in which rows come in the order in which planes touch their
+features (`touch`); all that are untouched are the last row, of zeros. What is behind the rows in
+use is never written to, and takes no memory: the operating system gives pages when they are.
+
 What takes ``features`` and is not typed serves all types of features
 (:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.
 """
@@ -29,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.base.jit import generic, implements, kernel
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram, scoring
@@ -50,10 +56,10 @@ class JointFeatures(NamedTuple):
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     truth : ndarray of uint8 or uint16, shape (parts,)
         Ground-truth labels, of `arrays.label_type`.
-    indptr, indices, values : ndarrays of int64, uint16 (or wider), and the dataset's type
+    indptr, indices, values : ndarrays of int64, uint16, and the dataset's type
         ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
     gram_start : ndarray of int64, shape (n + 1,)
-    gram : ndarray of float64
+    gram : ndarray of float64, or uint8 where that holds all numbers
         G of example i, row by row, from ``gram_start[i]``.
     n_features, n_labels, stride : int
         f, K, and K rounded up to 2 or to a multiple of 4.
@@ -63,6 +69,8 @@ class JointFeatures(NamedTuple):
         What a wrong label of each part counts; empty where that is always 1.
     losses : ndarray of float64, shape (K, K) or (0, 0)
         Δ of a true label (row) and any label; empty where every wrong one counts the same.
+    rows, used : ndarrays of uint32 (or wider) and int64, shapes (f,) and (1,)
+        Of `WideFeatures` only.
     """
 
     offsets: np.ndarray
@@ -78,6 +86,8 @@ class JointFeatures(NamedTuple):
     transitions: bool
     scale: np.ndarray
     losses: np.ndarray
+    rows: np.ndarray = np.zeros(0, np.uint32)
+    used: np.ndarray = np.zeros(0, np.int64)
 
     @property
     def columns(self) -> tuple[int, int]:
@@ -88,6 +98,19 @@ class JointFeatures(NamedTuple):
     def squared_radius(self) -> float:
         """A bound of R²; see `gram.radius2`."""
         return gram.radius2(self, 2.0)
+
+
+class WideFeatures(JointFeatures):
+    """Examples of many features: ``indices`` are the features j, ``rows[j]`` where they are in w.
+
+    The first ``used[0]`` rows are those of features that have been touched, the others share the
+    last one.
+    """
+
+    @property
+    def last_index(self) -> int:
+        """The largest index."""
+        return self.n_features - 1
 
 
 def build(
@@ -114,19 +137,23 @@ def build(
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
     stride = padded(dataset.n_labels)
-    indices, values = placed(rows, stride), weighted(rows, costs)
+    f, values = dataset.n_features, weighted(rows, costs)
+    wide = with_gram and f * stride > 1 << 16  # kernels of graphs take rows where they come
+    indices = rows.indices if wide else placed(rows, stride)
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
-    psi, f = (offsets, indptr, indices, values), dataset.n_features
-    return JointFeatures(
+    psi = offsets, indptr, indices, values
+    made = JointFeatures(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
         indptr=indptr,
         indices=indices,
         values=values,
         gram_start=gram_start,
-        gram=gram.matrices(*psi, gram_start, f, stride) if with_gram else np.zeros(0),
+        gram=gram.matrices(*psi, gram_start, f, 1 if wide else stride, wide)
+        if with_gram
+        else np.zeros(0),
         n_features=f,
         n_labels=dataset.n_labels,
         stride=stride,
@@ -134,6 +161,49 @@ def build(
         scale=product(costs, dataset.margins, weights),
         losses=np.zeros((0, 0)) if losses is None else losses,
     )
+    return with_rows(WideFeatures(*made), np.arange(f)) if wide else made
+
+
+def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
+    """Return the features with a table of their own, in which these have rows, in this order."""
+    f, stride = features.n_features, features.stride
+    kind = np.uint32 if f * stride <= 1 << 32 else np.int64
+    rows = np.full(f, (f - 1) * stride, kind)
+    rows[touched] = np.arange(touched.size) * stride
+    return features._replace(rows=rows, used=np.array([touched.size]))
+
+
+def touched(features: WideFeatures, w: np.ndarray) -> np.ndarray:
+    """Return the features of which a weight is not 0; w is in the outer layout."""
+    K, found = features.n_labels, np.zeros(features.n_features, bool)
+    for of_label in w[: K * found.size].reshape(K, -1):
+        found |= of_label != 0.0
+    return np.flatnonzero(found)
+
+
+def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> Nonzeros:
+    """Return a w in the inner layout, which is 0 but at these indices, in the outer one."""
+    K, f, stride = features.n_labels, features.n_features, features.stride
+    indices = indices[inner[indices] != 0.0].astype(np.int64)
+    touched = np.flatnonzero(features.rows < features.used * stride)
+    of_row = np.zeros(f + K, np.int64)
+    of_row[features.rows[touched] // stride] = touched
+    row, c = np.divmod(indices, stride)
+    places = np.where(row < f, c * f + of_row[row], K * f + K * c + row - f)
+    order = np.argsort(places)
+    return Nonzeros(dimension(features), places[order], inner[indices[order]])
+
+
+def at_nonzeros(features: WideFeatures, w: Nonzeros) -> tuple[WideFeatures, np.ndarray]:
+    """Return the features with a table of those of which w is not 0, and w in that layout."""
+    K, f, stride = features.n_labels, features.n_features, features.stride
+    c, j = np.divmod(w.places[: np.searchsorted(w.places, K * f)], f)
+    a, b = np.divmod(w.places[c.size :] - K * f, K)
+    features = with_rows(features, np.unique(j))
+    inner = np.zeros(inner_dimension(features))
+    inner[features.rows[j] + c] = w.values[: c.size]
+    inner[(f + b) * stride + a] = w.values[c.size :]
+    return features, inner
 
 
 def padded(n_labels: int) -> int:
@@ -209,7 +279,10 @@ def pack(features: Any, w: np.ndarray) -> np.ndarray:
     """Convert w from the outer layout (length d) to the inner one."""
     (K, stride), f = columns(features), features.n_features
     inner = np.zeros(inner_dimension(features))
-    _transpose(w[: K * f], inner, K, f, (f, 1), (1, stride))
+    if isinstance(features, WideFeatures):
+        _to_rows(w, inner, K, features.rows)
+    else:
+        _transpose(w[: K * f], inner, K, f, (f, 1), (1, stride))
     if features.transitions:
         _transpose(w[K * f :], inner[f * stride :], K, K, (K, 1), (1, stride))
     return inner
@@ -218,8 +291,11 @@ def pack(features: Any, w: np.ndarray) -> np.ndarray:
 def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     """Convert w from the inner layout to the outer one."""
     (K, stride), f = columns(features), features.n_features
-    w = np.empty(dimension(features))
-    _transpose(inner, w, K, f, (1, stride), (f, 1))
+    w = np.zeros(dimension(features))
+    if isinstance(features, WideFeatures):
+        _from_rows(inner, w, K, features.rows)
+    else:
+        _transpose(inner, w, K, f, (1, stride), (f, 1))
     if features.transitions:
         _transpose(inner[f * stride :], w[K * f :], K, K, (1, stride), (K, 1))
     return w
@@ -237,72 +313,122 @@ def _transpose(source, target, rows, columns, steps, new_steps):
                 target[c * new_steps[0] + j * new_steps[1]] = source[c * steps[0] + j * steps[1]]
 
 
+@kernel
+def _to_rows(w, inner, K, rows):
+    """Copy w to the rows of its features, block by block as `_transpose`; zeros are there."""
+    f = rows.size
+    for begin in range(0, f, _BLOCK):
+        for c in range(K):
+            for j in range(begin, min(begin + _BLOCK, f)):
+                if w[c * f + j] != 0.0:
+                    inner[np.int64(rows[j]) + c] = w[c * f + j]
+
+
+@kernel
+def _from_rows(inner, w, K, rows):
+    """Do the opposite of `_to_rows`."""
+    f = rows.size
+    for begin in range(0, f, _BLOCK):
+        for c in range(K):
+            for j in range(begin, min(begin + _BLOCK, f)):
+                value = inner[np.int64(rows[j]) + c]
+                if value != 0.0:
+                    w[c * f + j] = value
+
+
+@generic
+def place(features, k):
+    """Return where the row of the k-th non-zero's feature is in w."""
+    return np.int64(features.indices[k])
+
+
+@implements(place, WideFeatures)
+def _place(features, k):
+    return np.int64(features.rows[features.indices[k]])
+
+
+@generic
+def touch(features, part):
+    """Have rows for the features of a part, before anything is added to them."""
+
+
+@implements(touch, WideFeatures)
+def _touch(features, part):
+    untouched = (features.n_features - 1) * features.stride
+    for k in range(features.indptr[part], features.indptr[part + 1]):
+        j = features.indices[k]
+        if features.rows[j] == untouched and features.used[0] < features.n_features:
+            features.rows[j] = features.used[0] * features.stride
+            features.used[0] += 1
+
+
 @implements(scoring.unary_scores, JointFeatures)
 def _unary_scores(features, w, i, theta):
-    stride = features.stride
+    stride, values = features.stride, features.values
     first = features.offsets[i]
     for l in range(features.offsets[i + 1] - first):
-        indices, values = _row(features, first + l)
+        k, end = features.indptr[first + l], features.indptr[first + l + 1]
         row = theta[l]
         row[:] = 0.0
-        k = 0
         # four features at a time: otherwise every addition waits for the store of the last one
-        while k + 4 <= values.size:
-            a = w[indices[k] :]
-            b = w[indices[k + 1] :]
-            c = w[indices[k + 2] :]
-            d = w[indices[k + 3] :]
+        while k + 4 <= end:
+            a = w[place(features, k) :]
+            b = w[place(features, k + 1) :]
+            c = w[place(features, k + 2) :]
+            d = w[place(features, k + 3) :]
             va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
             for j in range(stride):
                 row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
             k += 4
-        while k < values.size:
-            a = w[indices[k] :]
+        while k < end:
+            a = w[place(features, k) :]
             va = values[k]
             for j in range(stride):
                 row[j] += va * a[j]
             k += 1
 
 
-@kernel
-def _row(features, part):
-    """Return the indices in w and the values of ψ(x^part)."""
-    begin = features.indptr[part]
-    end = features.indptr[part + 1]
-    return features.indices[begin:end], features.values[begin:end]
-
-
 @implements(scoring.label_score, JointFeatures)
 def _label_score(features, w, part, label):
-    indices, values = _row(features, part)
-    return dot_at(values, indices, w[label:])
+    values = features.values
+    k, end = features.indptr[part], features.indptr[part + 1]
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    while k + 4 <= end:  # as `linalg.dot_at`
+        t0 += values[k] * w[place(features, k) + label]
+        t1 += values[k + 1] * w[place(features, k + 1) + label]
+        t2 += values[k + 2] * w[place(features, k + 2) + label]
+        t3 += values[k + 3] * w[place(features, k + 3) + label]
+        k += 4
+    while k < end:
+        t0 += values[k] * w[place(features, k) + label]
+        k += 1
+    return (t0 + t1) + (t2 + t3)
 
 
 @implements(scoring.add_label, JointFeatures)
 def _add_label(features, part, label, scale, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):
-        v[np.int64(features.indices[k]) + label] += scale * features.values[k]
+        v[place(features, k) + label] += scale * features.values[k]
 
 
 @implements(scoring.add_labels, JointFeatures)
 def _add_labels(features, part, labels, count, scale, delta, v):
-    indices, values = _row(features, part)
-    for k in range(values.size):
-        row = v[indices[k] :]
-        factor = scale * values[k]
+    for k in range(features.indptr[part], features.indptr[part + 1]):
+        row = v[place(features, k) :]
+        factor = scale * features.values[k]
         for s in range(count):
             row[labels[s]] += factor * delta[s]
 
 
 @implements(scoring.label_index, JointFeatures)
 def _label_index(features, part, k, label):
-    return np.int64(features.indices[features.indptr[part] + k]) + label
+    return place(features, features.indptr[part] + k) + label
 
 
 @implements(scoring.add_marginals, JointFeatures)
 def _add_marginals(features, part, scale, delta, v):
     for k in range(features.indptr[part], features.indptr[part + 1]):
-        row = v[features.indices[k] :]
+        row = v[place(features, k) :]
         factor = scale * features.values[k]
         for c in range(features.n_labels):
             row[c] += factor * delta[c]
@@ -310,11 +436,10 @@ def _add_marginals(features, part, scale, delta, v):
 
 @implements(scoring.add_labels_twice, JointFeatures)
 def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    indices, values = _row(features, part)
-    for k in range(values.size):
-        index = np.int64(indices[k])
+    for k in range(features.indptr[part], features.indptr[part + 1]):
+        index, value = place(features, k), features.values[k]
         row, other_row = v[index:], other[index:]
-        factor, other_factor = scale * values[k], other_scale * values[k]
+        factor, other_factor = scale * value, other_scale * value
         for s in range(count):
             row[labels[s]] += factor * delta[s]
             other_row[labels[s]] += other_factor * delta[s]

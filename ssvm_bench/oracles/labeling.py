@@ -19,8 +19,10 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.joint_features import WideFeatures
 from ssvm_bench.oracles.scoring import (
     add_difference,
     joint_feature,
@@ -229,7 +231,8 @@ class PartsOracle(Oracle):
         inner = np.zeros(self.inner_size if with_plane else 0)
         value, offset = self.add_planes(w, range(self.n) if terms is None else terms, inner)
         star = self.outer(inner) if with_plane else np.zeros(self.d)
-        star /= self.n
+        if with_plane:
+            star /= self.n
         return Risk(value / self.n, star, offset / self.n)
 
 
@@ -306,8 +309,12 @@ class LabelingOracle(PartsOracle):
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""
-        packed, numbers = self.pack(w), np.arange(terms.start, terms.stop)
-        oracle = self.answering(packed, numbers)
+        numbers = np.arange(terms.start, terms.stop)
+        if star.size or self.caller is not None:
+            packed = self.pack(w)
+            oracle = self.answering(packed, numbers)
+        else:
+            oracle, packed = self._at_nonzeros(self.compiled, w)
         _, value, offset, i, fault = _ask(oracle, self.exact, packed, numbers, 1.0, star)
         checks.check_fault(self, i, fault)
         return value, offset
@@ -329,7 +336,34 @@ class LabelingOracle(PartsOracle):
 
     def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
         """Return what `_ask` finds, of labelings that may be worse than the truth."""
-        return _ask(oracle, False, self.pack(w), terms, loss, np.zeros(0))
+        oracle, packed = self._at_nonzeros(oracle, w)
+        return _ask(oracle, False, packed, terms, loss, np.zeros(0))
+
+    def _at_nonzeros(self, oracle: Any, w: np.ndarray | Nonzeros) -> tuple[Any, np.ndarray]:
+        """Return a compiled oracle and w in its layout: of many features, the touched rows."""
+        if not isinstance(self.features, WideFeatures):
+            return oracle, self.pack(np.asarray(w))
+        if isinstance(w, Nonzeros):
+            features, packed = joint_features.at_nonzeros(oracle.features, w)
+        else:
+            w = np.asarray(w, dtype=np.float64)
+            touched = joint_features.touched(oracle.features, w)
+            features = joint_features.with_rows(oracle.features, touched)
+            packed = joint_features.pack(features, w)
+        return oracle._replace(features=features), packed
+
+    def with_own_rows(self) -> LabelingOracle:
+        """Return the oracle with rows of w for the features that are touched from now on.
+
+        Without many features, or where others call it or it changes latent values, itself.
+        """
+        wide = isinstance(self.features, WideFeatures)
+        if not wide or self.caller is not None or self.latent() is not None:
+            return self
+        made = copy.copy(self)
+        made.features = joint_features.with_rows(self.features, np.zeros(0, np.int64))
+        made.compiled = self.compiled._replace(features=made.features)
+        return made
 
     def pack(self, w: np.ndarray) -> np.ndarray:
         """See `Oracle`."""

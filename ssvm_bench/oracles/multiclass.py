@@ -51,7 +51,8 @@ class MulticlassOracle(LabelingOracle):
         K, f = features.n_labels, features.n_features
         check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
         term, label = of_wrong_labels(features.truth, K)
-        places = features.indices // features.stride
+        wide = isinstance(features, joint_features.WideFeatures)
+        places = features.indices // (1 if wide else features.stride)
         rows = csr_array((features.values, places, features.indptr), shape=(n, f))[term].tocoo()
         wrong, true = (f * each[rows.row] for each in (label, features.truth[term].astype(int)))
         star = coo_array(

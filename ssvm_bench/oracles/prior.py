@@ -56,6 +56,7 @@ class Prior:
 
     def weights(self, w: np.ndarray) -> np.ndarray:
         """Return μ + S ŵ."""
+        w = np.asarray(w)
         if self.root.ndim == 1:
             return self.mean + self.root * w
         moved = np.empty(w.size)

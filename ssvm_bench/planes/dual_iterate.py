@@ -30,6 +30,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import best_scale, rounded_once, squared_norm
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
@@ -124,7 +125,9 @@ def skip(policy, blocks, order, state):
 def sum_of_terms(blocks, lam, w):
     """Recompute w = −Σ_i φ^i⋆/λ in place from the terms, and return φ∘ = Σ_i φ∘^i."""
     n = blocks.n_planes.size
-    w[:] = 0.0
+    for k in range(w.size):
+        if w[k] != 0.0:  # else it may be in no memory yet
+            w[k] = 0.0
     offset = 0.0
     for i in range(n):
         set_direction_from_truth(blocks, i)
@@ -156,6 +159,11 @@ def _squared_norm_at(w, indices):
     for index in indices:
         total += w[index] * w[index]
     return total
+
+
+def everywhere(indices: np.ndarray | None) -> Any:
+    """Return the indices as numpy takes them; None stands for all."""
+    return slice(None) if indices is None else indices
 
 
 # ---- the iterate -------------------------------------------------------------------------------
@@ -211,7 +219,15 @@ class DualIterate(Stateful, ABC):
 
     def outer_w(self) -> np.ndarray:
         """Return −φ⋆/λ in the outer layout; a copy, shape (d,)."""
-        return self.problem.oracle.unpack(self.w)
+        return self.outer(self.w)
+
+    def point(self) -> np.ndarray | Nonzeros:
+        """Return −φ⋆/λ in the outer layout, as is best for a long one that is mostly 0."""
+        return self.outer_w()
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        """Return a w in the storage's layout in the outer one; a copy, shape (d,)."""
+        return self.problem.oracle.unpack(w)
 
     @property
     def query(self) -> np.ndarray:

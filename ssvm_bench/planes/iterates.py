@@ -24,14 +24,18 @@ from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.labeling_iterates import AllLabels, LabelingIterate
 
 
-def dual_iterate(problem: Problem, N: int) -> DualIterate:
-    """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes."""
+def dual_iterate(problem: Problem, N: int, own_rows: bool = False) -> DualIterate:
+    """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes.
+
+    With ``own_rows``, a w of many features may have a layout that only the iterate knows.
+    """
     if isinstance(problem.oracle, KernelOracle):
         from ssvm_bench.planes.kernel_iterate import KernelIterate
 
         return KernelIterate(problem, problem.oracle, N)
     if isinstance(problem.oracle, LabelingOracle):
-        return LabelingIterate(problem, problem.oracle, N)
+        oracle = problem.oracle.with_own_rows() if own_rows else problem.oracle
+        return LabelingIterate(problem, oracle, N)
     from ssvm_bench.planes.row_iterates import RowIterate
 
     return RowIterate(problem, N)

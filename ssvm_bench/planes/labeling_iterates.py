@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
+from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.state import array, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_features import transition_base
+from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores, waits
 from ssvm_bench.planes import labelings
@@ -24,6 +26,7 @@ from ssvm_bench.planes.operations import (
     look_ahead,
     visit_without_oracle,
 )
+from ssvm_bench.planes.stored import check_below, check_distinct
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -43,12 +46,58 @@ class LabelingIterate(DualIterate):
         self.oracle = oracle
         super().__init__(problem, labelings.allocate(oracle.features), N)
         self._support = Support(oracle.inner_d)
+        self._own_rows = oracle.features is not getattr(problem.oracle, "features", None)
         begin_at_candidates(self.blocks, N)
+        self._support.update(self.blocks)
+
+    def outer(self, w: np.ndarray) -> np.ndarray:
+        """See `DualIterate`."""
+        return self.oracle.unpack(w)
+
+    def point(self) -> np.ndarray | Nonzeros:
+        """See `DualIterate`."""
+        if not self._own_rows or self.indices is None:
+            return self.outer_w()
+        return nonzeros(self.oracle.features, self.w, self.indices)
+
+    def state(self) -> dict[str, Any]:
+        """See `Stateful`; of a w with rows of its own, whose they are, and only these."""
+        if not self._own_rows:
+            return super().state()
+        features = self.oracle.features
+        count, end = features.used[0] * features.stride, transition_base(features)
+        return super().state() | {
+            "_state.w": np.concatenate((self.w[:count], self.w[end:])),
+            "touched": np.argsort(features.rows, kind="stable")[: features.used[0]],
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; there is room for candidates."""
+        if self._own_rows:
+            touched, state = self._restored_rows(dict(state))
         super().restore(state)
+        if self._own_rows:
+            features, there = self.oracle.features, np.zeros(self.oracle.features.n_features, bool)
+            there[touched] = True
+            others = np.repeat(self.blocks.seen_count > 1, np.diff(features.indptr))
+            expect(bool(there[features.indices[others]].all()), "touched lacks a feature")
+        self._support.update(self.blocks)
         self._reserve(np.ones(self.problem.n, np.int64))
+
+    def _restored_rows(self, state: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+        """Take the rows of a state; return whose they are, and the state with the whole w."""
+        features, base = self.oracle.features, transition_base(self.oracle.features)
+        touched = array(np.zeros(0, np.int64), state.pop("touched", None))
+        check_below(touched, features.n_features, "touched")
+        check_distinct(np.zeros_like(touched), touched, "touched")
+        count = touched.size * features.stride
+        of_transitions = self.w.size - base
+        given = array(self.w, state.get("_state.w"), (count + of_transitions,))
+        state["_state.w"] = w = np.zeros_like(self.w)
+        w[:count], w[base:] = given[:count], given[count:]
+        made = with_rows(features, touched)
+        features.rows[:], features.used[:] = made.rows, made.used
+        return touched, state
 
     @property
     def indices(self) -> np.ndarray | None:
@@ -254,6 +303,7 @@ class AllLabels(LabelingIterate):
         super().__init__(problem, oracle, N=K)
         self._reserve(np.full(problem.n, K))
         _insert_all_labels(self.blocks)
+        self._support.update(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
         # as if the oracle found the truth's plane, which is there: all scores by one look

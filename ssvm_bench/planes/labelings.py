@@ -20,6 +20,7 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.oracles.joint_features import touch
 from ssvm_bench.oracles.scoring import labeling_loss, longest
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.stored import (
@@ -249,6 +250,8 @@ def set_candidate(storage, i, y):
         if k == storage.seen_count[first + l]:
             seen[k] = y[l]
             storage.seen_count[first + l] = k + 1
+            if k == 1:
+                touch(features, first + l)
         storage.labels[base + l] = k
     if features.transitions:
         begin = storage.moves_start[i]

@@ -21,6 +21,7 @@ import functools
 import hashlib
 import io
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench.base import files
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
@@ -167,7 +169,8 @@ def write_run(
     metadata, config, summary : dict
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
     weights : ndarray, shape (d,), or mapping of str to ndarray
-        Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``.
+        Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``. A w
+        of `Nonzeros` is stored whole, and compressed.
     vocabulary : Vocabulary, optional
         What the labels and features of the dataset are called.
     with_checkpoint : bool
@@ -181,9 +184,14 @@ def write_run(
         If the folder cannot be written (disk full, no permission). Nothing is left behind, and
         a run that stood there before still stands.
     """
-    arrays = weights if isinstance(weights, Mapping) else {"w": weights}
     stored = io.BytesIO()
-    np.savez(stored, **{**arrays, "w": np.asarray(arrays["w"], dtype=np.float64)})  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {**weights} if isinstance(weights, Mapping) else {"w": weights}
+    if isinstance(w := arrays["w"], Nonzeros):
+        packed = zipfile.ZipFile(stored, "w", zipfile.ZIP_DEFLATED)
+        with packed, packed.open("w.npy", "w", force_zip64=True) as file:
+            w.write(file)
+    else:
+        np.savez(stored, **{**arrays, "w": np.asarray(w, dtype=np.float64)})
     text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
     summed = checks.json_bytes(plain(summary))
     beside = {CONFIG: text.encode(), WEIGHTS: stored.getvalue(), SUMMARY: summed}

@@ -323,7 +323,7 @@ class DualSolver(Solver):
 
     def reported(self) -> Iterate:
         """Return w and F(φ)."""
-        w = self.phi.outer_w()
+        w = self.phi.point()
         return Iterate(w, self.problem.dual(w, self.phi.offset))
 
     def working_set_mean(self) -> float:

@@ -37,6 +37,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
 from ssvm_bench.base.state import Stateful, expect
+from ssvm_bench.planes.dual_iterate import everywhere
 from ssvm_bench.planes.shared import set_multiplier
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
 from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
@@ -254,7 +255,7 @@ class AcceleratedPasses(PlainPasses):
             plain = self.phi.shared.average.plain
             set_multiplier(self.phi.shared, k if plain else 0.5 * k * (k + 1.0))
             if self.phi.dual() < self._saved_dual:
-                w[slice(None) if indices is None else indices], *saved = self._saved
+                w[everywhere(indices)], *saved = self._saved
                 for array, before in zip(self._changing(), saved, strict=True):
                     array[:] = before
         self._saved = []

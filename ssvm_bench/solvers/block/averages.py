@@ -113,7 +113,7 @@ class Averages(Stateful):
             weight = _weight(average)
             w = self.phi.w - average.z / weight
             offset = self.phi.offset - float(average.offset[0]) / weight
-        return self.phi.problem.oracle.unpack(w), offset
+        return self.phi.outer(w), offset
 
     def _sum(self, average: Average) -> np.ndarray:
         """Return the sum of all iterates that enter a mean, w and behind it φ∘."""

@@ -125,7 +125,7 @@ def build(
     kind: type[MultiPlane] | None = None,
 ) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
-    phi = dual_iterate(problem, config.N)
+    phi = dual_iterate(problem, config.N, own_rows=True)
     phi.set(line_search=config.step == "line_search")
     passes = PlainPasses(Visits(phi, OneStep(config.N, config.T)))
     order = Orders(problem.n, config.sampling, seed, config.approx_order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,6 +46,11 @@ class Settings:
         found = catalog.check_folders(self.folders)
         registry.use(found)
         return found
+
+
+def collect_rarely() -> None:
+    """Look for garbage in cycles rarely: figures are many small objects, all in use."""
+    gc.set_threshold(50_000)
 
 
 def completed(name: str, *arguments: str) -> Callable[..., list[str]]:

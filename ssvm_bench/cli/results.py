@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings, completed
+from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings, collect_rarely, completed
 
 if TYPE_CHECKING:
     from ssvm_bench.results.folder import ResultsFolder
@@ -49,6 +49,7 @@ def verify_command(
 
         ✓ the same   ✗ different   – nothing of it could be looked at
     """
+    collect_rarely()
     from ssvm_bench.results.words import minutes
     from ssvm_bench.verification import verify
 
@@ -176,6 +177,7 @@ def report_command(
         ssvm-bench report --experiment mpbcfw_fig4
         ssvm-bench report --all
     """
+    collect_rarely()
     from ssvm_bench.report.page import build
 
     if experiment and every:

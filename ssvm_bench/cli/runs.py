@@ -16,6 +16,7 @@ from ssvm_bench.cli.options import (
     PROGRAM,
     Command,
     Settings,
+    collect_rarely,
     completed,
     json_option,
     print_json,
@@ -171,6 +172,7 @@ def plot_command(
         ssvm-bench plot quickstart --format svg
         ssvm-bench plot quickstart --format pdf --format tex
     """
+    collect_rarely()
     from ssvm_bench.report import experiment_files
 
     options = [word for word in overrides if "=" in word or word.startswith("~")]

@@ -180,6 +180,11 @@ def page(
         )
         said = style.as_written("\n".join(notes))
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
+        for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
+            if not axis.get_label_text():
+                axis.set_label_coords(0, 0)  # else its place is looked for, twice a drawing
+            if isinstance(axis.get_minor_formatter(), NullFormatter):
+                axis.set_tick_params("minor", label1On=False)  # else empty labels are measured
         layout.execute(figure)  # once, not for every format
         for panel in figure.axes:  # the layout's last digit differs from time to time
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))

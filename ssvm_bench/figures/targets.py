@@ -25,7 +25,7 @@ from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
-from ssvm_bench.results.repeats import repeats_of
+from ssvm_bench.results.repeats import grouped, repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
 
@@ -163,15 +163,16 @@ def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
     header = ["relative gap", "solver", "repeats that got there"]
     header += [head for name in COSTS for head in (labels[name], ratio)]
     rows = []
-    for gap, of_gap in table.groupby("gap", sort=False):
-        base = of_gap[of_gap["solver"].str.partition(" ")[0] == BASELINE]
-        for row in of_gap.to_dict("records"):
-            cells = [f"{gap:g}", marked_label(row["solver"], of_gap)]
-            cells.append(f"{row['reached']} of {row['repeats']}")
-            for name in COSTS:
-                cells.append(bold(_range(row, name), row[name] == of_gap[name].min()))
-                compared = len(base) == 1 and base[name].iloc[0] > 0
-                cells.append(number(row[name] / base[name].iloc[0], ".2g") if compared else NONE)
+    for gap, of_gap in grouped(table.to_dict("records"), lambda row: row["gap"]).items():
+        base = [row for row in of_gap if row["solver"].partition(" ")[0] == BASELINE]
+        lowest = {name: np.nanmin([np.inf, *(row[name] for row in of_gap)]) for name in COSTS}
+        for row in of_gap:
+            name = style.solver_label(row["solver"]) + MARK * (row["bound"] == BEST)
+            cells = [f"{gap:g}", name, f"{row['reached']} of {row['repeats']}"]
+            for cost in COSTS:
+                cells.append(bold(_range(row, cost), row[cost] == lowest[cost]))
+                compared = len(base) == 1 and base[0][cost] > 0
+                cells.append(number(row[cost] / base[0][cost], ".2g") if compared else NONE)
             rows.append(cells)
     return Table(style.problem_title(table), header, rows, words=2)
 

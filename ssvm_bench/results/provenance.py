@@ -52,6 +52,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers depend on."""
     found = {"python": platform.python_version()}

@@ -110,7 +110,8 @@ def of(row: Row, name: str) -> Range:
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
     """Return the rows of the table."""
-    rows: list[Any] = table.to_dict("records")
+    columns = [table[name].tolist() for name in table]  # much faster than to_dict
+    rows: list[Any] = [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]
     return rows
 
 

@@ -65,7 +65,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         hint = f" Try '{context.command_path} --help'." if context is not None else ""
         if isinstance(error, click.NoSuchOption) and error.option_name.startswith("--"):
             hint += " Options of a run have no dashes: solver=bcfw."
-        return error.format_message() + hint, error.exit_code
+        text = error.format_message().rstrip()
+        return text + "." * (text[-1:] not in ".?!") + hint, error.exit_code
     if isinstance(error, click.Abort):
         return "Interrupted.", 1
     if isinstance(error, MemoryError):

@@ -7,7 +7,7 @@ import click
 from ssvm_bench.cli.options import Commands, Settings, completed, json_option, print_json
 
 
-@click.group("config", cls=Commands)
+@click.group("config", cls=Commands, no_args_is_help=False)
 def config_command() -> None:
     """Show the options of runs."""
 

@@ -89,10 +89,11 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
                 else f"{other} does not get to where {of} ends."
             )
             if row["approx_passes"] > 0:
+                made = f"{row['approx_passes']:.0f}"
                 yield (
-                    f"{other} keeps the planes that the oracle returned, and makes "
-                    f"{row['approx_passes']:.0f} passes over them for each of the oracle's: a pass "
-                    "costs more time, and is worth it the more, the slower the oracle is."
+                    f"{other} keeps the planes that the oracle returned, and makes {made} "
+                    f"pass{'es' * (made != '1')} over them for each of the oracle's: a pass costs "
+                    "more time, and is worth it the more, the slower the oracle is."
                 )
 
 

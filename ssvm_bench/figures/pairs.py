@@ -249,7 +249,8 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
         row = (some if len(some) else rows).sort_values("gap").iloc[0]
         of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
         about = f"{style.problem_title(rows)}, {of} {row['around']}".strip()
-        gap = f"a gap of {row['gap']:g} ({words.number(row['pairs'], 'd')} pairs)"
+        pairs = int(row["pairs"])
+        gap = f"a gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):
             yield f"{about}: neither got to {gap}."
         elif not numbers.any():

@@ -44,6 +44,4 @@ def main(out: Path, *runs: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
     main(*map(Path, sys.argv[1:]))

@@ -22,9 +22,7 @@ def sentences(path):
     return [[tuple(line.split()) for line in block.splitlines()] for block in blocks]
 
 
-if len(sys.argv) != 3:
-    sys.exit(__doc__)
-training, test = (sentences(path) for path in sys.argv[1:])
+training, test = (sentences(path) for path in sys.argv[1:3])
 print(f"{len(training)} sentences to train on, {len(test)} to test")
 
 # %% Describe the words: names and values of features, those of CRFsuite's example for chunking

@@ -118,6 +118,4 @@ def main(name, *sizes):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -21,6 +21,7 @@ from linear import binary_oracle, random_binary
 from scipy.stats import spearmanr
 
 from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
 from ssvm_bench.solvers.block.steps import AtOracle
@@ -141,6 +142,32 @@ def test_phi_stays_a_convex_combination_of_planes_even_of_dropped_ones(data, sto
         reported = made.reported()
         np.testing.assert_allclose(reported.w, -total[:-1] / made.problem.lam, atol=1e-11)
         assert reported.dual == pytest.approx(made.problem.dual(reported.w, total[-1]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mpbcfw_away", "mpbcfw_fast"])
+def test_what_dropped_planes_alone_have_used_is_forgotten(name, data):
+    table = Table(data)
+    made = make(data, "labelings", name, T=1)
+    features, most = made.phi.blocks.features, 0
+    for _ in range(12):
+        made.iterate()
+        store, total = made.phi.blocks, np.zeros(table.d + 1)
+        for i in range(table.n):
+            used, planes = cached(store, table, i)
+            phi = iterate_of(store, table, i)
+            np.testing.assert_allclose(phi, plane_weights(made, i) @ planes, atol=ROUNDING)
+            total += phi
+            begin, end = features.offsets[i : i + 2]
+            labels = np.array([table.labelings[i][row] for row in [*used, table.truth[i]]])
+            for part, seen in zip(range(begin, end), labels.T, strict=True):
+                listed = store.seen[part, : store.seen_count[part]].tolist()
+                assert sorted(listed) == sorted(set(seen.tolist()))
+                most = max(most, store.mu[part, store.seen_count[part] :].max(initial=0.0))
+            pairs = {(*pair,) for y in labels for pair in zip(y[1:], y, strict=False)}
+            assert store.moves_count[i] == (len(pairs) if features.transitions else 0)
+        w = made.phi.outer_w()
+        np.testing.assert_allclose(w, -total[:-1] / made.problem.lam, atol=1e-11)
+    assert most == 0.0
 
 
 def test_marginals_are_probabilities(data):
@@ -363,14 +390,18 @@ def test_where_much_of_w_is_touched_all_of_it_is_read(monkeypatch):
         assert made.phi.indices is None
 
 
-def test_a_checkpoint_does_without_the_indices(monkeypatch):
+def test_a_checkpoint_has_the_indices_of_forgotten_labels_too(monkeypatch):
     monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
     monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
     posed = Problem(oracle(sparse_chains()), 0.01)
-    made, again = (solver(posed, "mpbcfw_fast") for _ in range(2))
-    made.iterate()
-    again.restore(made.state())
+    made, again = (solver(posed, "mpbcfw_fast", T=1) for _ in range(2))
+    iterated(made, 8)
+    state = made.state()
+    again.restore(state)
     np.testing.assert_array_equal(again.phi.indices, made.phi.indices)
+    beyond = np.array([made.phi.w.size], np.uint32)
+    with pytest.raises(StateError):
+        again.restore(state | {"phi": state["phi"] | {"indices": beyond}})
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_point_without_zeros_is_the_whole_one(posed):
 
 def test_a_run_goes_on_from_its_rows(posed):
     made, again = (solver(posed, NAME) for _ in range(2))
-    for _ in range(3):
+    for _ in range(12):  # until planes, and with them labels, have been dropped
         made.iterate()
     state = made.state()
     assert state["phi"]["_state.w"].size < made.phi.w.size / 4

@@ -39,7 +39,7 @@ from ssvm_bench.planes.operations import (
     approximate_visit,
     insert,
     insert_truth,
-    look_ahead,
+    look_ahead_to_visit,
     move_term,
     set_direction_from_truth,
     visit_without_oracle,
@@ -93,7 +93,7 @@ def approximate_pass(policy, blocks, order, state):
     evaluated = 0
     for k in range(order.size):
         i = order[k]
-        look_ahead(blocks, order, k)
+        look_ahead_to_visit(policy, blocks, order, k)
         evaluated += approximate_visit(policy, blocks, i, state)
     return evaluated
 

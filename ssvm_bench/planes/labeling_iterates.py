@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,30 +62,37 @@ class LabelingIterate(DualIterate):
 
     def state(self) -> dict[str, Any]:
         """See `Stateful`; of a w with rows of its own, whose they are, and only these."""
+        state = super().state()
+        if self.indices is not None:
+            state["indices"] = self.indices
         if not self._own_rows:
-            return super().state()
+            return state
         features = self.oracle.features
         count, end = features.used[0] * features.stride, transition_base(features)
-        return super().state() | {
+        return state | {
             "_state.w": np.concatenate((self.w[:count], self.w[end:])),
             "touched": np.argsort(features.rows, kind="stable")[: features.used[0]],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; there is room for candidates."""
+        state, nowhere = dict(state), np.zeros(0, np.uint32)
+        indices = array(nowhere, state.pop("indices", nowhere))
+        check_below(indices, self.w.size, "indices")
         if self._own_rows:
-            touched, state = self._restored_rows(dict(state))
+            touched = self._restored_rows(state)
         super().restore(state)
         if self._own_rows:
             features, there = self.oracle.features, np.zeros(self.oracle.features.n_features, bool)
             there[touched] = True
             others = np.repeat(self.blocks.seen_count > 1, np.diff(features.indptr))
             expect(bool(there[features.indices[others]].all()), "touched lacks a feature")
-        self._support.update(self.blocks)
+        self._support.forget()
+        self._support.update(self.blocks, indices)
         self._reserve(np.ones(self.problem.n, np.int64))
 
-    def _restored_rows(self, state: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-        """Take the rows of a state; return whose they are, and the state with the whole w."""
+    def _restored_rows(self, state: dict[str, Any]) -> np.ndarray:
+        """Take the rows of a state, let it have the whole w, and return whose the rows are."""
         features, base = self.oracle.features, transition_base(self.oracle.features)
         touched = array(np.zeros(0, np.int64), state.pop("touched", None))
         check_below(touched, features.n_features, "touched")
@@ -97,7 +104,7 @@ class LabelingIterate(DualIterate):
         w[:count], w[base:] = given[:count], given[count:]
         made = with_rows(features, touched)
         features.rows[:], features.used[:] = made.rows, made.used
-        return touched, state
+        return touched
 
     @property
     def indices(self) -> np.ndarray | None:
@@ -258,18 +265,19 @@ class Support:
         """Begin anew, where other planes may have replaced the former ones."""
         self.indices: np.ndarray | None = None
         self._wide = not _LEAST <= self.D < 1 << 32
-        self._known = np.zeros(0, np.int64)
         self._marks = np.zeros(0, bool)
 
-    def update(self, blocks: Labelings) -> None:
-        """Take in the labels that have been seen since the last time."""
+    def update(self, blocks: Labelings, before: Sequence[int] | np.ndarray = ()) -> None:
+        """Take in the labels that have been seen since the last time; at first, also indices."""
         if self._wide:
             return
-        if self._known.size == 0:
-            self._known, self._marks = np.ones_like(blocks.seen_count), np.zeros(self.D, bool)
+        if self._marks.size == 0:
+            self._marks = np.zeros(self.D, bool)
             self._marks[transition_base(blocks.features) :] = True
+            self._marks[np.asarray(before, np.int64)] = True
             self.indices = np.flatnonzero(self._marks).astype(np.uint32)
-        if _mark(blocks, self._known, self._marks):
+            blocks.is_new[:] = blocks.seen_count > 1
+        if _mark(blocks, self._marks):
             self.indices = np.flatnonzero(self._marks).astype(np.uint32)
         if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
             self.forget()  # there will only be more
@@ -277,17 +285,17 @@ class Support:
 
 
 @kernel
-def _mark(blocks, known, marks):
-    """Mark where w may change at the parts whose labels have become more; tell if there are any."""
+def _mark(blocks, marks):
+    """Mark where w may change at the parts that have new labels; tell if there are any."""
     features = blocks.features
     found = False
-    for q in range(known.size):
-        count = blocks.seen_count[q]
-        if count > known[q]:
-            known[q] = count
-            found = True
+    for q in range(blocks.is_new.size):
+        if blocks.is_new[q]:
+            blocks.is_new[q] = False
+            count = blocks.seen_count[q]
+            found |= count > 1
             for k in range(label_size(features, q)):
-                for c in range(count):
+                for c in range(count if count > 1 else 0):
                     marks[label_index(features, q, k, blocks.seen[q, c])] = True
     return found
 

@@ -265,6 +265,63 @@ def _move_term(blocks, i, gamma):
         blocks.nu[begin + k] += gamma * blocks.move_delta[k]
 
 
+@implements(operations.shrink_term, Labelings)
+def _shrink_term(blocks, i):
+    first, L = _parts(blocks.features, i)
+    base, m = blocks.plane_start[i], blocks.n_planes[i]
+    used = blocks.dense[0]
+    for l in range(L):
+        q = first + l
+        used[: blocks.seen_count[q]] = 0.0
+        used[0] = 1.0  # the true label
+        for p in range(m):
+            used[blocks.labels[base + p * L + l]] = 1.0
+        kept = _number(used, blocks.seen_count[q])
+        if kept < blocks.seen_count[q]:
+            for k in range(blocks.seen_count[q]):
+                if used[k] >= 0.0:
+                    blocks.seen[q, np.int64(used[k])] = blocks.seen[q, k]
+                    blocks.mu[q, np.int64(used[k])] = blocks.mu[q, k]
+            for k in range(kept, blocks.seen_count[q]):
+                blocks.mu[q, k] = 0.0
+            for p in range(m):
+                blocks.labels[base + p * L + l] = np.int64(used[blocks.labels[base + p * L + l]])
+            blocks.seen_count[q] = kept
+    begin, count = _moves(blocks, i)
+    if count == 0:
+        return
+    used = blocks.move_delta
+    used[:count] = 0.0
+    for l in range(1, L):
+        used[_true_move(blocks, i, l)] = 1.0
+        for p in range(m):
+            used[blocks.links[base + p * L + l]] = 1.0
+    kept = _number(used, count)
+    if kept < count:
+        for k in range(count):
+            if used[k] >= 0.0:
+                blocks.moves[begin + np.int64(used[k])] = blocks.moves[begin + k]
+                blocks.nu[begin + np.int64(used[k])] = blocks.nu[begin + k]
+        for l in range(1, L):
+            for p in range(m):
+                at = base + p * L + l
+                blocks.links[at] = np.int64(used[blocks.links[at]])
+        blocks.moves_count[i] = kept
+
+
+@kernel
+def _number(used, count):
+    """Replace entries that are 1 by their number, all others by −1; return how many are 1."""
+    kept = 0
+    for k in range(count):
+        if used[k] == 1.0:
+            used[k] = kept
+            kept += 1
+        else:
+            used[k] = -1.0
+    return kept
+
+
 # ---- inner products ----------------------------------------------------------------------------
 
 
@@ -287,30 +344,36 @@ def _set_direction_of_mixture(blocks, i, own, change):
     features = blocks.features
     first, L = _parts(features, i)
     base = blocks.plane_start[i]
+    begin, count = _moves(blocks, i)
+    for k in range(count):
+        blocks.move_delta[k] = own * blocks.nu[begin + k]
     moved = 0
+    varied = False  # whether planes differ in the part before
     for l in range(L):
-        mu = blocks.mu[first + l]
-        delta = blocks.delta[l]
-        for k in range(blocks.seen_count[first + l]):
-            delta[k] = own * mu[k]
-        only = -1  # the label of all planes in this part, −2 if there are several
-        for p in range(blocks.n_planes[i]):
-            if change[p] != 0.0:
-                label = np.int64(blocks.labels[base + p * L + l])
-                delta[label] += change[p]
-                only = label if only == -1 or only == label else -2
-        if only == -2 or (own != 0.0 and mu[max(only, 0)] != 1.0):
-            blocks.moved[moved] = l
-            moved += 1
+        varied_before = varied
+        varied = blocks.seen_count[first + l] > 1
+        if varied:
+            mu = blocks.mu[first + l]
+            delta = blocks.delta[l]
+            for k in range(blocks.seen_count[first + l]):
+                delta[k] = own * mu[k]
+            only = -1  # the label of all planes in this part, −2 if there are several
+            for p in range(blocks.n_planes[i]):
+                if change[p] != 0.0:
+                    label = np.int64(blocks.labels[base + p * L + l])
+                    delta[label] += change[p]
+                    only = label if only == -1 or only == label else -2
+            if only == -2 or (own != 0.0 and mu[max(only, 0)] != 1.0):
+                blocks.moved[moved] = l
+                moved += 1
+        if count > 0 and l > 0:
+            if varied or varied_before:
+                for p in range(blocks.n_planes[i]):
+                    if change[p] != 0.0:
+                        blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
+            else:  # the same transition in all planes
+                blocks.move_delta[blocks.links[base + l]] -= own
     blocks.moved[blocks.moved.size - 1] = moved
-    if features.transitions:
-        begin, count = _moves(blocks, i)
-        for k in range(count):
-            blocks.move_delta[k] = own * blocks.nu[begin + k]
-        for p in range(blocks.n_planes[i]):
-            if change[p] != 0.0:
-                for l in range(1, L):
-                    blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
 
 
 @implements(operations.inner_products, Labelings)

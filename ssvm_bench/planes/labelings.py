@@ -6,7 +6,8 @@ number of times that transition t is used.
 
 Work follows the labels that have been seen. Each part lists the labels, and each term the
 transitions, that some plane of the term has used; μ and ν are kept over these lists only, and a
-plane is a list of indices into them: 3 bytes a part.
+plane is a list of indices into them: 3 bytes a part. A policy in which only planes of W_i have
+weight lets go of what dropped planes alone have used.
 
 The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operations`.
 """
@@ -50,6 +51,8 @@ class Labelings(NamedTuple):
     seen : ndarray of the type of labels, shape (parts, width)
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
+    is_new : ndarray of bool, shape (parts,)
+        Whether a part has got a label since somebody who looks for new ones has set this to false.
     mu : ndarray of float64, shape (parts, width)
         Label marginals of φ^i over ``seen``. The width grows with the longest list of labels:
         in random order, a pass waits for memory more than for anything else.
@@ -82,6 +85,7 @@ class Labelings(NamedTuple):
     features: Any
     seen: np.ndarray
     seen_count: np.ndarray
+    is_new: np.ndarray
     mu: np.ndarray
     moves: np.ndarray
     nu: np.ndarray
@@ -116,6 +120,7 @@ def allocate(features: Any) -> Labelings:
         features=features,
         seen=np.zeros((parts, _WIDTH), features.truth.dtype),
         seen_count=np.zeros(parts, np.int64),
+        is_new=np.zeros(parts, bool),
         mu=np.zeros((parts, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
@@ -250,6 +255,7 @@ def set_candidate(storage, i, y):
         if k == storage.seen_count[first + l]:
             seen[k] = y[l]
             storage.seen_count[first + l] = k + 1
+            storage.is_new[first + l] = True
             if k == 1:
                 touch(features, first + l)
         storage.labels[base + l] = k
@@ -367,4 +373,4 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         "plane_start": starts_of(n_planes * lengths),
         "moves_start": starts_of(moves_count),
     }
-    return blocks._replace(**found, **starts)
+    return blocks._replace(is_new=np.ones(truth.size, bool), **found, **starts)

@@ -129,6 +129,11 @@ def product_with_term(blocks, i, p):
     """Return n² ⟨φ^{ip}⋆, φ^i⋆⟩."""
 
 
+@generic
+def shrink_term(blocks, i):
+    """Keep of term i only what its planes need, where φ^i is a combination of planes of W_i."""
+
+
 @abstract
 def same_plane(blocks, i, p, q):
     """Tell whether planes p and q of term i are the same labeling."""
@@ -168,6 +173,12 @@ def exact_visit(policy, blocks, i, state):
 @abstract
 def approximate_visit(policy, blocks, i, state):
     """Do what is due with the planes of W_i alone; return |W_i| before."""
+
+
+@generic
+def look_ahead_to_visit(policy, blocks, order, k):
+    """Do `look_ahead` before an approximate visit, for what the policy reads."""
+    look_ahead(blocks, order, k)
 
 
 @abstract
@@ -256,13 +267,21 @@ def drop_oldest(policy, blocks, i):
 
 @kernel
 def drop_inactive(policy, blocks, i, last):
-    """Drop the planes of W_i that were last active in outer iteration ``last`` or before."""
+    """Drop the planes of W_i that were last active in outer iteration ``last`` or before.
+
+    Returns
+    -------
+    bool
+        Whether there were any.
+    """
+    before = blocks.n_planes[i]
     p = 0
     while p < blocks.n_planes[i]:
         if blocks.active[blocks.start[i] + p] <= last and not must_stay(policy, i, p):
             drop_plane(policy, blocks, i, p)
         else:
             p += 1
+    return blocks.n_planes[i] < before
 
 
 @kernel

@@ -3,6 +3,8 @@
 ===============  ==================================================================================
 ``permutation``  one fresh permutation per outer iteration, shared by its passes
 ``uniform``      n draws with replacement
+``runs``         the same, of runs of 8 consecutive terms: those that lie together in memory are
+                 visited together
 ``sequential``   0, 1, …, n − 1, in every iteration
 ``gap``          exact passes draw in proportion to the terms' gaps (Osokin et al., ICML 2016);
                  approximate ones follow a permutation
@@ -29,6 +31,9 @@ from ssvm_bench.base.state import Stateful
 SAMPLING = ("permutation", "uniform")
 APPROX_ORDERS = SAME, FRESH = ("same", "fresh")
 
+_RUN = 8
+"""Terms of a run: their numbers, of 8 bytes each, share a cache line."""
+
 _DRAWS = 10
 """Parts of an exact pass whose terms are drawn; between them, gaps are looked at anew."""
 
@@ -50,7 +55,7 @@ class Orders(Stateful, Iterator[np.ndarray]):
     n : int
         Number of terms.
     sampling : str
-        ``"permutation"``, ``"uniform"`` or ``"sequential"``.
+        ``"permutation"``, ``"runs"``, ``"uniform"`` or ``"sequential"``.
     seed : int, or list of int
     approx_order : str
         One of ``APPROX_ORDERS``.
@@ -71,6 +76,10 @@ class Orders(Stateful, Iterator[np.ndarray]):
             return np.arange(n)
         if self._sampling == "permutation":
             return permutation(n, self._bits)
+        if self._sampling == "runs":
+            runs = permutation(-(-n // _RUN), self._bits)
+            order = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
+            return order[order < n]
         raw = self._bits.random_raw(n)
         return (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 

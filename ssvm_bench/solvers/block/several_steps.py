@@ -46,7 +46,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.base.state import expect
 from ssvm_bench.planes import simplex
@@ -60,11 +60,14 @@ from ssvm_bench.planes.operations import (
     gather,
     insert,
     insert_truth,
+    look_ahead,
+    look_ahead_to_visit,
     must_stay,
     plane_value,
     present_value,
     set_direction,
     set_direction_of_mixture,
+    shrink_term,
     visit_without_oracle,
 )
 from ssvm_bench.planes.shared import AT_W
@@ -258,8 +261,32 @@ def _visit_without_oracle(policy, blocks, i, state):
         return 0
     evaluated = blocks.n_planes[i]
     _steps(policy, blocks, i, best, gap, state)
-    drop_inactive(policy, blocks, i, state.now - policy.T)
+    _drop_inactive(policy, blocks, i, state)
     return evaluated
+
+
+@implements(look_ahead_to_visit, SeveralSteps)
+def _look_ahead_to_visit(policy, blocks, order, k):
+    i = order[min(k + 1, order.size - 1)]
+    if _is_sure(policy, blocks, i):
+        return
+    look_ahead(blocks, order, k)
+    numbers = policy.simplex
+    m = blocks.n_planes[i]
+    for p in range(0, m, 8):
+        prefetch(numbers.alpha, numbers.start[i] + p)
+        prefetch(numbers.product, numbers.start[i] + p)
+        prefetch(blocks.offset, blocks.start[i] + p)
+        prefetch(blocks.active, blocks.start[i] + p)
+    for p in range(m):
+        for q in range(0, m, 8):
+            prefetch(numbers.gram, numbers.gram_start[i] + p * numbers.room[i] + q)
+
+
+@kernel
+def _is_sure(policy, blocks, i):
+    """Tell whether φ^i is the only plane of W_i, so that no step over W_i can change it."""
+    return blocks.n_planes[i] == 1 and policy.simplex.known[i] == 1 and policy.steps != FW
 
 
 @implements(exact_visit, SeveralSteps)
@@ -273,7 +300,7 @@ def _exact_visit(policy, blocks, i, state):
     best, gap = _look(policy, blocks, i)
     changed = _steps(policy, blocks, i, best, gap, state)
     if policy.steps != FW:  # planes without weight: there may be no approximate passes
-        drop_inactive(policy, blocks, i, state.now - policy.T)
+        _drop_inactive(policy, blocks, i, state)
     drop_oldest(policy, blocks, i)
     return changed
 
@@ -281,11 +308,16 @@ def _exact_visit(policy, blocks, i, state):
 @implements(approximate_visit, SeveralSteps)
 def _approximate_visit(policy, blocks, i, state):
     evaluated = blocks.n_planes[i]
+    if _is_sure(policy, blocks, i):
+        policy.planes_gaps[i] = 0.0
+        blocks.active[blocks.start[i]] = state.now
+        move(blocks, i, 0.0, 0.0, state)
+        return evaluated
     gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
     policy.planes_gaps[i] = gap
     _steps(policy, blocks, i, best, gap, state)
-    drop_inactive(policy, blocks, i, state.now - policy.T)
+    _drop_inactive(policy, blocks, i, state)
     return evaluated
 
 
@@ -306,15 +338,28 @@ def _insert_truth(policy, blocks, i, scale, now):
 
 
 @kernel
+def _drop_inactive(policy, blocks, i, state):
+    """Drop the planes that were not active in the last T outer iterations."""
+    if drop_inactive(policy, blocks, i, state.now - policy.T) and policy.steps != FW:
+        shrink_term(blocks, i)
+
+
+@kernel
 def _look(policy, blocks, i):
     """Compute s; return its argmax, the oldest of several, and n times the gap over W_i."""
     numbers = policy.simplex
     complete(numbers, blocks, i)
     s = numbers.values
-    for p in range(blocks.n_planes[i]):
+    m = blocks.n_planes[i]
+    for p in range(m):
         s[p] = plane_value(blocks, i, p)
-    best = _highest(s, blocks.n_planes[i])
-    return best, s[best] - present_value(blocks, i)
+    best = _highest(s, m)
+    if policy.steps == FW:  # a plane with weight may have been dropped
+        return best, s[best] - present_value(blocks, i)
+    gap = 0.0
+    for p in range(m):
+        gap += numbers.alpha[numbers.start[i] + p] * (s[best] - s[p])
+    return best, gap
 
 
 @kernel

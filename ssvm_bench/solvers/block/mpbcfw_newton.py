@@ -1,0 +1,281 @@
+"""MP-BCFW with a last phase of second order: the weights of all planes at once.
+
+The loop, its passes and their options are those of :mod:`ssvm_bench.solvers.block.mpbcfw_beyond`.
+After the approximate passes of an iteration, all weights of the planes in use are set to what is
+best for F, by :mod:`ssvm_bench.solvers.block.interior_point`, if that promises to pay. In use are
+the planes with weight, and those above φ^i, of the terms that have several.
+
+.. code-block:: text
+
+    G = 1/n Σ_i max_p ⟨n φ^{ip} − n φ^i, [w 1]⟩          the gap over the working sets
+    it pays if      G/4 / seconds of the step  >  increase of F per second in this iteration
+
+The seconds are expected, not measured: the products of all pairs of planes, m(m + 1)/2, each as
+long as the run has taken so far for a plane, but for the time of oracles. As many planes are
+counted as evaluated.
+
+The step goes from α to the best weights, as far as a line search says, which is all of the way but
+for rounding. So F rises from row to row as without it, and no certificate changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import line_search
+from ssvm_bench.config.validation import Count
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.planes.operations import (
+    add_direction,
+    direction_indices,
+    gather,
+    plane_value,
+    set_direction_of_mixture,
+)
+from ssvm_bench.planes.simplex import Simplex, complete
+from ssvm_bench.solvers.block import mpbcfw_beyond
+from ssvm_bench.solvers.block.interior_point import Weights, maximise
+from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses
+from ssvm_bench.solvers.block.steps import move
+
+# mypy: disable-error-code="no-untyped-def"
+
+CODE_VERSION = 1
+
+_SHARE = 0.25
+"""Of the gap over the working sets, what a step is hoped to gain."""
+
+_ACCURACY = 1e-10
+"""What a step leaves of the gap over the working sets."""
+
+_NOISE = 1e-15
+"""Changes of F below this, relative to it, are rounding; gaps, too."""
+
+_SPARSE = 0.02
+"""Rows with fewer non-zeros are multiplied as sparse ones."""
+
+_COLUMNS = 1024
+"""Columns of the rows that are dense at a time."""
+
+
+@dataclass(frozen=True)
+class Config(mpbcfw_beyond.Config):
+    """Options; see the module's docstring.
+
+    Attributes
+    ----------
+    newton_planes : int
+        Most planes of a step, m, besides one of each term; with more, there is none. It takes 24 m²
+        bytes.
+    """
+
+    takes_kernels: ClassVar[bool] = False
+
+    newton_planes: Count = 6000
+
+    def __post_init__(self) -> None:
+        """Check that planes have weights, and that there are passes after which to step."""
+        super().__post_init__()
+        if self.steps == "fw" or min(self.N, self.M) == 0:
+            raise ConfigError(
+                f"solver={self.name} needs the weights of planes: set solver.steps to pairwise or "
+                "away, and neither solver.N nor solver.M to 0."
+            )
+
+
+def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
+    """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
+    solver = mpbcfw_beyond.build(config, problem, clock, seed)
+    solver.passes = PassesAndStep(solver.passes, config.newton_planes)
+    return solver
+
+
+class PassesAndStep(PlainPasses):
+    """Approximate passes, and after those of an iteration a step of second order, if it pays.
+
+    Parameters
+    ----------
+    passes : PlainPasses
+    most : int
+        Most planes besides bases.
+    """
+
+    STATE = ("passes", "_before")
+
+    def __init__(self, passes: PlainPasses, most: int) -> None:
+        super().__init__(passes.visits)
+        self.passes, self.most = passes, most
+        self._before = (0.0, 0.0)  # clock and F at the end of the iteration before
+        self._clock: Clock | None = None
+        none = np.zeros(0, np.int64)
+        nothing = Weights(none, none, np.zeros(0), np.zeros(0))
+        _look(self._numbers, self.phi.blocks, none, self.phi.w, nothing)  # kernels, off the clock
+        self._rows(nothing)
+        _shift(self.visits.policy, self.phi.blocks, nothing, none, np.zeros(0), self.phi.shared)
+
+    def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
+        """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
+        self._clock = clock
+        return self.passes.do(number, order, clock)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the rule that ends the passes is to be asked after the last one."""
+        return self.passes.judged
+
+    def end(self) -> None:
+        """Do what is left to do after the last pass of an iteration, and a step if it pays."""
+        self.passes.end()
+        clock, phi = self._clock, self.phi
+        assert clock is not None
+        (then, before), now, dual = self._before, clock.now(), phi.dual()
+        n, found = phi.problem.n, self._planes(clock)
+        gap, noise = found.gap() / n, _NOISE * abs(dual)
+        if gap > noise:
+            found = found.of_use()
+            m = found.term.size - found.lo.size
+            # a step takes the products of all pairs of planes, each as long as to evaluate a plane
+            products = m * (m + 1) // 2
+            seconds = products * (now - clock.oracle_time) / max(clock.plane_evaluations, 1)
+            pays = _SHARE * gap * (now - then) > (dual - before) * seconds
+            if pays and m <= self.most:
+                self._step(found, n * max(_ACCURACY * gap, 0.1 * noise), n * noise)
+                clock.approximate(found.lo.size, products)
+        self._before = clock.now(), phi.dual()
+
+    def warm_start(self, lam: float) -> None:
+        """Begin with another λ."""
+        self.passes.warm_start(lam)
+        self._before = (0.0, 0.0)
+
+    @property
+    def _numbers(self) -> Simplex:
+        return self.visits.policy.simplex
+
+    def _planes(self, clock: Clock) -> Weights:
+        """Return the planes of all terms that have several."""
+        blocks = self.phi.blocks
+        terms = np.flatnonzero(blocks.n_planes > 1)
+        M = int(blocks.n_planes[terms].sum())
+        found = Weights(np.empty(M, np.int64), np.empty(M, np.int64), np.empty(M), np.empty(M))
+        _look(self._numbers, blocks, terms, self.phi.w, found)
+        clock.approximate(terms.size, M)
+        return found.take(np.lexsort((-found.alpha, found.term)))
+
+    def _step(self, found: Weights, tol: float, noise: float) -> None:
+        """Maximise n F over the weights of some planes, until at most ``tol`` is left to gain."""
+        phi, others = self.phi, found.others
+        R = _gram(self._rows(found))
+        R /= phi.problem.lam * phi.problem.n
+        delta = maximise(R, found, tol) - found.alpha
+        curvature = float(delta[others] @ (R @ delta[others]))
+        slope = float(delta @ found.slope)
+        # where F is too flat to tell, the gap is not
+        gamma = 1.0 if abs(slope) <= noise else line_search(slope, curvature)
+        if gamma > 0:
+            _shift(self.visits.policy, phi.blocks, found, found.lo, gamma * delta, phi.shared)
+
+    def _rows(self, found: Weights) -> Any:
+        """Return n (φ^{ip}⋆ − φ^{ib}⋆) of all planes but bases as rows, sparse, shape (m, D)."""
+        D, others = self.phi.w.size, found.others
+        scratch = np.zeros(D, bool), np.zeros(D, np.int64), np.zeros(D)
+        ends, none = np.zeros(others.size + 1, np.int64), np.zeros(0, np.int64)
+        of = found.term[others], found.plane[others], found.plane[found.base]
+        given = self.phi.blocks, self._numbers.change, *of, *scratch, ends
+        _set_rows(*given, none, np.zeros(0))
+        indices, values = np.empty(ends[-1], np.int64), np.empty(ends[-1])
+        _set_rows(*given, indices, values)
+        return scipy.sparse.csr_matrix((values, indices, ends), shape=(others.size, D))
+
+
+def _gram(rows: Any) -> np.ndarray:
+    """Return the products of all pairs of rows."""
+    m, D = rows.shape
+    if rows.nnz < _SPARSE * m * D:
+        return np.asarray((rows @ rows.T).toarray())
+    product, columns = np.zeros((m, m)), rows.tocsc()
+    for k in range(0, D, _COLUMNS):
+        dense = columns[:, k : k + _COLUMNS].toarray()
+        product += dense @ dense.T
+    return product
+
+
+# ---- on any storage ------------------------------------------------------------------------------
+
+
+@kernel
+def _look(numbers, blocks, terms, w, found):
+    """Write α and s of all planes of some terms."""
+    m = 0
+    for i in terms:
+        complete(numbers, blocks, i)
+        gather(blocks, w, i)
+        for p in range(blocks.n_planes[i]):
+            found.term[m] = i
+            found.plane[m] = p
+            found.alpha[m] = numbers.alpha[numbers.start[i] + p]
+            found.slope[m] = plane_value(blocks, i, p)
+            m += 1
+
+
+@kernel
+def _set_rows(blocks, change, terms, planes, bases, listed, indices, dense, ends, found, values):
+    """Count the non-zeros of rows; and write them, where there is room."""
+    end = 0
+    for m in range(terms.size):
+        i = terms[m]
+        change[: blocks.n_planes[i]] = 0.0
+        change[planes[m]] = 1.0
+        change[bases[m]] = -1.0
+        set_direction_of_mixture(blocks, i, 0.0, change)
+        size = direction_indices(blocks, i, listed, indices)
+        add_direction(blocks, i, 1.0, dense)
+        for k in range(size):
+            index = indices[k]
+            if found.size > 0:
+                found[end + k] = index
+                values[end + k] = dense[index]
+            listed[index] = False
+            dense[index] = 0.0
+        end += size
+        ends[m + 1] = end
+
+
+@kernel
+def _shift(policy, blocks, found, lo, delta, state):
+    """Change the weights of planes, and φ^i, φ, v and u with them."""
+    numbers = policy.simplex
+    change = numbers.change
+    for t in range(lo.size):
+        i = found.term[lo[t]]
+        m = blocks.n_planes[i]
+        alpha = numbers.alpha[numbers.start[i] :]
+        v = numbers.product[numbers.start[i] :]
+        gram = numbers.gram[numbers.gram_start[i] :]
+        room = numbers.room[i]
+        change[:m] = 0.0
+        end = lo[t + 1] if t + 1 < lo.size else found.term.size
+        for k in range(lo[t], end):
+            change[found.plane[k]] = delta[k]
+        delta_offset = 0.0
+        for p in range(m):
+            alpha[p] += change[p]
+            delta_offset += change[p] * blocks.offset[blocks.start[i] + p]
+            if alpha[p] > 0.0:
+                blocks.active[blocks.start[i] + p] = state.now
+        u = 0.0
+        for p in range(m):
+            v[p] = 0.0
+            for q in range(m):
+                v[p] += gram[p * room + q] * alpha[q]
+            u += alpha[p] * v[p]
+        numbers.square[i] = u
+        set_direction_of_mixture(blocks, i, 0.0, change)
+        move(blocks, i, 1.0, delta_offset, state)

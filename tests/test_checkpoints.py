@@ -47,6 +47,7 @@ OTHER_PROBLEMS = {
     "memory of the oracle": (*GRAPHS, "solver=mpbcfw", "oracle.warm_start=true"),
     "chains": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_fast"),
     "centre": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_in_out"),
+    "second order": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_newton"),
     "after the exact pass": (*USPS, "solver=mpbcfw_avg", "eval.after_exact_pass=true"),
     "spaced evaluations": (*USPS, "solver=bcfw", "eval.every=4"),
     "fresh orders": (*USPS, "solver=mpbcfw", "solver.approx_order=fresh"),

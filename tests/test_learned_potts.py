@@ -21,9 +21,9 @@ ROUNDING = 2e-12
 MODULES = {2: mincut, 3: alpha_expansion}
 SOLVERS = (
     *("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_gram", "mpbcfw_pairwise"),
-    *("mpbcfw_accelerated", "mpbcfw_fast", "dcd"),
+    *("mpbcfw_accelerated", "mpbcfw_fast", "mpbcfw_newton", "dcd"),
 )
-LINEAR = ("mpbcfw_pairwise", "mpbcfw_fast")
+LINEAR = ("mpbcfw_pairwise", "mpbcfw_fast", "mpbcfw_newton")
 DATA = {"attractive": [False], "repulsive": [True], "features": [False, True]}
 """Labels of neighbours are the same, or often different: there p is 0; or the same where the first
 feature of their edge is large, different where the second is. → Which weights p are 0."""

@@ -20,7 +20,16 @@ from ssvm_bench.results.reading import read_summary, read_trace
 from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.fw import FrankWolfe
 
-SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg", "mpbcfw_pairwise", "mpbcfw_fast")
+SOLVERS = (
+    "fw",
+    "bcfw",
+    "bcfw_avg",
+    "mpbcfw",
+    "mpbcfw_avg",
+    "mpbcfw_pairwise",
+    "mpbcfw_fast",
+    "mpbcfw_newton",
+)
 
 
 def test_the_best_multiple_of_phi():

@@ -1,0 +1,121 @@
+"""`mpbcfw_newton`: the weights of all planes at once."""
+
+import numpy as np
+import pytest
+from helpers import (
+    TINY,
+    Plain,
+    Table,
+    minimised_over_simplices,
+    oracle,
+    problem,
+    quadratic_program,
+    solver,
+    working_sets,
+)
+from program import config_of
+
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.oracles.base import Problem
+from ssvm_bench.runs.components import check_requirements
+from ssvm_bench.solvers.block.interior_point import Weights, maximise
+
+ROUNDING = 1e-13
+"""Of F, which is below 3: a step may lower it by that."""
+
+
+def weights(sizes, rng):
+    """Return planes with random weights, of which some are 0, and slopes."""
+    term = np.repeat(np.arange(len(sizes)) * 3, sizes)
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    alpha = rng.random(term.size) * (rng.random(term.size) < 0.7)
+    alpha[np.cumsum(sizes) - sizes] += 1.0  # the heaviest plane of a term is its first
+    alpha /= np.bincount(of, alpha)[of]
+    return Weights(term, np.arange(term.size), alpha, rng.normal(size=term.size))
+
+
+@pytest.mark.parametrize("rank", [2, 9, 40])
+def test_interior_points_find_what_slsqp_finds(rank):
+    rng = np.random.default_rng(rank)
+    sizes = np.array([2, 5, 3, 2, 4, 7])
+    found = weights(sizes, rng)
+    rows = rng.normal(size=(found.others.size, rank))  # up to 17 planes: singular, and not
+    R, start = rows @ rows.T, found.alpha
+
+    def value(alpha):
+        delta = alpha - start
+        gradient = found.slope.copy()
+        gradient[found.others] -= R @ delta[found.others]
+        return -float(delta @ (found.slope + gradient)) / 2, -gradient
+
+    alpha = maximise(R, found, 1e-12)
+    assert alpha.min() >= 0.0
+    np.testing.assert_allclose(np.bincount(found.of, alpha), 1.0, rtol=1e-14)
+    # SLSQP's own error is about 1e-12
+    assert value(alpha)[0] == pytest.approx(minimised_over_simplices(value, sizes).fun, abs=1e-10)
+
+
+@pytest.mark.parametrize("shape", [*TINY, "rows"])
+def test_the_optimum_is_that_of_slsqp_and_bounds_are_bounds(shape):
+    data = TINY["chains" if shape == "rows" else shape]
+    made = oracle(data)
+    posed = Problem(Plain(made) if shape == "rows" else made, 1 / data.n)
+    optimum, _ = quadratic_program(Table(data), posed.lam)
+    tested, before = solver(posed, "mpbcfw_newton"), 0.0
+    for _ in range(40):  # first-order passes alone would take some hundred
+        tested.iterate()
+        w, dual = tested.reported()
+        primal = posed.primal(w)
+        assert before - ROUNDING <= dual <= optimum + 1e-10 <= primal + 2e-10
+        before = dual
+        if primal - dual < 1e-11:
+            break
+    assert primal - dual < 1e-11
+    assert dual == pytest.approx(optimum, abs=1e-8)
+
+
+def test_weights_inner_products_and_phi_stay_those_of_each_other():
+    data = TINY["chains"]
+    tested = solver(problem(data), "mpbcfw_newton")
+    table = Table(data)
+    for _ in range(8):
+        tested.iterate()
+    numbers, phi = tested.visits.policy.simplex, np.zeros(table.d + 1)
+    for i, planes in enumerate(working_sets(tested, table)):
+        alpha = numbers.alpha[numbers.start[i] :][: len(planes)]
+        assert alpha.min() >= 0.0
+        assert alpha.sum() == pytest.approx(1.0, abs=1e-13)
+        own = alpha @ table.planes[i][planes]
+        products = data.n**2 * table.planes[i][planes][:, :-1] @ own[:-1]
+        known = numbers.product[numbers.start[i] :][: len(planes)]
+        np.testing.assert_allclose(known, products, atol=1e-11)
+        assert numbers.square[i] == pytest.approx(data.n**2 * own[:-1] @ own[:-1], abs=1e-11)
+        phi += own
+    np.testing.assert_allclose(tested.reported().w, -phi[:-1] / tested.problem.lam, atol=1e-11)
+    assert tested.phi.offset == pytest.approx(phi[-1], abs=1e-12)
+
+
+def test_with_more_planes_than_it_may_have_there_is_no_step():
+    posed = problem(TINY["multiclass"])
+    made = [solver(posed, "mpbcfw_newton", newton_planes=most) for most in (1, 6000)]
+    gaps = []
+    for one in made:
+        for _ in range(6):
+            one.iterate()
+        w, dual = one.reported()
+        gaps.append(posed.primal(w) - dual)
+    assert gaps[1] < 1e-3 * gaps[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("solver.steps=fw",),
+        ("solver.N=0",),
+        ("solver.M=0",),
+        ("oracle.kernel=rbf", "oracle.gamma=1"),
+    ],
+)
+def test_what_it_needs_is_said_before_anything_is_loaded(tmp_path, options):
+    with pytest.raises(ConfigError, match="mpbcfw_newton needs"):
+        check_requirements(config_of(tmp_path, "dataset=usps", "solver=mpbcfw_newton", *options))

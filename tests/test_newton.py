@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from helpers import (
     TINY,
     Plain,
@@ -19,6 +20,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs.components import check_requirements
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
+from ssvm_bench.solvers.block.mpbcfw_newton import products
 
 ROUNDING = 1e-13
 """Of F, which is below 3: a step may lower it by that."""
@@ -53,6 +55,13 @@ def test_interior_points_find_what_slsqp_finds(rank):
     np.testing.assert_allclose(np.bincount(found.of, alpha), 1.0, rtol=1e-14)
     # SLSQP's own error is about 1e-12
     assert value(alpha)[0] == pytest.approx(minimised_over_simplices(value, sizes).fun, abs=1e-10)
+
+
+@pytest.mark.parametrize("density", [0.005, 0.5])
+def test_products_of_all_pairs_are_those_of_dense_rows(density):
+    rows = scipy.sparse.random(20, 3000, density, format="csr", random_state=0)
+    dense = rows.toarray()
+    np.testing.assert_allclose(products(rows), dense @ dense.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [*TINY, "rows"])

@@ -103,6 +103,15 @@ def test_command_writes_all_files(tmp_path):
     assert "bcfw: 2× of the time" in done.stdout
 
 
+def test_too_many_comparisons_have_no_figure(tmp_path, monkeypatch):
+    stored_traces.write([trace("bcfw"), trace("mpbcfw")], tmp_path, "made_up")
+    monkeypatch.setattr(pairs, "MOST", 0)
+    stem = tmp_path / "out" / "both"
+    done = call("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", stem)
+    assert "1 comparisons are too many" in done.stdout
+    assert {path.suffix for path in stem.parent.iterdir()} == {".md", ".csv", ".tex"}
+
+
 def test_messages(tmp_path):
     stored_traces.write([trace("bcfw"), trace("mpbcfw", 1)], tmp_path, "made_up")
     where = f"results_dir={tmp_path}"

@@ -41,6 +41,14 @@ NEEDS = {"time": "time", "calls": "oracle calls"}
 SAME, OTHERS, CLOCKS = "same", "different processors", "different clocks"
 """Whether the seconds of two sides may be compared."""
 
+COMPARED = ["fingerprint", "lam", "a", "b", "around", "clock"]
+"""Columns that agree in the rows of one comparison."""
+
+MOST = 60
+"""Comparisons in a figure that can still be read."""
+
+CHOOSE = "choose some by --experiment, --dataset, or a solver's options, as 'mpbcfw T=10'."
+
 
 class Pairs(NamedTuple):
     """The runs of two curves on a problem instance that have a seed in common.
@@ -204,19 +212,23 @@ def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Out
     """Return the comparison of two sides as a document, numbers and a figure."""
     title = f"{b} beside {a}"
     said = notes(table, seconds)
+    number = len(table.drop_duplicates(COMPARED))
+    many = f"{number} comparisons are too many for a figure: {CHOOSE}"
     blocks: list[Block] = [
         TEXTS["pairs"].format(a=a, b=b),
         *said,
+        *[many] * (number > MOST),
         List([*sentences(table)]),
         *tables(table),
     ]
-    return Output(name, table, title, blocks, lambda: draw(table, title, said))
+    figure = (lambda: draw(table, title, said)) if number <= MOST else None
+    return Output(name, table, title, blocks, figure)
 
 
 def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
     """Return what a reader has to know about machines and clocks."""
     found = []
-    of = table.drop_duplicates(["fingerprint", "lam", "a", "b", "around", "clock"])["machines"]
+    of = table.drop_duplicates(COMPARED)["machines"]
     if others := int((of == OTHERS).sum()):
         what = "Their seconds are compared all the same." if seconds else "Seconds are left out."
         found.append(f"{others} of {len(of)} comparisons are of runs on other processors. {what}")
@@ -243,7 +255,7 @@ def shown(row: pd.Series, cost: str) -> str:
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:
     """Yield what was found on each problem, at the smallest gap with a ratio."""
-    for _, rows in table.groupby(["fingerprint", "lam", "a", "b", "around", "clock"], sort=False):
+    for _, rows in table.groupby(COMPARED, sort=False):
         numbers = np.isfinite(rows["calls"]) & (rows["calls"] > 0)
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
         row = (some if len(some) else rows).sort_values("gap").iloc[0]

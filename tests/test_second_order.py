@@ -20,7 +20,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs.components import check_requirements
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
-from ssvm_bench.solvers.block.mpbcfw_newton import products
+from ssvm_bench.solvers.block.second_order import products
 
 ROUNDING = 1e-13
 """Of F, which is below 3: a step may lower it by that."""

@@ -73,9 +73,18 @@ def _load_moves(storage, w, i):
 
 @implements(operations.look_ahead, Labelings)
 def _look_ahead(blocks, order, k):
-    i = order[min(k + 1, order.size - 1)]
     features = blocks.features
+    later = order[min(k + 2, order.size - 1)]  # where the next one's entries begin is known then
+    for numbers in (features.offsets, features.gram_start, blocks.start, blocks.plane_start):
+        prefetch(numbers, later)
+    for numbers in (blocks.n_planes, blocks.moves_start, blocks.moves_count):
+        prefetch(numbers, later)
+    prefetch(blocks.term_offset, later)
+    i = order[min(k + 1, order.size - 1)]
     first, L = _parts(features, i)
+    slot = blocks.start[i]
+    _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
+    _fetch_range(blocks.active, slot, slot + blocks.n_planes[i])
     begin, end = features.indptr[first], features.indptr[first + L]
     _fetch_range(features.indices, begin, end)
     _fetch_range(features.values, begin, end)

@@ -276,8 +276,6 @@ def _look_ahead_to_visit(policy, blocks, order, k):
     for p in range(0, m, 8):
         prefetch(numbers.alpha, numbers.start[i] + p)
         prefetch(numbers.product, numbers.start[i] + p)
-        prefetch(blocks.offset, blocks.start[i] + p)
-        prefetch(blocks.active, blocks.start[i] + p)
     for p in range(m):
         for q in range(0, m, 8):
             prefetch(numbers.gram, numbers.gram_start[i] + p * numbers.room[i] + q)

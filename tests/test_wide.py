@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import StateError, like, of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_features import WideFeatures
-from ssvm_bench.oracles.labeling import LabelingOracle
-from ssvm_bench.planes import labeling_iterates
+from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.planes import iterates, labeling_iterates
 
 F, K, PARTS = 20_000, 4, 120
 NAME = "mpbcfw_fast"
@@ -39,7 +38,7 @@ def posed(monkeypatch):
 @pytest.mark.parametrize("average", [False, True])
 def test_rows_in_the_order_of_touch_change_nothing(average, posed, monkeypatch):
     own = solver(posed, NAME, average=average)
-    monkeypatch.setattr(LabelingOracle, "with_own_rows", lambda same: same)
+    monkeypatch.setattr(iterates, "with_own_rows", lambda same: same)
     plain = solver(posed, NAME, average=average)
     assert isinstance(posed.oracle.features, WideFeatures)
     for _ in range(8):

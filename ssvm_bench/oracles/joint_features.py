@@ -21,8 +21,8 @@ up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack
 **Many features**, as of words: most of w stays 0, as planes touch a feature only where the oracle
 finds a wrong label. So `WideFeatures` have a table of where the row of each feature is, and a
 solver may have one of its own, in which rows come in the order in which planes touch their
-features (`touch`); all that are untouched are the last row, of zeros. What is behind the rows in
-use is never written to, and takes no memory: the operating system gives pages when they are.
+features (`joint_scores.touch`); all that are untouched are the last row, of zeros. What is behind
+the rows in use is never written to, and takes no memory: the system gives pages when they are.
 
 What takes ``features`` and is not typed serves all types of features
 (:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.
@@ -30,87 +30,22 @@ What takes ``features`` and is not typed serves all types of features
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.jit import generic, implements, kernel
+from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import gram, scoring
+from ssvm_bench.oracles import gram
+from ssvm_bench.oracles.joint_scores import JointFeatures, WideFeatures
 
 # mypy: disable-error-code="no-untyped-def"
 
 _BLOCK = 256
 """Columns of w that are copied at a time."""
-
-
-class JointFeatures(NamedTuple):
-    """The examples of a problem as kernels see them.
-
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (n + 1,)
-        Example i owns the parts ``offsets[i]:offsets[i + 1]``.
-    truth : ndarray of uint8 or uint16, shape (parts,)
-        Ground-truth labels, of `arrays.label_type`.
-    indptr, indices, values : ndarrays of int64, uint16, and the dataset's type
-        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
-    gram_start : ndarray of int64, shape (n + 1,)
-    gram : ndarray of float64, or uint8 where that holds all numbers
-        G of example i, row by row, from ``gram_start[i]``.
-    n_features, n_labels, stride : int
-        f, K, and K rounded up to 2 or to a multiple of 4.
-    transitions : bool
-        Whether ϕ has its second sum.
-    scale : ndarray of float64, shape (parts,)
-        What a wrong label of each part counts; empty where that is always 1.
-    losses : ndarray of float64, shape (K, K) or (0, 0)
-        Δ of a true label (row) and any label; empty where every wrong one counts the same.
-    rows, used : ndarrays of uint32 (or wider) and int64, shapes (f,) and (1,)
-        Of `WideFeatures` only.
-    """
-
-    offsets: np.ndarray
-    truth: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    gram_start: np.ndarray
-    gram: np.ndarray
-    n_features: int
-    n_labels: int
-    stride: int
-    transitions: bool
-    scale: np.ndarray
-    losses: np.ndarray
-    rows: np.ndarray = np.zeros(0, np.uint32)
-    used: np.ndarray = np.zeros(0, np.int64)
-
-    @property
-    def columns(self) -> tuple[int, int]:
-        """See `columns`."""
-        return self.n_labels, self.stride
-
-    @property
-    def squared_radius(self) -> float:
-        """A bound of R²; see `gram.radius2`."""
-        return gram.radius2(self, 2.0)
-
-
-class WideFeatures(JointFeatures):
-    """Examples of many features: ``indices`` are the features j, ``rows[j]`` where they are in w.
-
-    The first ``used[0]`` rows are those of features that have been touched, the others share the
-    last one.
-    """
-
-    @property
-    def last_index(self) -> int:
-        """The largest index."""
-        return self.n_features - 1
 
 
 def build(
@@ -173,14 +108,6 @@ def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
     return features._replace(rows=rows, used=np.array([touched.size]))
 
 
-def touched(features: WideFeatures, w: np.ndarray) -> np.ndarray:
-    """Return the features of which a weight is not 0; w is in the outer layout."""
-    K, found = features.n_labels, np.zeros(features.n_features, bool)
-    for of_label in w[: K * found.size].reshape(K, -1):
-        found |= of_label != 0.0
-    return np.flatnonzero(found)
-
-
 def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> Nonzeros:
     """Return a w in the inner layout, which is 0 but at these indices, in the outer one."""
     K, f, stride = features.n_labels, features.n_features, features.stride
@@ -194,9 +121,23 @@ def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> 
     return Nonzeros(dimension(features), places[order], inner[indices[order]])
 
 
-def at_nonzeros(features: WideFeatures, w: Nonzeros) -> tuple[WideFeatures, np.ndarray]:
-    """Return the features with a table of those of which w is not 0, and w in that layout."""
+def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarray]:
+    """Return the features with a table of those of which w is not 0, and w in that layout.
+
+    Parameters
+    ----------
+    features : WideFeatures
+    w : ndarray or Nonzeros
+        In the outer layout.
+    """
     K, f, stride = features.n_labels, features.n_features, features.stride
+    if not isinstance(w, Nonzeros):
+        w = np.asarray(w, np.float64)
+        there = np.zeros(f, bool)
+        for of_label in w[: K * f].reshape(K, f):
+            there |= of_label != 0.0
+        features = with_rows(features, np.flatnonzero(there))
+        return features, pack(features, w)
     c, j = np.divmod(w.places[: np.searchsorted(w.places, K * f)], f)
     a, b = np.divmod(w.places[c.size :] - K * f, K)
     features = with_rows(features, np.unique(j))
@@ -334,130 +275,3 @@ def _from_rows(inner, w, K, rows):
                 value = inner[np.int64(rows[j]) + c]
                 if value != 0.0:
                     w[c * f + j] = value
-
-
-@generic
-def place(features, k):
-    """Return where the row of the k-th non-zero's feature is in w."""
-    return np.int64(features.indices[k])
-
-
-@implements(place, WideFeatures)
-def _place(features, k):
-    return np.int64(features.rows[features.indices[k]])
-
-
-@generic
-def touch(features, part):
-    """Have rows for the features of a part, before anything is added to them."""
-
-
-@implements(touch, WideFeatures)
-def _touch(features, part):
-    untouched = (features.n_features - 1) * features.stride
-    for k in range(features.indptr[part], features.indptr[part + 1]):
-        j = features.indices[k]
-        if features.rows[j] == untouched and features.used[0] < features.n_features:
-            features.rows[j] = features.used[0] * features.stride
-            features.used[0] += 1
-
-
-@implements(scoring.unary_scores, JointFeatures)
-def _unary_scores(features, w, i, theta):
-    stride, values = features.stride, features.values
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
-        k, end = features.indptr[first + l], features.indptr[first + l + 1]
-        row = theta[l]
-        row[:] = 0.0
-        # four features at a time: otherwise every addition waits for the store of the last one
-        while k + 4 <= end:
-            a = w[place(features, k) :]
-            b = w[place(features, k + 1) :]
-            c = w[place(features, k + 2) :]
-            d = w[place(features, k + 3) :]
-            va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
-            for j in range(stride):
-                row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
-            k += 4
-        while k < end:
-            a = w[place(features, k) :]
-            va = values[k]
-            for j in range(stride):
-                row[j] += va * a[j]
-            k += 1
-
-
-@implements(scoring.label_score, JointFeatures)
-def _label_score(features, w, part, label):
-    values = features.values
-    k, end = features.indptr[part], features.indptr[part + 1]
-    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    while k + 4 <= end:  # as `linalg.dot_at`
-        t0 += values[k] * w[place(features, k) + label]
-        t1 += values[k + 1] * w[place(features, k + 1) + label]
-        t2 += values[k + 2] * w[place(features, k + 2) + label]
-        t3 += values[k + 3] * w[place(features, k + 3) + label]
-        k += 4
-    while k < end:
-        t0 += values[k] * w[place(features, k) + label]
-        k += 1
-    return (t0 + t1) + (t2 + t3)
-
-
-@implements(scoring.add_label, JointFeatures)
-def _add_label(features, part, label, scale, v):
-    for k in range(features.indptr[part], features.indptr[part + 1]):
-        v[place(features, k) + label] += scale * features.values[k]
-
-
-@implements(scoring.add_labels, JointFeatures)
-def _add_labels(features, part, labels, count, scale, delta, v):
-    for k in range(features.indptr[part], features.indptr[part + 1]):
-        row = v[place(features, k) :]
-        factor = scale * features.values[k]
-        for s in range(count):
-            row[labels[s]] += factor * delta[s]
-
-
-@implements(scoring.label_index, JointFeatures)
-def _label_index(features, part, k, label):
-    return place(features, features.indptr[part] + k) + label
-
-
-@implements(scoring.add_marginals, JointFeatures)
-def _add_marginals(features, part, scale, delta, v):
-    for k in range(features.indptr[part], features.indptr[part + 1]):
-        row = v[place(features, k) :]
-        factor = scale * features.values[k]
-        for c in range(features.n_labels):
-            row[c] += factor * delta[c]
-
-
-@implements(scoring.add_labels_twice, JointFeatures)
-def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    for k in range(features.indptr[part], features.indptr[part + 1]):
-        index, value = place(features, k), features.values[k]
-        row, other_row = v[index:], other[index:]
-        factor, other_factor = scale * value, other_scale * value
-        for s in range(count):
-            row[labels[s]] += factor * delta[s]
-            other_row[labels[s]] += other_factor * delta[s]
-
-
-@implements(scoring.marginal_change_product, JointFeatures)
-def _marginal_change_product(features, a, a_before, b, b_before):
-    total = 0.0
-    for c in range(features.n_labels):
-        total += (a[c] - a_before[c]) * (b[c] - b_before[c])
-    return total
-
-
-@implements(scoring.expected_label_loss, JointFeatures)
-def _expected_label_loss(features, part, mu):
-    if features.losses.size > 0:
-        total = 0.0
-        for c in range(features.n_labels):
-            total += mu[c] * scoring.label_loss(features, part, c)
-        return total
-    return scoring.loss_of_part(features, part) * (1.0 - mu[features.truth[part]])

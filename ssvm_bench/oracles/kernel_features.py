@@ -54,7 +54,7 @@ class KernelFeatures(NamedTuple):
     Attributes
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`: every part has one feature
+        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`: every part has one feature
         of its own, G is of kernel values, and ``n_features`` is 2B + P.
     transitions, scale, losses
         As there.

@@ -22,7 +22,7 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.joint_features import WideFeatures
+from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.oracles.scoring import (
     add_difference,
     joint_feature,
@@ -343,27 +343,8 @@ class LabelingOracle(PartsOracle):
         """Return a compiled oracle and w in its layout: of many features, the touched rows."""
         if not isinstance(self.features, WideFeatures):
             return oracle, self.pack(np.asarray(w))
-        if isinstance(w, Nonzeros):
-            features, packed = joint_features.at_nonzeros(oracle.features, w)
-        else:
-            w = np.asarray(w, dtype=np.float64)
-            touched = joint_features.touched(oracle.features, w)
-            features = joint_features.with_rows(oracle.features, touched)
-            packed = joint_features.pack(features, w)
+        features, packed = joint_features.at_nonzeros(oracle.features, w)
         return oracle._replace(features=features), packed
-
-    def with_own_rows(self) -> LabelingOracle:
-        """Return the oracle with rows of w for the features that are touched from now on.
-
-        Without many features, or where others call it or it changes latent values, itself.
-        """
-        wide = isinstance(self.features, WideFeatures)
-        if not wide or self.caller is not None or self.latent() is not None:
-            return self
-        made = copy.copy(self)
-        made.features = joint_features.with_rows(self.features, np.zeros(0, np.int64))
-        made.compiled = self.compiled._replace(features=made.features)
-        return made
 
     def pack(self, w: np.ndarray) -> np.ndarray:
         """See `Oracle`."""

@@ -23,7 +23,7 @@ class LandmarkFeatures(NamedTuple):
     Attributes
     ----------
     offsets, truth, n_features, n_labels, stride, transitions
-        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`, of examples of 2P − 1 parts;
+        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`, of examples of 2P − 1 parts;
         ``n_features`` is d, and there are as many labels as the part with most has.
     indptr, indices, values : ndarrays
         Nothing: a part's features are in ``maps``.

@@ -117,7 +117,7 @@ class WindowFeatures(NamedTuple):
     Attributes
     ----------
     offsets, truth, indptr, values, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`, of examples of one part;
+        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`, of examples of one part;
         ``n_features`` is d, the values are float64, and there is a label for each position, and 0.
     rows, indices : ndarrays of int32 and uint16 or uint32
         Row of every non-zero of the canvases, and its pixel, row · width + column.

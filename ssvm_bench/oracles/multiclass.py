@@ -21,6 +21,7 @@ from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features, kernel_features
 from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
+from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import CostsConfig
@@ -51,7 +52,7 @@ class MulticlassOracle(LabelingOracle):
         K, f = features.n_labels, features.n_features
         check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
         term, label = of_wrong_labels(features.truth, K)
-        wide = isinstance(features, joint_features.WideFeatures)
+        wide = isinstance(features, WideFeatures)
         places = features.indices // (1 if wide else features.stride)
         rows = csr_array((features.values, places, features.indptr), shape=(n, f))[term].tocoo()
         wrong, true = (f * each[rows.row] for each in (label, features.truth[term].astype(int)))

@@ -34,7 +34,7 @@ class SignedFeatures(NamedTuple):
     Attributes
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`; the indices are the columns,
+        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`; the indices are the columns,
         values float64, and G of an example is ‖ψ(x_i)‖².
     transitions : bool
         There are none.

@@ -39,6 +39,7 @@ from ssvm_bench.planes.operations import (
     approximate_visit,
     insert,
     insert_truth,
+    look_ahead_in,
     look_ahead_to_visit,
     move_term,
     set_direction_from_truth,
@@ -93,7 +94,8 @@ def approximate_pass(policy, blocks, order, state):
     evaluated = 0
     for k in range(order.size):
         i = order[k]
-        look_ahead_to_visit(policy, blocks, order, k)
+        look_ahead_to_visit(policy, blocks, order, k + 1)  # it tells where these weights are
+        look_ahead_in(blocks, state.w, order, k)
         evaluated += approximate_visit(policy, blocks, i, state)
     return evaluated
 

@@ -21,7 +21,7 @@ from ssvm_bench.oracles.kernel_features import KernelOracle
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.dual_iterate import DualIterate
-from ssvm_bench.planes.labeling_iterates import AllLabels, LabelingIterate
+from ssvm_bench.planes.labeling_iterates import AllLabels, LabelingIterate, with_own_rows
 
 
 def dual_iterate(problem: Problem, N: int, own_rows: bool = False) -> DualIterate:
@@ -34,7 +34,7 @@ def dual_iterate(problem: Problem, N: int, own_rows: bool = False) -> DualIterat
 
         return KernelIterate(problem, problem.oracle, N)
     if isinstance(problem.oracle, LabelingOracle):
-        oracle = problem.oracle.with_own_rows() if own_rows else problem.oracle
+        oracle = with_own_rows(problem.oracle) if own_rows else problem.oracle
         return LabelingIterate(problem, oracle, N)
     from ssvm_bench.planes.row_iterates import RowIterate
 

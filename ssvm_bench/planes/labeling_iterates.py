@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ssvm_bench.base.state import array, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
+from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
 from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores, waits
 from ssvm_bench.planes import labelings
@@ -298,6 +300,20 @@ def _mark(blocks, marks):
                 for c in range(count if count > 1 else 0):
                     marks[label_index(features, q, k, blocks.seen[q, c])] = True
     return found
+
+
+def with_own_rows(oracle: LabelingOracle) -> LabelingOracle:
+    """Return the oracle with rows of w for the features that are touched from now on.
+
+    Without many features, or where others call it or it changes latent values, itself.
+    """
+    wide = isinstance(oracle.features, WideFeatures)
+    if not wide or oracle.caller is not None or oracle.latent() is not None:
+        return oracle
+    made = copy.copy(oracle)
+    made.features = with_rows(oracle.features, np.zeros(0, np.int64))
+    made.compiled = oracle.compiled._replace(features=made.features)
+    return made
 
 
 # ---- all planes from the beginning -------------------------------------------------------------

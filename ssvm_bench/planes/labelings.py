@@ -21,7 +21,7 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.oracles.joint_features import touch
+from ssvm_bench.oracles.joint_scores import fetch, touch
 from ssvm_bench.oracles.scoring import labeling_loss, longest
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.stored import (
@@ -271,6 +271,12 @@ def set_candidate(storage, i, y):
                 storage.nu[begin + k] = 0.0
                 storage.moves_count[i] = k + 1
             storage.links[base + l] = k
+
+
+@implements(operations.look_ahead_in, Labelings)
+def _look_ahead_in(blocks, w, order, k):
+    i = order[min(k + 1, order.size - 1)]
+    fetch(blocks.features, w, i, blocks.seen, blocks.seen_count)
 
 
 @implements(operations.same_plane, Labelings)

@@ -59,6 +59,11 @@ def look_ahead(blocks, order, k):
     """Prefetch what visits after the k-th of ``order`` will read: a pass waits for memory."""
 
 
+@generic
+def look_ahead_in(blocks, w, order, k):
+    """Prefetch what the visit after the k-th will read of w, where w is larger than the caches."""
+
+
 @abstract
 def gather(blocks, w, i):
     """Gather what the other operations need to know of w at term i."""

@@ -48,9 +48,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.base.state import expect
 from ssvm_bench.planes import simplex
-from ssvm_bench.planes.dual_iterate import DualIterate, everywhere
+from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.operations import (
     approximate_visit,
     drop_inactive,
@@ -72,6 +71,7 @@ from ssvm_bench.planes.operations import (
 )
 from ssvm_bench.planes.shared import AT_W
 from ssvm_bench.planes.simplex import Simplex, complete, forget
+from ssvm_bench.solvers.block.centre import Centre
 from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.steps import move, step_towards
 
@@ -143,7 +143,6 @@ class SeveralStepVisits(Visits):
     STATE: ClassVar[tuple[str, ...]] = (
         *("policy.simplex", "policy.gaps", "policy.planes_gaps", "centre"),
     )
-    GROWS = ("centre",)
     policy: SeveralSteps
 
     def __init__(
@@ -162,9 +161,7 @@ class SeveralStepVisits(Visits):
         self.by_seconds = by_seconds and N > 0
         self.may_skip = self.cache_hit_factor < np.inf or self.by_seconds
         self.shrink, self.in_out = shrink, in_out
-        self.query = np.zeros(phi.w.size if in_out > 0 else 0)  # one: w may have gigabytes
-        self._places = phi.indices
-        self.centre = np.zeros_like(self.query[everywhere(self._places)] if in_out > 0 else AT_W)
+        self.centre = Centre(phi, in_out)
         n = phi.problem.n
         numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
         super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
@@ -172,17 +169,14 @@ class SeveralStepVisits(Visits):
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
         super().restore(state)
-        self._places = self.phi.indices
-        size = self.query[everywhere(self._places)].size if self.in_out > 0 else 0
-        expect(self.centre.size == size, "the centre has another size")
         numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
         self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
         """Make room for a new plane at every visit, look at the gaps, and move the centre."""
         if self.in_out > 0:
-            self._move_centre()
-            self.phi.set(query=AT_W if whole else self.query, in_out=self.in_out)
+            query = self.centre.move()
+            self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
         if self.by_seconds and not whole:
             self.cache_hit_factor = clock.visit_share()
@@ -195,35 +189,6 @@ class SeveralStepVisits(Visits):
                 cache_hit_factor=np.inf if whole else self.cache_hit_factor,
                 floor=floor,
             )
-
-    def state(self) -> dict[str, Any]:
-        """See `Stateful`."""
-        self._spread_centre()
-        return super().state()
-
-    def _spread_centre(self) -> None:
-        """Let the centre have the places where w may not be 0, of which there may be more now."""
-        before, indices, centre = self._places, self.phi.indices, self.centre
-        if indices is before or self.in_out == 0:
-            return
-        if before is None:
-            self.centre = centre[indices]
-        else:
-            self.centre = np.zeros(self.query[everywhere(indices)].size)
-            self.centre[before if indices is None else np.searchsorted(indices, before)] = centre
-        self._places = indices
-
-    def _move_centre(self) -> None:
-        """Let the centre follow w, and the query lie between them; elsewhere all are 0."""
-        self._spread_centre()
-        indices, centre = self.phi.indices, self.centre
-        w, query = (of[everywhere(indices)] for of in (self.phi.w, self.query))
-        np.subtract(w, centre, out=query)
-        query *= 0.5
-        centre += query
-        np.multiply(w, 1.0 - self.in_out, out=query)
-        query += self.in_out * centre
-        self.query[everywhere(indices)] = query
 
     def worth_visiting(self, order: np.ndarray) -> np.ndarray:
         """Leave out the terms with little to gain."""

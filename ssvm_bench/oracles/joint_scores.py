@@ -1,0 +1,245 @@
+"""The examples of joint features as kernels see them, and what kernels do with them.
+
+Scores, losses and differences (:mod:`ssvm_bench.oracles.scoring`) for :mod:`.joint_features`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssvm_bench.base.jit import generic, implements, kernel, prefetch
+from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.oracles import gram, scoring
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+class JointFeatures(NamedTuple):
+    """The examples of a problem as kernels see them.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Example i owns the parts ``offsets[i]:offsets[i + 1]``.
+    truth : ndarray of uint8 or uint16, shape (parts,)
+        Ground-truth labels, of `arrays.label_type`.
+    indptr, indices, values : ndarrays of int64, uint16, and the dataset's type
+        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
+    gram_start : ndarray of int64, shape (n + 1,)
+    gram : ndarray of float64, or uint8 where that holds all numbers
+        G of example i, row by row, from ``gram_start[i]``.
+    n_features, n_labels, stride : int
+        f, K, and K rounded up to 2 or to a multiple of 4.
+    transitions : bool
+        Whether ϕ has its second sum.
+    scale : ndarray of float64, shape (parts,)
+        What a wrong label of each part counts; empty where that is always 1.
+    losses : ndarray of float64, shape (K, K) or (0, 0)
+        Δ of a true label (row) and any label; empty where every wrong one counts the same.
+    rows, used : ndarrays of uint32 (or wider) and int64, shapes (f,) and (1,)
+        Of `WideFeatures` only.
+    """
+
+    offsets: np.ndarray
+    truth: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    gram_start: np.ndarray
+    gram: np.ndarray
+    n_features: int
+    n_labels: int
+    stride: int
+    transitions: bool
+    scale: np.ndarray
+    losses: np.ndarray
+    rows: np.ndarray = np.zeros(0, np.uint32)
+    used: np.ndarray = np.zeros(0, np.int64)
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """See `columns`."""
+        return self.n_labels, self.stride
+
+    @property
+    def squared_radius(self) -> float:
+        """A bound of R²; see `gram.radius2`."""
+        return gram.radius2(self, 2.0)
+
+
+class WideFeatures(JointFeatures):
+    """Examples of many features: ``indices`` are the features j, ``rows[j]`` where they are in w.
+
+    The first ``used[0]`` rows are those of features that have been touched, the others share the
+    last one.
+    """
+
+    @property
+    def last_index(self) -> int:
+        """The largest index."""
+        return self.n_features - 1
+
+
+@generic
+def place(features, index):
+    """Return where in w the row of a feature begins, given its index in ``indices``."""
+    return index
+
+
+@implements(place, WideFeatures)
+def _place(features, index):
+    return np.int64(features.rows[np.uint32(index)])
+
+
+@generic
+def touch(features, part):
+    """Have rows for the features of a part, before anything is added to them."""
+
+
+@implements(touch, WideFeatures)
+def _touch(features, part):
+    untouched = (features.n_features - 1) * features.stride
+    for j in _row(features, part)[0]:
+        if features.rows[j] == untouched and features.used[0] < features.n_features:
+            features.rows[j] = features.used[0] * features.stride
+            features.used[0] += 1
+
+
+@generic
+def fetch(features, w, i, seen, seen_count):
+    """Prefetch what is read of w at example i, where w is larger than the caches.
+
+    That is, at parts of which more than one label has been seen, the weights of these.
+    """
+
+
+@implements(fetch, WideFeatures)
+def _fetch(features, w, i, seen, seen_count):
+    for q in range(features.offsets[i], features.offsets[i + 1]):
+        if seen_count[q] > 1:
+            for j in _row(features, q)[0]:
+                for s in range(seen_count[q]):
+                    prefetch(w, place(features, j) + seen[q, s])
+
+
+@kernel
+def _row(features, part):
+    """Return the indices and the values of ψ(x^part)."""
+    begin = features.indptr[part]
+    end = features.indptr[part + 1]
+    return features.indices[begin:end], features.values[begin:end]
+
+
+@implements(scoring.unary_scores, JointFeatures)
+def _unary_scores(features, w, i, theta):
+    stride = features.stride
+    first = features.offsets[i]
+    for l in range(features.offsets[i + 1] - first):
+        indices, values = _row(features, first + l)
+        row = theta[l]
+        row[:] = 0.0
+        k = 0
+        # four features at a time: otherwise every addition waits for the store of the last one
+        while k + 4 <= values.size:
+            a = w[place(features, indices[k]) :]
+            b = w[place(features, indices[k + 1]) :]
+            c = w[place(features, indices[k + 2]) :]
+            d = w[place(features, indices[k + 3]) :]
+            va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
+            for j in range(stride):
+                row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
+            k += 4
+        while k < values.size:
+            a = w[place(features, indices[k]) :]
+            va = values[k]
+            for j in range(stride):
+                row[j] += va * a[j]
+            k += 1
+
+
+@implements(scoring.label_score, JointFeatures)
+def _label_score(features, w, part, label):
+    indices, values = _row(features, part)
+    return dot_at(values, indices, w[label:])
+
+
+@implements(scoring.label_score, WideFeatures)
+def _label_score_of_rows(features, w, part, label):
+    indices, values = _row(features, part)
+    here = w[label:]
+    k = 0
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    while k + 4 <= values.size:  # as `dot_at` does
+        t0 += values[k] * here[place(features, indices[k])]
+        t1 += values[k + 1] * here[place(features, indices[k + 1])]
+        t2 += values[k + 2] * here[place(features, indices[k + 2])]
+        t3 += values[k + 3] * here[place(features, indices[k + 3])]
+        k += 4
+    while k < values.size:
+        t0 += values[k] * here[place(features, indices[k])]
+        k += 1
+    return (t0 + t1) + (t2 + t3)
+
+
+@implements(scoring.add_label, JointFeatures)
+def _add_label(features, part, label, scale, v):
+    indices, values = _row(features, part)
+    for k in range(values.size):
+        v[np.int64(place(features, indices[k])) + label] += scale * values[k]
+
+
+@implements(scoring.add_labels, JointFeatures)
+def _add_labels(features, part, labels, count, scale, delta, v):
+    indices, values = _row(features, part)
+    for k in range(values.size):
+        row = v[place(features, indices[k]) :]
+        factor = scale * values[k]
+        for s in range(count):
+            row[labels[s]] += factor * delta[s]
+
+
+@implements(scoring.label_index, JointFeatures)
+def _label_index(features, part, k, label):
+    return np.int64(place(features, features.indices[features.indptr[part] + k])) + label
+
+
+@implements(scoring.add_marginals, JointFeatures)
+def _add_marginals(features, part, scale, delta, v):
+    indices, values = _row(features, part)
+    for k in range(values.size):
+        row = v[place(features, indices[k]) :]
+        factor = scale * values[k]
+        for c in range(features.n_labels):
+            row[c] += factor * delta[c]
+
+
+@implements(scoring.add_labels_twice, JointFeatures)
+def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
+    indices, values = _row(features, part)
+    for k in range(values.size):
+        index = np.int64(place(features, indices[k]))
+        row, other_row = v[index:], other[index:]
+        factor, other_factor = scale * values[k], other_scale * values[k]
+        for s in range(count):
+            row[labels[s]] += factor * delta[s]
+            other_row[labels[s]] += other_factor * delta[s]
+
+
+@implements(scoring.marginal_change_product, JointFeatures)
+def _marginal_change_product(features, a, a_before, b, b_before):
+    total = 0.0
+    for c in range(features.n_labels):
+        total += (a[c] - a_before[c]) * (b[c] - b_before[c])
+    return total
+
+
+@implements(scoring.expected_label_loss, JointFeatures)
+def _expected_label_loss(features, part, mu):
+    if features.losses.size > 0:
+        total = 0.0
+        for c in range(features.n_labels):
+            total += mu[c] * scoring.label_loss(features, part, c)
+        return total
+    return scoring.loss_of_part(features, part) * (1.0 - mu[features.truth[part]])

@@ -25,7 +25,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.shared import AT_W
 from ssvm_bench.runs import components
-from ssvm_bench.solvers.block import several_steps
+from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
 
 GAP, MOST = 0.01, 80
 
@@ -91,7 +91,7 @@ CENTRES = {
     "adapted": (0.5, adapted),
 }
 
-_prepare = several_steps.SeveralStepVisits.prepare
+_prepare = SeveralStepVisits.prepare
 
 
 def passes(problem, config, centre):

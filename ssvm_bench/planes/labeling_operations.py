@@ -9,14 +9,6 @@ difference of two marginals (over labels l, and over transitions t),
     ‖δ⋆‖²      = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩ + Σ_t δ_t²
 
 A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing.
-
-A plane's φ⋆ is a difference of indicators, that of its labeling minus that of the ground truth, and
-so is φ^i⋆ with marginals in place of the former. With one of them written down densely over parts
-and labels, D[m, c], and over transitions, D[t], its inner product with the plane of a labeling y is
-
-.. code-block:: text
-
-    Σ_{l: y_l ≠ y_i^l} Σ_m G[l, m] (D[m, y_l] − D[m, y_i^l]) + Σ_{t of y} D[t] − Σ_{t of y_i} D[t]
 """
 
 from __future__ import annotations
@@ -27,7 +19,6 @@ from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.oracles.scoring import (
     add_labels,
     add_labels_twice,
-    label_difference_product,
     label_index,
     label_scores,
     label_size,
@@ -40,7 +31,7 @@ from ssvm_bench.planes.labelings import Labelings
 
 
 @kernel
-def _parts(features, i):
+def parts(features, i):
     """Return the first part of term i, and their number L."""
     return features.offsets[i], features.offsets[i + 1] - features.offsets[i]
 
@@ -48,7 +39,7 @@ def _parts(features, i):
 @kernel
 def gather_from(storage, w, i, theta):
     """Do what ``gather`` does, given the unary scores ``theta`` of term i, shape (≥ L, stride)."""
-    first, L = _parts(storage.features, i)
+    first, L = parts(storage.features, i)
     for l in range(L):
         for k in range(storage.seen_count[first + l]):
             storage.theta[l, k] = theta[l, storage.seen[first + l, k]]
@@ -56,7 +47,7 @@ def gather_from(storage, w, i, theta):
 
 
 @kernel
-def _moves(blocks, i):
+def moves(blocks, i):
     """Return where the transitions of term i begin, and how many there are."""
     if not blocks.features.transitions:
         return 0, 0
@@ -66,7 +57,7 @@ def _moves(blocks, i):
 @kernel
 def _load_moves(storage, w, i):
     base = storage.features.n_features * storage.features.stride
-    begin, count = _moves(storage, i)
+    begin, count = moves(storage, i)
     for k in range(count):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
@@ -81,7 +72,7 @@ def _look_ahead(blocks, order, k):
         prefetch(numbers, later)
     prefetch(blocks.term_offset, later)
     i = order[min(k + 1, order.size - 1)]
-    first, L = _parts(features, i)
+    first, L = parts(features, i)
     slot = blocks.start[i]
     _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
     _fetch_range(blocks.active, slot, slot + blocks.n_planes[i])
@@ -96,7 +87,7 @@ def _look_ahead(blocks, order, k):
     first_label = blocks.plane_start[i]
     _fetch_range(blocks.labels, first_label, first_label + blocks.n_planes[i] * L)
     _fetch_range(blocks.links, first_label, first_label + blocks.n_planes[i] * L)
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     _fetch_range(blocks.moves, begin, begin + count)
     _fetch_range(blocks.nu, begin, begin + count)
 
@@ -110,7 +101,7 @@ def _fetch_range(array, begin, end):
 @implements(operations.gather, Labelings)
 def _gather(blocks, w, i):
     features = blocks.features
-    first, L = _parts(features, i)
+    first, L = parts(features, i)
     for l in range(L):
         q = first + l
         if blocks.seen_count[q] == 1:
@@ -123,7 +114,7 @@ def _gather(blocks, w, i):
 @implements(operations.plane_value, Labelings)
 def _plane_value(blocks, i, p):
     features = blocks.features
-    _, L = _parts(features, i)
+    _, L = parts(features, i)
     base = blocks.plane_start[i] + p * L
     total = blocks.offset[blocks.start[i] + p]
     for l in range(L):
@@ -137,7 +128,7 @@ def _plane_value(blocks, i, p):
 @implements(operations.set_direction, Labelings)
 def _set_direction(blocks, i, p):
     features = blocks.features
-    first, L = _parts(features, i)
+    first, L = parts(features, i)
     base = blocks.plane_start[i] + p * L
     total = blocks.offset[blocks.start[i] + p] - blocks.term_offset[i]
     moved = 0
@@ -154,7 +145,7 @@ def _set_direction(blocks, i, p):
             total += step * blocks.theta[l, k]
     blocks.moved[blocks.moved.size - 1] = moved
     if features.transitions:
-        begin, count = _moves(blocks, i)
+        begin, count = moves(blocks, i)
         for k in range(count):
             blocks.move_delta[k] = -blocks.nu[begin + k]
         for l in range(1, L):
@@ -167,22 +158,22 @@ def _set_direction(blocks, i, p):
 @implements(operations.set_direction_from_truth, Labelings)
 def _set_direction_from_truth(blocks, i):
     features = blocks.features
-    first, L = _parts(features, i)
+    first, L = parts(features, i)
     for l in range(L):
         blocks.moved[l] = l
         for k in range(blocks.seen_count[first + l]):
             blocks.delta[l, k] = blocks.mu[first + l, k]
         blocks.delta[l, 0] -= 1.0
     blocks.moved[blocks.moved.size - 1] = L
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     for k in range(count):
         blocks.move_delta[k] = blocks.nu[begin + k]
     for l in range(1, L if features.transitions else 0):
-        blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
+        blocks.move_delta[true_move(blocks, i, l)] -= 1.0
 
 
 @kernel
-def _spread(blocks, i, l):
+def spread(blocks, i, l):
     """Write δ_l over all labels of part l."""
     seen = blocks.seen[blocks.features.offsets[i] + l]
     blocks.dense[l] = 0.0
@@ -193,7 +184,7 @@ def _spread(blocks, i, l):
 @implements(operations.squared_length, Labelings)
 def _squared_length(blocks, i):
     features = blocks.features
-    first, L = _parts(features, i)
+    first, L = parts(features, i)
     total = 0.0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -208,9 +199,9 @@ def _squared_length(blocks, i):
                 for k in range(count):
                     overlap += delta[k] * blocks.dense[m, seen[k]]
                 total += 2.0 * gram[m] * overlap
-        _spread(blocks, i, l)
+        spread(blocks, i, l)
         total += gram[l] * squared_label_norm(features, first + l, seen, count, delta)
-    _, count = _moves(blocks, i)
+    _, count = moves(blocks, i)
     for k in range(count):
         total += blocks.move_delta[k] ** 2
     return total
@@ -224,7 +215,7 @@ def _add_direction(blocks, i, scale, v):
         q = features.offsets[i] + l
         add_labels(features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v)
     base = features.n_features * features.stride
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     for k in range(count):
         v[base + blocks.moves[begin + k]] += scale * blocks.move_delta[k]
 
@@ -240,7 +231,7 @@ def _direction_indices(blocks, i, listed, indices):
                 index = label_index(features, q, k, blocks.seen[q, c])
                 size = operations.list_index(index, listed, indices, size)
     base = features.n_features * features.stride
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     for k in range(count):
         size = operations.list_index(base + blocks.moves[begin + k], listed, indices, size)
     return size
@@ -255,7 +246,7 @@ def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
         seen, count, delta = blocks.seen[q], blocks.seen_count[q], blocks.delta[l]
         add_labels_twice(features, q, seen, count, delta, scale, v, other_scale, other)
     base = features.n_features * features.stride
-    begin, n_moves = _moves(blocks, i)
+    begin, n_moves = moves(blocks, i)
     for k in range(n_moves):
         index = base + blocks.moves[begin + k]
         v[index] += scale * blocks.move_delta[k]
@@ -269,14 +260,14 @@ def _move_term(blocks, i, gamma):
         l = blocks.moved[s]
         for k in range(blocks.seen_count[first + l]):
             blocks.mu[first + l, k] += gamma * blocks.delta[l, k]
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     for k in range(count):
         blocks.nu[begin + k] += gamma * blocks.move_delta[k]
 
 
 @implements(operations.shrink_term, Labelings)
 def _shrink_term(blocks, i):
-    first, L = _parts(blocks.features, i)
+    first, L = parts(blocks.features, i)
     base, m = blocks.plane_start[i], blocks.n_planes[i]
     used = blocks.dense[0]
     for l in range(L):
@@ -296,13 +287,13 @@ def _shrink_term(blocks, i):
             for p in range(m):
                 blocks.labels[base + p * L + l] = np.int64(used[blocks.labels[base + p * L + l]])
             blocks.seen_count[q] = kept
-    begin, count = _moves(blocks, i)
+    begin, count = moves(blocks, i)
     if count == 0:
         return
     used = blocks.move_delta
     used[:count] = 0.0
     for l in range(1, L):
-        used[_true_move(blocks, i, l)] = 1.0
+        used[true_move(blocks, i, l)] = 1.0
         for p in range(m):
             used[blocks.links[base + p * L + l]] = 1.0
     kept = _number(used, count)
@@ -331,133 +322,8 @@ def _number(used, count):
     return kept
 
 
-# ---- inner products ----------------------------------------------------------------------------
-
-
-@implements(operations.present_value, Labelings)
-def _present_value(blocks, i):
-    first, L = _parts(blocks.features, i)
-    total = blocks.term_offset[i]
-    for l in range(L):
-        mu = blocks.mu[first + l]
-        for k in range(blocks.seen_count[first + l]):
-            total += mu[k] * blocks.theta[l, k]
-    begin, count = _moves(blocks, i)
-    for k in range(count):
-        total += blocks.nu[begin + k] * blocks.move_theta[k]
-    return total
-
-
-@implements(operations.set_direction_of_mixture, Labelings)
-def _set_direction_of_mixture(blocks, i, own, change):
-    features = blocks.features
-    first, L = _parts(features, i)
-    base = blocks.plane_start[i]
-    begin, count = _moves(blocks, i)
-    for k in range(count):
-        blocks.move_delta[k] = own * blocks.nu[begin + k]
-    moved = 0
-    varied = False  # whether planes differ in the part before
-    for l in range(L):
-        varied_before = varied
-        varied = blocks.seen_count[first + l] > 1
-        if varied:
-            mu = blocks.mu[first + l]
-            delta = blocks.delta[l]
-            for k in range(blocks.seen_count[first + l]):
-                delta[k] = own * mu[k]
-            only = -1  # the label of all planes in this part, −2 if there are several
-            for p in range(blocks.n_planes[i]):
-                if change[p] != 0.0:
-                    label = np.int64(blocks.labels[base + p * L + l])
-                    delta[label] += change[p]
-                    only = label if only == -1 or only == label else -2
-            if only == -2 or (own != 0.0 and mu[max(only, 0)] != 1.0):
-                blocks.moved[moved] = l
-                moved += 1
-        if count > 0 and l > 0:
-            if varied or varied_before:
-                for p in range(blocks.n_planes[i]):
-                    if change[p] != 0.0:
-                        blocks.move_delta[blocks.links[base + p * L + l]] += change[p]
-            else:  # the same transition in all planes
-                blocks.move_delta[blocks.links[base + l]] -= own
-    blocks.moved[blocks.moved.size - 1] = moved
-
-
-@implements(operations.inner_products, Labelings)
-def _inner_products(blocks, i, p, row):
-    features = blocks.features
-    first, L = _parts(features, i)
-    base = blocks.plane_start[i] + p * L
-    moved = 0
-    for l in range(L):
-        here = blocks.labels[base + l]
-        if here != 0:
-            blocks.moved[moved] = l
-            moved += 1
-            blocks.dense[l] = 0.0
-            blocks.dense[l, blocks.seen[first + l, here]] = 1.0
-            blocks.dense[l, features.truth[first + l]] = -1.0
-    blocks.moved[blocks.moved.size - 1] = moved
-    if features.transitions:
-        for k in range(blocks.moves_count[i]):
-            blocks.move_delta[k] = 0.0
-        for l in range(1, L):
-            blocks.move_delta[blocks.links[base + l]] += 1.0
-            blocks.move_delta[_true_move(blocks, i, l)] -= 1.0
-    of_truth = _of_truth(blocks, i)
-    for q in range(p + 1):
-        row[q] = _against(blocks, i, q, of_truth)
-
-
-@implements(operations.product_with_term, Labelings)
-def _product_with_term(blocks, i, p):
-    operations.set_direction_from_truth(blocks, i)
-    for l in range(_parts(blocks.features, i)[1]):
-        _spread(blocks, i, l)
-    return _against(blocks, i, p, _of_truth(blocks, i))
-
-
 @kernel
-def _against(blocks, i, q, of_truth):
-    """Return the product of ``dense``, ``moved`` and ``move_delta`` with plane q."""
-    features = blocks.features
-    first, L = _parts(features, i)
-    base = blocks.plane_start[i] + q * L
-    total = 0.0
-    for l in range(L):
-        label = blocks.labels[base + l]
-        if label != 0:
-            here = blocks.seen[first + l, label]
-            truth = features.truth[first + l]
-            gram = features.gram[features.gram_start[i] + l * L :]
-            for s in range(blocks.moved[blocks.moved.size - 1]):
-                m = blocks.moved[s]
-                if gram[m] != 0.0:
-                    row, labels = blocks.dense[m], blocks.seen[first + m]
-                    count = blocks.seen_count[first + m]
-                    total += gram[m] * label_difference_product(
-                        features, first + l, row, labels, count, here, truth
-                    )
-    if features.transitions:
-        for l in range(1, L):
-            total += blocks.move_delta[blocks.links[base + l]]
-        total -= of_truth
-    return total
-
-
-@kernel
-def _of_truth(blocks, i):
-    """Return the sum of ``move_delta`` over the transitions of the ground truth."""
-    total = 0.0
-    for l in range(1, _parts(blocks.features, i)[1] if blocks.features.transitions else 0):
-        total += blocks.move_delta[_true_move(blocks, i, l)]
-    return total
-
-
-@kernel
-def _true_move(blocks, i, l):
+def true_move(blocks, i, l):
     """Return the index among the term's transitions of the true one from part l − 1 to l."""
     features = blocks.features
     part = features.offsets[i] + l

@@ -40,7 +40,7 @@ from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.planes.dual_iterate import everywhere
 from ssvm_bench.planes.shared import set_multiplier
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
-from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
+from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -1,0 +1,118 @@
+"""What a solver with visits of several steps keeps beside φ and the working sets.
+
+The weights and inner products of planes, gaps of terms, and the centre of in-out separation; the
+steps themselves are in :mod:`ssvm_bench.solvers.block.several_steps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ssvm_bench.base.clock import Clock
+from ssvm_bench.planes import simplex
+from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.planes.shared import AT_W
+from ssvm_bench.solvers.block.centre import Centre
+from ssvm_bench.solvers.block.mpbcfw import Visits
+from ssvm_bench.solvers.block.several_steps import STEPS, SeveralSteps
+
+_FLOOR = 0.01
+"""The planes of a term must also have this share of the mean gap (Osokin et al., ν)."""
+
+
+class SeveralStepVisits(Visits):
+    """Visits of several steps.
+
+    Parameters
+    ----------
+    phi : DualIterate
+    N, T, inner_steps, cache_hit_factor
+        As in `SeveralSteps`.
+    steps : str
+        One of ``STEPS``.
+    shrink : float
+        Terms whose planes had less than this share of the mean gap are not worth visiting.
+    in_out : float
+        Share of the centre in the point where the oracle is called; 0: it is called at w.
+    by_seconds : bool
+        ``cache_hit_factor`` is the seconds of a visit without its oracle over those of one with
+        it, as means of the run so far, and ``floor`` is 0.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        *("policy.simplex", "policy.gaps", "policy.planes_gaps", "centre"),
+    )
+    policy: SeveralSteps
+
+    def __init__(
+        self,
+        phi: DualIterate,
+        N: int,
+        T: int,
+        steps: str,
+        inner_steps: int,
+        cache_hit_factor: float = np.inf,
+        shrink: float = 0.0,
+        in_out: float = 0.0,
+        by_seconds: bool = False,
+    ) -> None:
+        self.cache_hit_factor = cache_hit_factor if N > 0 else np.inf
+        self.by_seconds = by_seconds and N > 0
+        self.may_skip = self.cache_hit_factor < np.inf or self.by_seconds
+        self.shrink, self.in_out = shrink, in_out
+        self.centre = Centre(phi, in_out)
+        n = phi.problem.n
+        numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
+        super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        super().restore(state)
+        numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
+        self.policy = self.policy._replace(simplex=numbers)
+
+    def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
+        """Make room for a new plane at every visit, look at the gaps, and move the centre."""
+        if self.in_out > 0:
+            query = self.centre.move()
+            self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
+        policy, n_planes = self.policy, self.phi.blocks.n_planes
+        if self.by_seconds and not whole:
+            self.cache_hit_factor = clock.visit_share()
+        if policy.N > 0:
+            known = policy.gaps[np.isfinite(policy.gaps)]
+            floor = 0.0 if self.by_seconds or not known.size else _FLOOR * float(known.mean())
+            visits = np.bincount(order, minlength=n_planes.size)
+            self.policy = policy._replace(
+                simplex=simplex.reserve(policy.simplex, n_planes + visits + 1),
+                cache_hit_factor=np.inf if whole else self.cache_hit_factor,
+                floor=floor,
+            )
+
+    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
+        """Leave out the terms with little to gain."""
+        if self.shrink == 0:
+            return order
+        gaps = self.policy.planes_gaps
+        return order[gaps[order] > self.shrink * gaps.mean()]
+
+    def warm_start(self, clock: Clock) -> None:
+        """Make room for the ground truths' planes, and forget the gaps."""
+        self.prepare(np.arange(self.policy.gaps.size), True, clock)
+        self.policy.gaps[:] = np.inf
+
+    def renew(self, changed: np.ndarray) -> None:
+        """Compute the inner products of the planes that have changed, and forget the gaps."""
+        self.policy.gaps[:] = np.inf
+        simplex.renew(self.policy.simplex, self.phi.blocks, changed)
+
+    def gap(self) -> float:
+        """Return the gap over the working sets, as the last approximate visits found it."""
+        return float(self.policy.planes_gaps.sum()) / self.policy.gaps.size
+
+    def changing(self) -> list[np.ndarray]:
+        """Return the arrays that approximate passes change, as long as no plane is dropped."""
+        return [getattr(self.policy.simplex, name) for name in simplex.CHANGED]

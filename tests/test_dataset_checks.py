@@ -15,7 +15,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.runs import components
+from ssvm_bench.runs import components, requirements
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
@@ -201,7 +201,7 @@ def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
     def check(*options):
         (config,) = compose_runs(["solver=bcfw", "dataset=usps", *options])
         data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
-        components.check_data(config, data)
+        requirements.check_data(config, data)
 
     check("lam=1e-250", "oracle.class_weight={3: 1e10}")
     with pytest.raises(ConfigError, match=r"lam=1e-250 is too small for features of up to"):
@@ -211,4 +211,4 @@ def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
 
 def test_features_may_all_be_zero():
     (config,) = compose_runs(["solver=bcfw", "dataset=ocr"])
-    components.check_data(config, replace(SPARSE, x=csr_array((8, 2))))
+    requirements.check_data(config, replace(SPARSE, x=csr_array((8, 2))))

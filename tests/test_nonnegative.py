@@ -26,7 +26,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs.components import check_requirements
+from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 
 ADULT = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=60", "clock=work")

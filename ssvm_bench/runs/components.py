@@ -7,31 +7,27 @@ the workers of a dask scheduler.
 from __future__ import annotations
 
 import functools
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config import registry
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles.base import Oracle, OracleConfig
-from ssvm_bench.oracles.objective import STRUCTURAL_SVM, Objective, Terms
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs.compiling import in_turn
-from ssvm_bench.solvers.base import Solver, SolverConfig
+from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
     from ssvm_bench.oracles.caller import Caller
     from ssvm_bench.oracles.prior import Prior
-
-_LARGEST = 1e300
-"""A bound of what float64 holds, with room for sums."""
 
 _VECTORS = 4
 """Of d numbers that any run has at least: w, a gradient, and what evaluations take."""
@@ -157,107 +153,6 @@ def started(config: RunConfig, problem: Objective, before: Solver | None) -> Sol
         return before
 
 
-def check_requirements(config: RunConfig) -> None:
-    """Check what solver, oracle and budget need of each other, before anything is loaded.
-
-    Raises
-    ------
-    ConfigError
-        If they do not fit together.
-    """
-    solver, oracle, budget = config.solver, config.oracle, config.budget
-    if isinstance(oracle, OracleConfig):
-        stated = config.lam is not None or config.path or config.prior.text()
-        oracle.check_regulariser(bool(stated))
-    if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
-        return
-    solver.check_path(bool(config.path))
-    solver.check_latent(getattr(config.oracle, "has_latent", False), bool(config.path))
-    if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
-        raise ConfigError(
-            f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
-            "Set budget.max_iterations or budget.max_seconds."
-        )
-    solver.check_family(oracle.family, oracle.name)
-    solver.check_oracle(oracle.has_expectations)
-    solver.check_kernel(oracle.has_kernel)
-    if oracle.has_kernel and config.prior != PriorConfig():
-        raise ConfigError(
-            "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
-        )
-    solver.check_nonnegative(oracle.needs_nonnegative)
-    if oracle.needs_nonnegative and not config.prior.is_another_lam():
-        raise ConfigError(
-            "oracle.potts=learned needs prior.mean=0, and as prior.variance one number: leave the "
-            "prior out."
-        )
-    if chunk_rows(config) is not None:
-        solver.check_chunks()
-        if oracle.needs_all_examples:
-            raise ConfigError(
-                "oracle.class_weight=balanced counts the examples of each class, and those of a "
-                "stream are read in chunks. Give a weight for each label, as "
-                "oracle.class_weight={0:1,1:2}, or choose a solver that loads them all."
-            )
-    solver.check_prior(*config.prior.moments())
-    if solver.needs_expectations and not config.prior.is_another_lam():
-        raise ConfigError(
-            f"solver={solver.name} needs the expectations of a distribution over labelings, which "
-            "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "
-            "Choose another solver."
-        )
-
-
-def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
-    """Check what solver and λ need of the data, before anything is compiled.
-
-    Of examples that are read in chunks, those of the first one stand for all.
-
-    Raises
-    ------
-    ConfigError
-        If there are too few examples, or they are of another structure; or numbers of this size
-        would overflow.
-    """
-    dataset = examples
-    if not isinstance(dataset, Dataset):
-        dataset = next(examples.chunks(chunk_rows(config) or 1))
-    values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    largest *= config.oracle.largest_cost(dataset)
-    parts = math.ceil(dataset.y.size / dataset.n * examples.n)
-    _check_sizes(config, examples.n, largest, parts)
-    if getattr(config.oracle, "has_kernel", False):
-        config.oracle.made().rows_kept(parts)
-    if isinstance(config.solver, SolverConfig):
-        config.solver.check_data(examples.n, dataset.structure)
-
-
-def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
-    """Raise ``ConfigError`` if numbers can overflow with features of up to ``largest``."""
-    bound = max(largest, 1.0) * parts  # of ‖φ⋆‖, generously
-    mean, variance = config.prior.moments()
-    widest = float(np.trace(variance) if variance.ndim == 2 else variance.max())
-    of = f"features of up to {largest:g}" + f" and variances of up to {widest:g}" * (widest != 1.0)
-    for stage in config.path_steps():
-        lam = stage.lam_of(n)
-        if not bound * bound * widest / lam < _LARGEST:
-            raise ConfigError(
-                f"lam={lam:g} is too small for {of}: ‖φ⋆‖²/λ can overflow. "
-                "Use a larger lam, or scale the features."
-            )
-        if not lam / float(variance.max()) < _LARGEST:
-            if variance.max() < 1:
-                raise ConfigError(
-                    f"prior.variance={widest:g} is too small: λ/σ² can overflow. Use a larger one."
-                )
-            raise ConfigError(f"lam={lam:g} is too large: λ/σ² can overflow. Use a smaller lam.")
-    if not bound * float(np.abs(mean).max()) < _LARGEST:
-        raise ConfigError(
-            f"prior.mean is too large for {of}: ⟨μ, φ⋆⟩ can overflow. Use a smaller one."
-        )
-
-
 def warm_up(
     config: RunConfig,
     dataset: Dataset | DataStream,
@@ -312,10 +207,10 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     dataset : Dataset, optional
         Examples that are in no files, and are sent to the processes that call.
     """
-    parallel, how = config.parallel, _how(config)
+    parallel, how = config.parallel, batch_and_delay(config)
     named: dict[str, Any] = dict(zip(("batch", "delay"), how, strict=True))
     if not parallel.elsewhere:
-        if how == _AT_ONCE:
+        if how == AT_ONCE:
             return None
         from ssvm_bench.oracles.caller import SerialCaller
 
@@ -348,64 +243,9 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
     return build_oracle(oracle, dataset)
 
 
-def check_calls(config: RunConfig) -> None:
-    """Check that others can make the oracle calls of a run, and slow ones, before data are loaded.
-
-    Raises
-    ------
-    ConfigError
-        If they cannot.
-    """
-    solver, parallel, how = config.solver, config.parallel, _how(config)
-    asked = "parallel" if parallel.elsewhere or parallel.batch > 1 else "oracle.delay"
-    if not parallel.elsewhere and how == _AT_ONCE:
-        return
-    if getattr(config.oracle, "family", STRUCTURAL_SVM) != STRUCTURAL_SVM:
-        raise ConfigError(
-            f"{asked} is for the max-oracle of a structural SVM, and oracle={config.oracle.name} "
-            "makes a problem without one. Leave it out."
-        )
-    if getattr(config.oracle, "has_kernel", False):
-        raise ConfigError(
-            f"{asked} is for oracles whose calls take long. With oracle.kernel it is "
-            "kernel values that do, and the solver computes them. Leave it out."
-        )
-    if config.clock == "cpu":
-        raise ConfigError(
-            f"clock=cpu counts the seconds of this process, in which {asked} takes none. "
-            "Use clock=wall or clock=work."
-        )
-    if getattr(solver, "needs_expectations", False) and asked == "parallel":
-        raise ConfigError(
-            f"solver={solver.name} asks the oracle for expectations, all at once and in this "
-            "process. Leave parallel out, or choose another solver."
-        )
-    if not parallel.elsewhere:
-        return
-    why = None
-    if chunk_rows(config) is not None:
-        why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
-    elif getattr(solver, "latent_rounds", 1) > 1:
-        why = (
-            "Workers do not know of latent values that change, as solver.latent_rounds > 1 has it."
-        )
-    if why is not None:
-        raise ConfigError(f"parallel.workers and parallel.address cannot be used. {why}")
+AT_ONCE = 1, 0.0
 
 
-def check_oracle(config: RunConfig, terms: Any) -> None:
-    """Raise ``ConfigError`` if answers depend on who was asked before, and there are several."""
-    if config.parallel.elsewhere and isinstance(terms, Oracle) and terms.fresh() is not terms:
-        raise ConfigError(
-            f"The answers of oracle={config.oracle.name} depend on its earlier calls, so that "
-            "workers would not find what one oracle finds. Set oracle.warm_start=false, or "
-            "parallel.workers=1 without an address."
-        )
-
-
-_AT_ONCE = 1, 0.0
-
-
-def _how(config: RunConfig) -> tuple[int, float]:
+def batch_and_delay(config: RunConfig) -> tuple[int, float]:
     """Return how many terms are asked for at one w, and the seconds that are waited before each."""
     return config.parallel.batch, float(getattr(config.oracle, "delay", 0.0))

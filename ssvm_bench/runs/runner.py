@@ -32,10 +32,6 @@ from ssvm_bench.runs.checkpoints import restore_solver
 from ssvm_bench.runs.components import (
     build_oracle,
     caller_of,
-    check_calls,
-    check_data,
-    check_oracle,
-    check_requirements,
     chunk_rows,
     load_dataset,
     oracle_of,
@@ -48,6 +44,12 @@ from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.requirements import (
+    check_calls,
+    check_data,
+    check_oracle,
+    check_requirements,
+)
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 

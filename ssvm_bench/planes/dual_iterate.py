@@ -94,7 +94,7 @@ def approximate_pass(policy, blocks, order, state):
     evaluated = 0
     for k in range(order.size):
         i = order[k]
-        look_ahead_to_visit(policy, blocks, order, k + 1)  # it tells where these weights are
+        look_ahead_to_visit(policy, blocks, order, k + 1)  # features, a visit before their weights
         look_ahead_in(blocks, state.w, order, k)
         evaluated += approximate_visit(policy, blocks, i, state)
     return evaluated

@@ -53,7 +53,8 @@ class Labelings(NamedTuple):
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
     is_new : ndarray of bool, shape (parts,)
-        Whether a part has got a label since somebody who looks for new ones has set this to false.
+        Whether a label has been added to a part's list since that was last looked at; who looks at
+        it sets this to false.
     mu : ndarray of float64, shape (parts, width)
         Label marginals of φ^i over ``seen``. The width grows with the longest list of labels:
         in random order, a pass waits for memory more than for anything else.

@@ -17,9 +17,11 @@ from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 
 ROOT = Path(__file__).parents[1]
+FINDINGS = ("mpbcfw", "bcfw_poster", "bmrm", "dual_coordinate", "transduction", "beyond", "speed")
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "results/README.md", "experiments/beyond.md"),
     *("experiments/kernel.md", "experiments/potts.md"),
+    *(f"results/{name}.md" for name in FINDINGS),
     *("examples/gallery/README.md", "examples/ranking/README.md", "examples/bcfw/README.md"),
 )
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
@@ -112,7 +114,7 @@ def test_runs_of_a_page_are_runs(name, monkeypatch):
 
 def test_the_navigation_has_every_page():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    for name in (*DOCS, *DEEPER):
+    for name in (*DOCS, *DEEPER, *(f"results/{name}.md" for name in FINDINGS)):
         assert f"- {name.removeprefix('docs/')}\n" in text, name
 
 

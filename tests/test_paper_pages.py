@@ -1,5 +1,6 @@
 """The pages of the papers: their verdicts are the stored ones, and what they name is there."""
 
+import csv
 import re
 import runpy
 import shlex
@@ -43,6 +44,16 @@ def test_every_paper_has_a_page():
 def test_the_verdicts_are_those_of_the_stored_tables():
     for file, text in runpy.run_path(str(ROOT / "docs" / "verdicts.py"))["pages"]():
         assert file.read_text(encoding="utf-8") == text, "make papers-pages"
+
+
+def test_the_findings_name_every_claim_of_mpbcfw_that_fails():
+    with (ROOT / "results" / "claims.csv").open(encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    claims = list(dict.fromkeys(row["claim"] for row in rows))
+    counted = [row for row in rows if row["verdict"] == "does not hold" and not row["beside"]]
+    table = (ROOT / "results" / "mpbcfw.md").read_text(encoding="utf-8").partition("| # |")[2]
+    named = map(int, re.findall(r"^\| (\d+) \| ", table.partition("\n\n")[0], re.M))
+    assert sorted(named) == sorted({claims.index(row["claim"]) + 1 for row in counted})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,7 +1,7 @@
 """What MkDocs does for the site beside its theme: links, formulas, lines of code, the gallery.
 
 Pages are written for GitHub, where links lead to files of the repository. The site has such a page
-of its own (``README.md`` is its first, ``results/README.md`` another), the pictures, and of every
+of its own (``README.md`` is its first, those of ``results/`` others), the pictures, and of every
 other file or folder that is linked a page that shows it: so it can be read without internet.
 
 A line of its own, ``Source: [`Class.method`](../../ssvm_bench/…/file.py)``, is followed on the site

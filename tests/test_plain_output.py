@@ -12,7 +12,7 @@ from program import OCR, USPS, call, error_of
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog
-from ssvm_bench.datasets import cards, sources
+from ssvm_bench.datasets import sources
 from ssvm_bench.figures import drawing
 from ssvm_bench.figures.document import Table
 from ssvm_bench.figures.kind import Output, save
@@ -83,7 +83,7 @@ def test_without_colour_there_is_none(tmp_path, monkeypatch):
 def test_every_dataset_has_a_card(name):
     if sources.has_raw_file(name) and sources.status(name).state == "ready":
         pytest.skip("real data are read")  # test_a_card_counts_the_examples does, once
-    card = cards.card(name)
+    card = sources.card(name)
     assert card["name"] == name
     assert card["licence"]
     if sources.has_raw_file(name):

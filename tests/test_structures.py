@@ -15,8 +15,6 @@ from ssvm_bench.datasets import landmarks as faces
 from ssvm_bench.datasets import local_patterns, plates
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.structures import Alphabet, Boxes
-from ssvm_bench.datasets.synthetic import faces as drawn_faces
-from ssvm_bench.datasets.synthetic import number_plates
 from ssvm_bench.oracles import landmarks, segments
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
@@ -248,12 +246,12 @@ def test_solvers_agree_with_frank_wolfe_on_its_planes(make, name):
 
 
 def test_what_is_drawn_is_admissible_and_the_same_again():
-    one, again = number_plates.draw(3, seed=5), number_plates.draw(3, seed=5)
+    one, again = plates.draw(3, seed=5), plates.draw(3, seed=5)
     for name in one:
         np.testing.assert_array_equal(one[name], again[name])
-    assert number_plates.ALPHABET.n_labels * number_plates.HEIGHT == 4059
-    assert number_plates.ALPHABET.first_inadmissible(one["y"], one["offsets"]) is None
-    pixels, positions = drawn_faces.draw(4, np.random.PCG64(1))
+    assert plates.ALPHABET.n_labels * plates.HEIGHT == 4059
+    assert plates.ALPHABET.first_inadmissible(one["y"], one["offsets"]) is None
+    pixels, positions = faces.draw(4, np.random.PCG64(1))
     assert pixels.shape == (4, 40, 40)
     boxes = faces.search_boxes(positions, (40, 40), 1)
     assert boxes.fault(1600, 1) is None
@@ -355,7 +353,7 @@ def test_bad_images_are_told_in_one_sentence(tmp_path):
 
 def face_folder(folder, m=6, move=None, size=(40, 40)):
     folder.mkdir()
-    pixels, positions = drawn_faces.draw(m, np.random.PCG64(2))
+    pixels, positions = faces.draw(m, np.random.PCG64(2))
     rows = []
     for k in range(m):
         image = Image.fromarray(pixels[k])
@@ -372,7 +370,7 @@ def test_a_folder_of_faces(tmp_path):
     config = face_folder(tmp_path / "f")
     data = faces.load(config)
     assert (data.n, data.n_labels, data.x.shape) == (5, 1600, (5, 3 * 48 * 48))
-    _, positions = drawn_faces.draw(6, np.random.PCG64(2))
+    _, positions = faces.draw(6, np.random.PCG64(2))
     np.testing.assert_array_equal(data.admissible.positions(data.y).reshape(5, 8, 2), positions[:5])
     assert data.held_out["test"].n == 1
     with pytest.raises(ConfigError, match="must be ≤ 5"):

@@ -81,7 +81,7 @@ def card_command(name: str, as_json: bool) -> None:
 
     Examples are counted where the data are there; of images, where they are prepared, too.
     """
-    from ssvm_bench.datasets.cards import card
+    from ssvm_bench.datasets.sources import card
 
     (name,) = _names(name)
     found = card(name)

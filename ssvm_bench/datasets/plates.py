@@ -4,8 +4,14 @@ An example is an image of 33 rows and as many columns as its text needs; a part 
 features are the 33 grey values, less the mean of the image and over their standard deviation. Its
 label is a pair of a character and a column in it, of which there are 123 in the built-in data:
 33 · 123 = 4059 weights, as many as in the report. The report's images are not public: those built
-in are simulated (:mod:`ssvm_bench.datasets.synthetic.number_plates`): 6788 to train on, and 846
-each for validation and test.
+in are simulated, 6788 to train on, and 846 each for validation and test. Such a plate is a line of
+characters of fixed widths: a border, one of a few layouts of digits, letters, a dash or a seal,
+with gaps of whole columns between them, and a border. The fonts are those that come with
+matplotlib; each has its own metrics, and draws a character as wide as it likes within the
+character's columns. Then comes what a camera adds: perspective (slant, tilt, and a height that
+changes along the plate), the lens and the car's motion blur, light from a side, shadows, dirt, and
+noise. All choices are words of a ``PCG64``. Pixels of glyphs come from FreeType, whose releases may
+differ in a few of them.
 
 A folder of one's own has, beside the images, all of one height, two tables
 (:mod:`ssvm_bench.datasets.picture_table`):
@@ -26,13 +32,32 @@ from typing import ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import picture_table
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.picture_table import TableConfig
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.structures import Alphabet
-from ssvm_bench.datasets.synthetic import number_plates
+
+HEIGHT = 33
+"""Rows of a plate, the features of a column: 33 × 123 = 4059 weights, as in the report."""
+
+GAP, DASH, SEAL, BORDER = "␣", "-", "•", "|"
+DIGITS, LETTERS = "0123456789", "ABCK"
+ALPHABET = Alphabet(
+    (*DIGITS, *LETTERS, GAP, DASH, SEAL, BORDER),
+    (8, 5, 8, 8, 8, 8, 8, 8, 8, 8, 9, 8, 8, 8, 1, 4, 6, 2),
+)
+
+LAYOUTS = ("dLd•dddd", "LLddd-LL", "ddd-dddd", "LdLdddd")
+FONTS = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono-Bold", "DejaVuSerif-Bold", "cmss10")
+
+_FINE = 3
+"""Pixels of a drawn glyph for each pixel of the plate."""
+
+_TALL = 21
+"""Height of characters, in pixels of the plate."""
 
 TABLE, WIDTHS = "segmentations.csv", "widths.csv"
 N_TRAINING, N_HELD_OUT = 6788, 1692
@@ -61,7 +86,7 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
-    drawn = partial(number_plates.arrays, N_TRAINING, N_HELD_OUT)
+    drawn = partial(simulated, N_TRAINING, N_HELD_OUT)
     found = picture_table.arrays(config, VERSION, drawn, _read)
     dataset = Dataset(
         name=config.name,
@@ -150,3 +175,128 @@ def _labels(image: str, text: str, alphabet: Alphabet, W: int) -> np.ndarray:
             f"the segments of {image} end at column {end - 1}, and it has {W} columns"
         )
     return alphabet.columns(characters)
+
+
+# ---- simulated plates ---------------------------------------------------------------------------
+
+
+def draw(m: int, seed: int) -> Arrays:
+    """Return m plates: ``pixels`` uint8 (columns, 33), ``y`` uint8 (columns,) and ``offsets``."""
+    bits = np.random.PCG64(seed)
+    glyphs = [_glyphs(name) for name in FONTS]
+    pixels, labels = [], []
+    for _ in range(m):
+        text = _text(bits)
+        font = glyphs[int(uniform((1,), bits)[0] * len(glyphs))]
+        pixels.append(_seen(_printed(text, font, bits), bits).T)
+        labels.append(ALPHABET.columns(text).astype(np.uint8))
+    return {
+        "pixels": np.concatenate(pixels),
+        "y": np.concatenate(labels),
+        "offsets": np.cumsum([0, *map(len, labels)]),
+    }
+
+
+def _text(bits: np.random.PCG64) -> list[int]:
+    """Return a text, as places in the alphabet."""
+    draws = iter(uniform((64,), bits).tolist())
+    text = [BORDER, *GAP * (1 + int(next(draws) * 3))]
+    for kind in LAYOUTS[int(next(draws) * len(LAYOUTS))]:
+        among = {"d": DIGITS, "L": LETTERS}.get(kind, kind)
+        text += [among[int(next(draws) * len(among))], *GAP * int(next(draws) * 3)]
+    text += [*GAP * (1 + int(next(draws) * 3)), BORDER]
+    return [ALPHABET.names.index(name) for name in text]
+
+
+def _glyphs(font: str) -> dict[str, np.ndarray]:
+    """Return what a font makes of each printed character: 0 … 1, (fine rows, fine columns)."""
+    import matplotlib as mpl
+    from PIL import Image, ImageDraw, ImageFont
+
+    path = Path(mpl.get_data_path()) / "fonts" / "ttf" / f"{font}.ttf"
+    found = {}
+    for name, width in zip(ALPHABET.names, ALPHABET.widths, strict=True):
+        if name in (GAP, SEAL, BORDER):
+            continue
+        size = 3 * _TALL * _FINE
+        pen = ImageFont.truetype(str(path), _TALL * _FINE * 4 // 3)
+        sheet = Image.new("L", (size, size))
+        ImageDraw.Draw(sheet).text((size // 3, size // 2), name, fill=255, font=pen, anchor="lm")
+        box = sheet.getbbox()
+        assert box is not None
+        ink = sheet.crop(box)
+        tall = ink.height if name == DASH else _TALL * _FINE
+        room = width * _FINE - 2  # a fine pixel at least on either side
+        across = min(room, round(ink.width * tall / ink.height))
+        found[name] = np.asarray(ink.resize((across, tall), Image.Resampling.BILINEAR)) / 255.0
+    return found
+
+
+def _printed(text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64) -> np.ndarray:
+    """Return the ink of a plate, 0 … 1, in fine pixels: (33 · fine, W · fine)."""
+    widths = np.array(ALPHABET.widths)[text]
+    ink = np.zeros((HEIGHT * _FINE, int(widths.sum()) * _FINE))
+    middle = ink.shape[0] // 2
+    moves = np.rint(approx_normal((len(text), 2), bits) * 0.5).astype(int)
+    left = 0
+    for a, (down, right) in zip(text, moves.tolist(), strict=True):
+        name, room = ALPHABET.names[a], ALPHABET.widths[a] * _FINE
+        if name in font:
+            glyph = font[name]
+            tall, across = glyph.shape
+            x = left + int(np.clip((room - across) // 2 + right, 0, room - across))
+            y = middle - tall // 2 + down
+            ink[y : y + tall, x : x + across] = glyph
+        elif name == SEAL:
+            rows, columns = np.ogrid[: ink.shape[0], :room]
+            radius = 0.45 * room
+            inside = (rows - middle - down) ** 2 + (columns - (room - 1) / 2) ** 2 < radius**2
+            ink[:, left : left + room] = 0.8 * inside
+        elif name == BORDER:
+            ink[3 * _FINE : -3 * _FINE, left + 1 : left + room - 1] = 1.0
+        left += room
+    ink[2 * _FINE : 3 * _FINE] = ink[-3 * _FINE : -2 * _FINE] = 1.0
+    return ink
+
+
+def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
+    """Return what a camera sees of a plate: uint8 (33, W)."""
+    from scipy.ndimage import gaussian_filter, map_coordinates, uniform_filter1d
+
+    W = ink.shape[1] // _FINE
+    slant, tilt, shrink, up, lens, motion, side, gain, level, noise = approx_normal(
+        (10,), bits
+    ).tolist()
+    blurred = gaussian_filter(ink, _FINE * (0.75 + 0.25 * min(abs(lens), 2.0)))
+    blurred = uniform_filter1d(blurred, 1 + int(0.7 * _FINE * abs(motion)), axis=1)
+    rows, columns = np.mgrid[:HEIGHT, :W].astype(np.float64)
+    along = columns - (W - 1) / 2
+    tall = 1.0 + 0.03 * slant + 0.0015 * shrink * along
+    y = (rows - (HEIGHT - 1) / 2 - 0.8 * up - 0.012 * tilt * along) / tall + (HEIGHT - 1) / 2
+    x = columns + 0.035 * slant * (y - (HEIGHT - 1) / 2)
+    fine = [(y + 0.5) * _FINE - 0.5, (x + 0.5) * _FINE - 0.5]
+    seen = map_coordinates(blurred, fine, order=1, mode="nearest")
+    light = (150 + 30 * level) * (1.0 + 0.006 * side * along)
+    image = light * (1.0 - np.clip(0.6 + 0.12 * gain, 0.35, 0.9) * seen)
+    # something above the plate casts a shadow on one side of a line
+    where, slope, depth = uniform((3,), bits).tolist()
+    edge = 2.4 * W * (where - 0.5) + W / 2 + 2.0 * (slope - 0.5) * (rows - HEIGHT / 2)
+    image *= 1.0 - 0.4 * depth * np.clip((columns - edge) / 3.0 + 0.5, 0.0, 1.0)
+    dirt = np.zeros((HEIGHT, W))
+    for _ in range(int(uniform((1,), bits)[0] * 5)):
+        y, x, a, b, depth = uniform((5,), bits).tolist()
+        far = ((rows - HEIGHT * y) / (1.5 + 6 * a)) ** 2 + ((columns - W * x) / (1.5 + 6 * b)) ** 2
+        dirt = np.maximum(dirt, 0.7 * depth * np.clip(1.5 - far, 0.0, 1.0))
+    image *= 1.0 - dirt
+    image += (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
+    return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
+
+
+def simulated(n_training: int, n_held_out: int) -> Arrays:
+    """Return the plates to train on and those held out, every second of which is for the test.
+
+    ``names`` and ``widths`` are those of the characters.
+    """
+    fold = np.concatenate((np.zeros(n_training, np.int64), np.arange(n_held_out) % 2 + 1))
+    names, widths = map(np.array, ALPHABET)
+    return {**draw(n_training + n_held_out, 1789), "fold": fold, "names": names, "widths": widths}

@@ -8,7 +8,9 @@ that are there but broken, or altered, are never replaced.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import logging
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
@@ -328,3 +330,57 @@ def _sha256(raw: RawFile, path: Path) -> str:
             for block in Bounded(file, raw.most):
                 digest.update(block)
     return digest.hexdigest()
+
+
+# ---- cards --------------------------------------------------------------------------------------
+
+
+MADE = "that of the files it is made of; what the program makes needs none"
+
+
+def card(name: str) -> dict[str, Any]:
+    """Return what there is to say of a dataset: heading → text, or name → text.
+
+    All of it stands elsewhere: the first line and the references of the docstring of its module,
+    the comment of its YAML file, and its raw files.
+    """
+    module = module_of(name)
+    # a module of several datasets is behind what the registry takes for theirs
+    texts = [inspect.getdoc(each) or "" for each in (module, sys.modules[module.Config.__module__])]
+    text = next((each for each in texts if "\nReferences\n" in each), texts[0])
+    cited = re.search(r"^References\n-+\n(.+)\Z", text, re.MULTILINE | re.DOTALL)
+    found = {
+        "name": name,
+        "about": catalog.description(catalog.entries("dataset")[name]),
+        "module": text.partition("\n")[0],
+    }
+    if not has_raw_file(name):
+        return {**found, "licence": MADE}
+    raw, there = raw_file(name), status(name)
+    return {
+        **found,
+        "source": raw.url,
+        "licence": raw.licence,
+        "examples": _counts(name, raw.n, there),
+        "sha256 unpacked": dict(raw.sha256) or "not known",
+        "here": f"{there.path} ({there.state})",
+        "citation": " ".join(cited[1].split()) if cited else "see the source",
+    }
+
+
+def _counts(name: str, n: int, there: DatasetStatus) -> str:
+    """Return the numbers of examples, labels and features, as far as they can be counted soon."""
+    prepared = raw_file(name).prepared
+    if there.state != "ready" or (prepared and there.kept is None):
+        return f"{n}"
+    try:
+        data = module_of(name).load(usual(name, "real"))
+    except RunFailedError:
+        return f"{n}"
+    if not isinstance(data, Dataset):
+        return f"{n}"
+    parts = f" of {data.y.size} parts" if data.y.size != data.n else ""
+    held_out = "".join(f", {split.n} {of}" for of, split in data.held_out.items())
+    labels = f"{data.n_labels} labels, " if data.n_labels else ""
+    what = f"{data.structure}, {labels}{data.n_features} features"
+    return f"{data.n} to train on{parts}{held_out}; {what}"

@@ -19,7 +19,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.mpbcfw.paper import HORSES, costs
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
-from ssvm_bench.report.kinds import kinds, load
+from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
 from ssvm_bench.results.problem_instance import instance_of
 

@@ -18,7 +18,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, optima, stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run

@@ -9,7 +9,7 @@ from program import call, error_of, python
 
 from ssvm_bench.config import registry
 from ssvm_bench.figures import style
-from ssvm_bench.report.kinds import kinds
+from ssvm_bench.report.experiment_files import kinds
 
 PAPER = """
 from pathlib import Path

@@ -25,7 +25,7 @@ from ssvm_bench.base import scheduler
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs import components

@@ -16,9 +16,9 @@ from ssvm_bench.figures import targets
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import Switched
-from ssvm_bench.report import contents, interactive, markup, shown
+from ssvm_bench.report import contents, markup, shown
 from ssvm_bench.report import page as report
-from ssvm_bench.report.kinds import kinds
+from ssvm_bench.report.experiment_files import kinds
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER
@@ -325,13 +325,13 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
 
 def unpacked(text, ends):
     codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
-    codes[codes == interactive.GONE] = np.nan
-    return ends[0] + (ends[1] - ends[0]) * codes / interactive.STEPS
+    codes[codes == shown.GONE] = np.nan
+    return ends[0] + (ends[1] - ends[0]) * codes / shown.STEPS
 
 
 def drawn(traces, best, *axes):
     made = {axis: suboptimality(traces, best, axis) for axis in axes}
-    return interactive.figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
+    return shown.packed_figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
 
 
 def test_a_figure_has_the_curves_of_every_axis():

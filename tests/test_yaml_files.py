@@ -8,7 +8,7 @@ from program import at_most_calls
 from ssvm_bench.base.errors import ConfigError, readable
 from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import load
 
 SECRET = "hunter2-of-the-environment"
 

@@ -124,7 +124,7 @@ def _show_status(
     as_json: bool,
 ) -> int:
     """Print where an experiment stands."""
-    from ssvm_bench.report.kinds import load
+    from ssvm_bench.report.experiment_files import load
     from ssvm_bench.results.files import SkippedFiles
     from ssvm_bench.runs import experiment_status
 

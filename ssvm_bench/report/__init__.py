@@ -2,10 +2,8 @@
 
 .. code-block:: text
 
-    kinds              all kinds of figures
-    experiment_files   the files of one experiment: figures, tables, thinned traces
+    experiment_files   the files of one experiment: all kinds of figures, tables, thinned traces
     contents           what a page is about: runs, which of them belong together, what failed
-    interactive        the numbers of figures that can be zoomed and switched
     markup             blocks of documents, and whole pages, as HTML
     shown              what is shown of kinds of figures
     page               the pages; `page.js` draws their figures

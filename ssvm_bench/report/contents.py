@@ -18,8 +18,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, GENUINE, catalog
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures import style
-from ssvm_bench.report.experiment_files import finished
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import finished, load
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain

@@ -22,12 +22,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import LOADED_FROM, shown_as
+from ssvm_bench.claims import fidelity
+from ssvm_bench.claims import table as claims
+from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
-from ssvm_bench.figures import kind
+from ssvm_bench.datasets import sources
+from ssvm_bench.figures import agreement, comparison, convergence, kind, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.jobs import experiments
-from ssvm_bench.report.kinds import kinds, load
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.files import SkippedFiles, write
@@ -43,6 +45,34 @@ if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome
+
+
+def kinds() -> dict[str, Kind]:
+    """Return name → kind, in the order of their sections on the page of the report."""
+    papers = registry.papers()
+    found = [
+        *convergence.KINDS,
+        *(claims.kind(papers), fidelity.kind(papers)),
+        *(targets.KIND, comparison.KIND, agreement.KIND, scaling.KIND),
+        *(kind for paper in papers.values() for kind in paper.kinds),
+    ]
+    return {kind.name: kind for kind in found}
+
+
+def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
+    """Read an experiment file, given its name or its path.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, it is wrong, or it asks for a figure that there is not.
+    """
+    registry.use(config_dirs)  # papers may be there
+    choices = {kind.name: kind.choices for kind in kinds().values()}
+    return experiment.load(
+        name, config_dirs, choices, lambda data: sources.status(data).state == "ready"
+    )
+
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from ssvm_bench.figures.curves import axis_label, clocks_of
 from ssvm_bench.figures.document import Table, Warning
 from ssvm_bench.report import contents, shown
 from ssvm_bench.report.contents import Contents, Failure, Group, Groups
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.markup import Html, block, code, details, facts, marked, plain, rows, section
 from ssvm_bench.report.markup import page as whole
 from ssvm_bench.results import optima, stored_traces, words

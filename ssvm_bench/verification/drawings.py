@@ -20,7 +20,7 @@ from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.report import experiment_files
-from ssvm_bench.report.kinds import load
+from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject

@@ -8,7 +8,7 @@ from bundles import above, run_of, statement_runs
 
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.figures.document import bold
-from ssvm_bench.papers.bmrm import bundle_runs, tables
+from ssvm_bench.papers.bmrm import bundle_runs, paper
 from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, CLASSICAL, is_tried
 from ssvm_bench.papers.bmrm.costs import costs, of, of_report, readings, rows_of
 
@@ -74,7 +74,7 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     for name, several in seconds.items():
         runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
         runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
-    *_, table = tables.tables(costs(runs))
+    *_, table = paper.tables(costs(runs))
     assert table.title == "What the report says of its benchmarks"
     assert [row[3] for row in table.rows] == [bold(verdict)]
 
@@ -101,7 +101,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
             if "prox" in solver["name"]:
                 solver["accept"] = rule
                 runs.append(run)
-    costs_, claims = tables.tables(costs(runs))
+    costs_, claims = paper.tables(costs(runs))
     assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
         "Prox-BMRM (accept=always)",
         "Prox-BMRM (accept=sufficient)",
@@ -121,7 +121,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
 def told(runs, key):
     """Return text and verdict of a claim by the runs, for each rule and reading."""
     (claim,) = (one for one in CLAIMS if one.key == key)
-    found = tables._variants(claim, costs(runs))
+    found = paper._variants(claim, costs(runs))
     return {name: (row.ours or row.note, row.verdict) for name, row in found.items()}
 
 
@@ -148,7 +148,7 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
         "as measured": ("λ = 10: 1.1, λ = 1: 1.3", HOLDS),
         "without SGD": ("λ = 10: 2.5, λ = 1: 2", FAILS),
     }
-    _, others, _ = tables.tables(costs(runs))
+    _, others, _ = paper.tables(costs(runs))
     assert others.rows[1] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
 
 
@@ -192,7 +192,7 @@ def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
 def test_figure_3_is_of_mnist():
     about = {"dataset": "plates", "source": "synthetic"}
     runs = [run_of("bmrm", 1, rises=0.0, **about), run_of("prox_bmrm", 1, rises=0.0, **about)]
-    _, claims = tables.tables(costs(runs))
+    _, claims = paper.tables(costs(runs))
     assert not [row for row in claims.rows if "fluctuates" in row[0] or "steadily" in row[0]]
 
 
@@ -206,7 +206,7 @@ def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
     run = run_of("bmrm", 2000, dataset="plates", source="synthetic")
     run.metadata["dataset"]["n"] = 6788
     run.metadata["lam"] = 2000 / 6788
-    costs_, _ = tables.tables(costs([run]))
+    costs_, _ = paper.tables(costs([run]))
     assert costs_.rows[0][:5] == ["2000 (for 100)", "BMRM", "100", "0", "840"]
 
 

@@ -14,7 +14,7 @@ from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.bmrm import bundle_runs, relative, tables
+from ssvm_bench.papers.bmrm import bundle_runs, paper, relative
 from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs, of
 from ssvm_bench.report import contents, experiment_files, page
@@ -60,7 +60,7 @@ def test_of_data_that_only_the_report_has_ratios_are_compared():
     assert bundle_runs.printed(of, "speedup", several) == 5.6
     assert math.isnan(bundle_runs.printed(of, "iterations", several))
     assert math.isnan(bundle_runs.printed(of, "validation"))
-    table = tables.risks([run_of("bmrm", 100, dataset="plates", validation=0.1)])
+    table = paper.risks([run_of("bmrm", 100, dataset="plates", validation=0.1)])
     (note,) = bundle_runs.notes(table)
     assert "4.61 at λ = 100 %, its test loss 4.21 %" in note
     assert "Prox-P=16-BMRM: 22, 37, 64, 131" in note
@@ -80,12 +80,12 @@ LOSSES = [
 
 
 def test_losses_are_medians_and_the_best_lambda_stands_out():
-    table = tables.risks(LOSSES)
+    table = paper.risks(LOSSES)
     assert table["title"].tolist() == ["BMRM", "Prox-BMRM"] * 2
     assert table["validation"].tolist() == [0.5, 0.51, 0.25, 0.23]
     assert table["test"].tolist() == [0.4, 0.41, 0.24, 0.22]
     assert (table["repeats"].tolist(), table["converged"].tolist()) == ([1, 1, 1, 3], [1, 1, 1, 2])
-    (found,) = tables.risk_tables(table)
+    (found,) = paper.risk_tables(table)
     assert found.title == "MNIST, unit pixels: real data, n = 60000"
     assert found.header == ["validation loss", "λ = 100", "**λ = 10**", "test, λ = 10"]
     assert [cell for cell in found.rows[0] if "*" in cell] == ["**0.2500**"]
@@ -96,7 +96,7 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
         ["spread", "0.0100", "**0.0200**", "0.0200"],
         ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
-    (output,) = tables.KINDS[0].outputs(FigureData(LOSSES, {}), ("table",))
+    (output,) = paper.KINDS[0].outputs(FigureData(LOSSES, {}), ("table",))
     text = output.markdown()
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
     assert "1 of 6 runs ended before they had reached their ε." in text
@@ -104,15 +104,15 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
 
 def test_other_pixels_have_a_block_of_their_own():
     raw = [run_of("bmrm", 1, validation=0.1, pixels="raw"), *LOSSES]
-    first, second = tables.risk_tables(tables.risks(raw))
+    first, second = paper.risk_tables(paper.risks(raw))
     assert "raw pixels" in first.title
     assert first.rows[0] == ["BMRM", "**0.1000**", "–"]
     assert len(second.rows) == 5
 
 
 def test_stand_ins_are_not_compared_with_the_report():
-    (found,) = tables.risk_tables(
-        tables.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")])
+    (found,) = paper.risk_tables(
+        paper.risks([run_of("bmrm", 1, validation=0.1, source="synthetic")])
     )
     assert "synthetic, no real data" in found.title
     assert [row[0] for row in found.rows] == ["BMRM"]
@@ -155,7 +155,7 @@ def test_costs_are_medians_and_relative_to_bmrm():
     assert of(prox, "speedup") == (3, 3)
     assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
     assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
-    found, *_ = tables.tables(table)
+    found, *_ = paper.tables(table)
     assert found.title.endswith("ε = 0.01")
     expected = ["10", "Prox-BMRM", "5", "–", "317", "2", "50 %", "–", "3", "4.6"]
     assert found.rows[1][:10] == expected
@@ -168,7 +168,7 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
         run_of("bmrm", 10, iterations=100, seconds=10),
         run_of("prox_bmrm", 10, iterations=8000, seconds=80, reached=False),
     ]
-    found, *_ = tables.tables(costs(traces))
+    found, *_ = paper.tables(costs(traces))
     ours = [[row[k] for k in (0, 1, 2, 5, 8)] for row in found.rows]
     assert ours == [
         ["10", "BMRM", "100", "10", "1"],

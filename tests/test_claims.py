@@ -17,10 +17,10 @@ from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.mpbcfw import choices, measures
-from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs
+from ssvm_bench.papers.mpbcfw import measures
+from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
-from ssvm_bench.report.kinds import kinds
+from ssvm_bench.report.experiment_files import kinds
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 NAN = float("nan")
@@ -485,7 +485,7 @@ def test_the_median_decides_and_the_repeats_are_counted():
 
 def test_passes_count_iterations_that_were_not_evaluated():
     trace = run("ocr", "mpbcfw", keep=[0, 10, 13, 40])
-    series = choices.passes(trace)
+    series = passes(trace)
     assert series.size == 40
     assert series.sum() == pytest.approx(run("ocr", "mpbcfw").frame["approx_passes"].sum())
     assert np.unique(series).size == 3

@@ -14,13 +14,13 @@ from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.dual_coordinate import figures
 from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
 from ssvm_bench.papers.dual_coordinate.paper import (
     BATCH,
     COMPUTED,
     CONSTANT,
     FIRST_SWEEP,
+    KIND,
     ONLINE,
     PAPER,
     ROOM,
@@ -457,7 +457,7 @@ def outputs(monkeypatch):
 
     def tables(runs, *names):
         best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-        return {one.name: one.table for one in figures.KIND.outputs(FigureData(runs, best), names)}
+        return {one.name: one.table for one in KIND.outputs(FigureData(runs, best), names)}
 
     return tables
 
@@ -489,7 +489,7 @@ def test_curves_are_named_by_what_is_compared(outputs):
         for name in ("mnist", "digits")
         for n in (N // 2, N)
     ]
-    assert outputs([ssg("ocr", "ssg")], *figures.KIND.choices.names) == {}
+    assert outputs([ssg("ocr", "ssg")], *KIND.choices.names) == {}
 
 
 def test_the_experiment_makes_the_runs_that_the_claims_need():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.papers.transduction.datasets import given_features
+from ssvm_bench.papers.transduction.datasets.scenes import given_features
 
 PICTURE, SUPERPIXEL = np.array([0, 0, 0, 2, 2]), np.array([0, 1, 2, 0, 1])
 FEATURES = np.arange(10.0).reshape(5, 2)
@@ -22,10 +22,10 @@ def test_rows_are_found_by_picture_and_superpixel_in_any_order(tmp_path):
     path = stored(
         tmp_path, picture=PICTURE[order], superpixel=SUPERPIXEL[order], features=FEATURES[order]
     )
-    found = given_features.read(path, PICTURE, SUPERPIXEL)
+    found = given_features(path, PICTURE, SUPERPIXEL)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, FEATURES)
-    few = given_features.read(path, PICTURE[3:], SUPERPIXEL[3:])
+    few = given_features(path, PICTURE[3:], SUPERPIXEL[3:])
     np.testing.assert_array_equal(few, FEATURES[3:])
 
 
@@ -54,18 +54,18 @@ def test_rows_are_found_by_picture_and_superpixel_in_any_order(tmp_path):
 )
 def test_what_is_wrong_with_a_file_is_told(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message) as raised:
-        given_features.read(stored(tmp_path, **changes), PICTURE, SUPERPIXEL)
+        given_features(stored(tmp_path, **changes), PICTURE, SUPERPIXEL)
     assert "dataset.features=" in str(raised.value)
 
 
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "features.npz"
     with pytest.raises(ConfigError, match=r"can(not|) be read"):
-        given_features.read(path, PICTURE, SUPERPIXEL)
+        given_features(path, PICTURE, SUPERPIXEL)
     for content in (b"", b"nonsense", stored(tmp_path).read_bytes()[:200]):
         path.write_bytes(content)
         with pytest.raises(ConfigError, match=r"can(not|) be read"):
-            given_features.read(path, PICTURE, SUPERPIXEL)
+            given_features(path, PICTURE, SUPERPIXEL)
     np.save(tmp_path / "one.npy", FEATURES)
     with pytest.raises(ConfigError, match=r"no \.npz that can be read"):
-        given_features.read(tmp_path / "one.npy", PICTURE, SUPERPIXEL)
+        given_features(tmp_path / "one.npy", PICTURE, SUPERPIXEL)

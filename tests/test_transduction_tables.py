@@ -11,6 +11,15 @@ from ssvm_bench.figures import kind
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import accuracies, figures, overlaps, tables
 from ssvm_bench.papers.transduction.datasets import moons, scribbles
+from ssvm_bench.papers.transduction.measures import (
+    MOONS,
+    SETS,
+    SETTINGS,
+    TABLE_1,
+    VIDEOS,
+    WEIGHTS,
+    Spread,
+)
 from ssvm_bench.papers.transduction.paper import (
     BASELINES,
     CLOSED,
@@ -21,15 +30,6 @@ from ssvm_bench.papers.transduction.paper import (
     PAPER,
     RISE,
     WITH_DELTA,
-)
-from ssvm_bench.papers.transduction.printed import (
-    MOONS,
-    SETS,
-    SETTINGS,
-    TABLE_1,
-    VIDEOS,
-    WEIGHTS,
-    Spread,
 )
 from ssvm_bench.results.trace import write_run
 
@@ -213,7 +213,7 @@ VIDEO_CLAIMS = ("video", "false_pixels")
 
 
 def test_videos_are_judged_with_features_as_good_as_the_papers():
-    least = VIDEOS["davis_car_shadow"].inductive - overlaps.LACKING
+    least = VIDEOS["davis_car_shadow"]["inductive"] - overlaps.LACKING
     few, many = ({"false_pixels": [0.5, share], "missed_pixels": [0, 0.1]} for share in (0.1, 0.2))
     good = judged([*of_videos(few, dcadmm=0.9), *of_videos(many, inductive=least + 0.01)])
     assert {good[key].verdict for key in VIDEO_CLAIMS} == {judging.HOLDS}

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the bundle-method report, and what the report says, judged by our runs.
+"""The bundle-method report (Uřičář and Franc 2012): Tables 1 and 2, its claims judged by our runs.
 
 **Table 1**: validation loss for each λ, and the test loss of the best.
 
@@ -25,16 +25,18 @@ not hold is in ``remarks.yaml``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
+from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.config import registry
 from ssvm_bench.figures.curves import timing_notes
 from ssvm_bench.figures.document import Block, Table, beside, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
-from ssvm_bench.papers.bmrm import bundle_runs, claims, costs
+from ssvm_bench.papers.bmrm import bundle_runs, claims, costs, relative
 from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
@@ -262,4 +264,13 @@ KINDS = (
         _blocks,
         documents=True,
     ),
+)
+
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
+    title="the bundle-method report",
+    kinds=(relative.KIND, *KINDS),
+    claims=(*claims.CLAIMS, *claims.ACROSS),
+    **about(__file__),
 )

@@ -1,23 +1,230 @@
-"""The dual-coordinate paper (Ramanan 2013): its claims, those of ``claims.yaml``, measured.
+"""The dual-coordinate paper (Ramanan 2013): its figures, and the claims of ``claims.yaml``.
 
 Its batch algorithm is ``dcd`` with M = 0, sweeps over all terms alone; its online one,
 ``dcd_online`` with the schedule of the gap. What no run tells is read from the bench.
+
+The figures are choices of one kind:
+
+===========  ====================================================================================
+bounds       UB − F⋆, UB' − F⋆ and P⋆ − LB, over |F⋆|, after sweeps of Algorithm 1
+order        relative gap (P − F)/|P| with random and with sequential order
+schedules    relative gap of all examples with the schedules of Algorithm 2
+cache        planes that these keep
+===========  ====================================================================================
+
+F⋆ is the highest dual value, and P⋆ the lowest primal one, of every run ever made on the problem
+instance: UB − F⋆ is no less than UB is too high, and P⋆ − LB no less than LB is too low.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
-from ssvm_bench.claims.cases import Runs
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.claims.cases import Runs, relative_gap
 from ssvm_bench.claims.claim import Claim, Statements, above
 from ssvm_bench.claims.comparisons import above_start, share_ahead
 from ssvm_bench.claims.paper import Paper, about
-from ssvm_bench.papers.dual_coordinate import figures
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
+from ssvm_bench.figures.curves import COLUMNS, tabulate
+from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Shown
 from ssvm_bench.papers.dual_coordinate import measures as by
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND, WARM
+from ssvm_bench.results import words
+from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
+from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
+from ssvm_bench.results.repeats import grouped, labels_within
+from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent, times
+
+BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
+"""What the legend says of a bound → its column."""
+
+DISTANCE = "distance / |F*|"
+GAP = "relative gap"
+ANY_ONLINE = Runs("dcd_online", {"verify": True}, warm_start=False)
+KEPT = "planes in the cache"
+CACHE = "cache"
+
+
+Chosen: TypeAlias = Callable[[Sequence[Trace]], list[Trace]]
+
+
+def _of(*kinds: Runs) -> Chosen:
+    """Return what chooses the runs of these kinds."""
+    return lambda traces: [run for run in traces if any(kind.has(run) for kind in kinds)]
+
+
+def _compared(option: str, *kinds: Runs) -> Chosen:
+    """Return what chooses runs of problem instances that have several values of an option."""
+
+    def chosen(traces: Sequence[Trace]) -> list[Trace]:
+        groups = grouped(_of(*kinds)(traces), lambda run: instance_of(run.metadata))
+        several = [runs for runs in groups.values() if len(set(map(_value_of(option), runs))) > 1]
+        return [run for runs in several for run in runs]
+
+    return chosen
+
+
+def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+    """Return the curves of the three bounds, as `tabulate` does."""
+
+    def curve(bound: str) -> pd.DataFrame:
+        def values(run: Trace) -> dict[str, np.ndarray]:
+            known = best[instance_of(run.metadata)]
+            at = run.frame[BOUNDS[bound]].to_numpy(float)
+            away = known.primal - at if bound == "LB" else at - known.dual
+            return {DISTANCE: away / max(abs(known.dual), 1e-12)}
+
+        names = _named(traces, lambda run: bound)
+        return tabulate(traces, values, axis, log=True, names=names)
+
+    table = pd.concat(map(curve, BOUNDS), ignore_index=True)
+    return table[table["repeats"] > 0]  # there is no UB before the first sweep
+
+
+def _of_distances(*_: object) -> list[str]:
+    return [
+        "UB and UB': above F*, the highest dual value seen. LB: below the lowest primal value.",
+        "An iteration is a sweep over all terms. UB' is no bound: it may be below F*, where it is "
+        "not drawn.",
+    ]
+
+
+def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
+    """Return what tabulates the relative gap with each value of an option, as `tabulate` does."""
+
+    def table(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+        names = _named(traces, _value_of(option))
+        return tabulate(traces, lambda run: {GAP: relative_gap(run)}, axis, log=True, names=names)
+
+    return table
+
+
+def _value_of(option: str) -> Callable[[Trace], str]:
+    return lambda run: f"{option}={run.metadata['config']['solver'][option]}"
+
+
+def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
+    """Return the names of curves: the solver, what is said first of a run, and what else differs.
+
+    That are the options in which the runs on one problem instance differ: tolerances and budgets of
+    another one tell nothing apart here.
+    """
+    found = []
+    names = labels_within(traces, lambda run: instance_of(run.metadata))
+    for run, label in zip(traces, names, strict=True):
+        solver, *options = label.split(" ")
+        others = [text for text in options if text != first(run)]
+        found.append(" ".join([solver, first(run), *others]))
+    return found
+
+
+def kept(traces: Sequence[Trace]) -> pd.DataFrame:
+    """Return what is kept after the first pass, over the number of its examples, one λ a panel.
+
+    Runs on all examples of a dataset and on the first ones of it, at one λ, are one curve.
+    """
+    runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
+    rows = [
+        {**columns_of(run.metadata), "solver": label, KEPT: by.kept(run)}
+        for run, label in zip(runs, _named(runs, _value_of("schedule")), strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=[*INSTANCE, "solver", KEPT])
+    blocks = [pd.DataFrame(columns=COLUMNS)]
+    for _, curve in table.groupby(["dataset", "source", "lam", "solver"], sort=False):
+        sizes = curve.groupby("n")[KEPT].agg(["median", "min", "max", "size"])
+        if len(sizes) > 1:
+            about = curve.iloc[curve["n"].to_numpy().argmax()].drop(KEPT)
+            block = sizes.rename_axis("x").rename(columns={"size": "repeats"}).reset_index()
+            blocks.append(block.assign(**about, quantity=KEPT))
+    return pd.concat(blocks[1:] or blocks, ignore_index=True)[list(COLUMNS)]
+
+
+def _full(run: Trace) -> str:
+    """Say that examples had to leave the cache."""
+    name = style.dataset_name(run.metadata["dataset"]["name"])
+    return f"{name}: the cache was full, at {run.metadata['config']['solver']['cache']:,} planes."
+
+
+def _draw_kept(data: FigureData) -> Iterator[Output]:
+    from ssvm_bench.figures import drawing
+
+    runs = _of(ANY_ONLINE)(data.traces)
+    table = kept(runs)
+    if len(table):
+        notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
+        notes += sorted({_full(run) for run in runs if run.frame["fixed_examples"].max() > 0})
+        label = "examples of one pass"
+        figure = partial(drawing.draw_curves, table, label, data.title, notes, log_y=False)
+        yield Output("cache", table, figure=figure)
+
+
+# ---- the kind of figure -----------------------------------------------------------------------
+
+CURVES = {
+    "bounds": (
+        CurveFigure(
+            "How far the bounds UB, UB' and LB are from the optimum",
+            file="bounds_{}",
+            chosen=_of(TRUE_BOUND),
+            tabulate=bounds,
+            notes=_of_distances,
+        ),
+        ("iteration", "time"),
+    ),
+    "order": (
+        CurveFigure(
+            "Relative gap with random and with sequential order",
+            file="order_{}",
+            chosen=_compared("order", BATCH, SEQUENTIAL),
+            tabulate=gaps("order"),
+        ),
+        ("iteration",),
+    ),
+    "schedules": (
+        CurveFigure(
+            "Relative gap of all examples with each schedule",
+            file="schedules_{}",
+            chosen=_compared("schedule", ANY_ONLINE),
+            tabulate=gaps("schedule"),
+        ),
+        ("passes", "time"),
+    ),
+}
+"""Name of a figure → what it is, and its x axes."""
+
+
+def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+    for name in names:
+        if name == CACHE:
+            yield from _draw_kept(data)
+        else:
+            figure, axes = CURVES[name]
+            yield from figure.outputs(data, axes)
+
+
+def _of_instance(data: FigureData) -> Iterator[Shown]:
+    for figure, _ in CURVES.values():
+        yield from figure.of_instance(data)
+
+
+KIND = Kind(
+    "coordinate",
+    Choices((*CURVES, CACHE), "figure", "figures"),
+    _outputs,
+    _of_instance,
+    intro="Distances of bounds are from the best values ever seen on the problem instance. The "
+    "relative gap of online runs is that of all examples, also of those that are not kept.",
+)
+
 
 SAID = Statements(__file__)
 
@@ -119,7 +326,7 @@ CLAIMS = (
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the dual-coordinate paper",
-    kinds=(figures.KIND,),
+    kinds=(KIND,),
     file="claims-dual-coordinate",
     claims=CLAIMS,
     solvers=frozenset({"dcd", "dcd_online"}),

@@ -8,23 +8,249 @@ place, which also makes the runs: ``each`` of the experiment ``mpbcfw_costs``.
     cost_call     c, the time of an oracle call (section 4.1)
     cost_visit    v = c (1 − s) / s, with s the oracle's share of BCFW's time (section 4.1)
     cost_plane    d · 3 µs / 2560: ten inner products over 256 features are a call on USPS
+
+What MP-BCFW chooses, and what its parts are worth, is measured here (sections 3.4, 3.5 and 4.2).
+The approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so
+that iterations that were not evaluated count, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Costs
-from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
+from ssvm_bench.claims.cases import Case, Costs, Runs, least_positive, relative_gap
+from ssvm_bench.claims.claim import (
+    Claim,
+    Measure,
+    Measured,
+    Statements,
+    UnmeasurableError,
+    above,
+    below,
+    measure,
+)
+from ssvm_bench.claims.comparisons import suboptimality
 from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.config import catalog
-from ssvm_bench.papers.mpbcfw import choices, tables
+from ssvm_bench.figures.curves import along, first_at
+from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.results.words import percent, seconds, times
+from ssvm_bench.papers.mpbcfw import tables
+from ssvm_bench.papers.mpbcfw.measures import as_printed, early, of_printed, reach, target_gap
+from ssvm_bench.results import words
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import counts, percent, seconds, times
+
+# ---- working sets and approximate passes: section 4.2, Figure 6 --------------------------------
+
+
+def passes(run: Trace) -> np.ndarray:
+    """Return the approximate passes of every iteration; means between two evaluated ones."""
+    steps = np.diff(run.frame["iteration"].to_numpy(int))
+    if not steps.sum():
+        raise UnmeasurableError("a run made no iteration")
+    calls = np.diff(run.frame["approx_calls"].to_numpy(float))
+    done = steps > 0
+    mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
+    return np.repeat(mean, steps[done])
+
+
+@of_printed
+def of_passes(case: Case, number: Callable[[np.ndarray], float]) -> Measured:
+    """Measure a number of the passes per iteration of MP-BCFW."""
+    series = [passes(run) for run in case.repeats("mpbcfw")]
+    ends = np.median([np.quantile(one, [0.1, 0.9]) for one in series], axis=0)
+    count = [one.size for one in series]
+    note = f"in 80 % of the iterations {ends[0]:.3g} to {ends[1]:.3g}; {counts(count)} iterations"
+    return Measured(np.array([number(one) for one in series]), note=note)
+
+
+@of_printed
+def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
+    """Measure how much later than elsewhere the passes get to half of their largest number.
+
+    That is the first iteration with so many passes, over the median on another dataset; of the
+    iterations that all runs on both have.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        The other dataset; the first of these that there are runs on.
+    """
+    there = {other.dataset: other for other in case.others}
+    name = next((name for name in datasets if name in there), None)
+    if name is None:
+        raise UnmeasurableError("no finished runs on the horses to compare with")
+    both = [[passes(run) for run in on.repeats("mpbcfw")] for on in (case, there[name])]
+    common = min(series.size for of_case in both for series in of_case)
+    if common < LEAST_ITERATIONS:
+        raise UnmeasurableError(f"fewer than {LEAST_ITERATIONS} iterations")
+    both = [[series[:common] for series in of_case] for of_case in both]
+    mine, theirs = (np.array([half_way(one) for one in of_case]) for of_case in both)
+    largest = [np.median([one.max() for one in of_case]) for of_case in both]
+    note = f"half of {largest[0]:.3g} passes at iteration {np.median(mine):.3g}, on the horses "
+    note += f"half of {largest[1]:.3g} at {np.median(theirs):.3g}; {common} iterations"
+    return Measured(mine / np.median(theirs), note=note)
+
+
+LEAST_ITERATIONS = 10
+"""Fewer tell nothing about growth."""
+
+
+def half_way(series: np.ndarray) -> int:
+    """Return the first iteration, from 1, with at least half of the largest number of passes."""
+    return int(np.argmax(series >= series.max() / 2)) + 1
+
+
+GAPS = (0.1, 0.03, 0.01)
+"""Relative gaps at which working sets are shown."""
+
+
+@of_printed
+def of_planes(
+    case: Case,
+    number: Callable[[np.ndarray, np.ndarray], float],
+    until: Mapping[str, float] = MappingProxyType({}),
+) -> Measured:
+    """Measure a number of (iteration, mean planes per term) of MP-BCFW.
+
+    Parameters
+    ----------
+    number : callable
+        Of both columns.
+    until : mapping
+        Dataset → the relative gap at which its runs are taken to end, if they get there.
+    """
+    values, peaks, notes, shares = [], [], [], []
+    for run in case.repeats("mpbcfw"):
+        at = run.frame["iteration"].to_numpy(int)
+        planes = run.frame["working_set_mean"].to_numpy(float)
+        if at.size < 3:
+            raise UnmeasurableError("fewer than three evaluated iterations")
+        ends = [_rows_until(run, gap) for gap in GAPS]
+        rows = _rows_until(run, until.get(case.dataset, 0.0)) or at.size
+        values.append(number(at[:rows], planes[:rows]))
+        peaks.append((float(planes.max()), int(at[planes.argmax()])))
+        notes.append((float(planes[-1]), int(at[-1]), float(relative_gap(run)[-1])))
+        shares.append([end_over_peak(at[:end], planes[:end]) if end else math.nan for end in ends])
+    (peak, top), (end, last, gap) = np.median(peaks, axis=0), np.median(notes, axis=0)
+    note = f"peak {peak:.3g} at iteration {top:.0f}, {end:.3g} at the end ({last:.0f})"
+    if case.dataset in until:
+        shown = ", ".join(
+            f"{share:.3g} at a relative gap of {percent(at)}"
+            for at, share in zip(GAPS, np.median(shares, axis=0), strict=True)
+            if not math.isnan(share)
+        )
+        note += f"; of the largest so far: {shown}, {end / peak:.3g} at the end ({percent(gap)})"
+    return Measured(np.array(values), note=note)
+
+
+def _rows_until(run: Trace, gap: float) -> int:
+    """Return the number of rows up to the first with at most a relative gap; 0 if there is none."""
+    small = relative_gap(run) <= gap
+    return int(small.argmax()) + 1 if small.any() else 0
+
+
+def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return the last number of planes relative to the largest."""
+    return float(planes[-1] / planes.max()) if planes.max() > 0 else math.nan
+
+
+def late_change(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return (max − min) / max of the planes over the last quarter of the iterations."""
+    late = planes[at >= 0.75 * at[-1]]
+    if late.size < 2:
+        raise UnmeasurableError("fewer than two evaluated iterations in the last quarter")
+    return float((late.max() - late.min()) / late.max()) if late.max() > 0 else 0.0
+
+
+# ---- averages, limits, the slope rule ---------------------------------------------------------
+
+
+@of_printed
+def averaged_sooner(case: Case, solver: str) -> Measured:
+    """Measure the iterations of an averaged solver to a primal value, the plain median as 1.
+
+    That value is the lowest suboptimality that every plain repeat reaches in `PART` of its time.
+    """
+    plain, averaged = case.repeats(solver), case.repeats(f"{solver}_avg")
+    target = max(
+        least_positive(suboptimality(case, run)[: len(early(run))], "primal suboptimality")
+        for run in plain
+    )
+
+    def reached(runs: Sequence[Trace]) -> np.ndarray:
+        curves = ((along(run, "iteration"), suboptimality(case, run)) for run in runs)
+        return np.array([first_at(*curve, target) for curve in curves])
+
+    base = float(np.median(reached(plain)))
+    if base == 0:
+        raise UnmeasurableError("the primal does not fall below its first value")
+    relative = target / max(abs(case.reference.dual), 1e-12)
+    note = (
+        f"to a suboptimality of {relative:.2g} of the optimum; {solver_label(solver)}: {base:.3g}"
+    )
+    return Measured(
+        reached(averaged) / base,
+        note=f"{note} iterations",
+        bounds=np.array([float(run.frame["iteration"].iloc[-1]) / base for run in averaged]),
+        ended=f"{solver_label(solver)}-avg ended before it reached that",
+    )
+
+
+@of_printed
+def of_limits(case: Case) -> Measured:
+    """Measure how much of M and of N MP-BCFW needs: the larger share.
+
+    An iteration adds at most one plane to a working set, so that it holds one more than there are
+    iterations at most.
+    """
+    shares, most, planes, bounds = [], 0.0, 0.0, 0
+    for run in case.repeats("mpbcfw"):
+        frame, solver = run.frame, run.metadata["config"]["solver"]
+        here = max(float(passes(run).max()), float(frame["approx_passes"].max()))
+        bound = int(frame["iteration"].iloc[-1]) + 1
+        limits = [float(solver.get(name, 1000)) for name in "MN"]
+        shares.append(max(here / limits[0], bound / limits[1]))
+        most, bounds = max(most, here), max(bounds, bound)
+        planes = max(planes, float(frame["working_set_mean"].max()))
+    note = (
+        f"at most {most:.3g} passes an iteration; at most {planes:.3g} planes a term on average, "
+    )
+    return Measured(np.array(shares), note=f"{note}and never more than {bounds}, one an iteration")
+
+
+@measure
+def over_best_fixed(case: Case) -> Measured:
+    """Measure the time to the target gap by the slope rule, over that of the best fixed number."""
+    target = target_gap(case.repeats("bcfw"))
+    rule = Runs("mpbcfw").by_seed(as_printed(case))
+    fixed = {}
+    for runs in case.runs.values():
+        solver = next(iter(runs.values())).metadata["config"]["solver"]
+        if solver["name"] == "mpbcfw" and solver.get("rule") == "fixed":
+            fixed[int(solver["M"])] = runs
+    seeds = sorted(rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []
+    if not seeds:
+        raise UnmeasurableError("no finished runs with fixed numbers of passes")
+    of_rule, *spent = (
+        np.array([reach(runs[seed], target, "time") for seed in seeds])
+        for runs in (rule, *fixed.values())
+    )
+    best = np.min(spent, axis=0)
+    said = (
+        f"{m}: {words.reached(float(np.median(of / of_rule)), times)}"
+        for m, of in sorted(zip(fixed, spent, strict=True), key=lambda pair: pair[0])
+    )
+    note = f"time with a fixed number, over that with the rule: {', '.join(said)}"
+    return Measured(of_rule / best, note=note)
+
 
 HORSES = "horseseg"
 STANDS_FOR = {"weizmann": HORSES}
@@ -73,19 +299,19 @@ CLAIMS = (
     SAID.claim("share_bcfw", by.oracle_share("bcfw", BCFW_SHARES), percent),
     SAID.claim("share_mpbcfw", by.oracle_share("mpbcfw", MPBCFW_SHARES), percent),
     SAID.claim("call", by.call_time(), seconds),
-    SAID.claim("planes_small", choices.of_planes(lambda _, planes: planes.max()), high=5),
-    SAID.claim("passes_small", choices.of_passes(lambda of: np.quantile(of, 0.9)), high=below(10)),
-    SAID.claim("planes_fall", choices.of_planes(choices.end_over_peak), high=0.9),
-    SAID.claim("passes_ocr", choices.of_passes(np.median), low=10, high=15),
-    SAID.claim("planes_low", choices.of_planes(choices.end_over_peak), high=0.5),
-    SAID.claim("planes_grow", choices.of_planes(choices.end_over_peak, UNTIL), low=0.9),
-    SAID.claim("planes_stable", choices.of_planes(choices.late_change, UNTIL), percent, high=0.1),
-    SAID.claim("passes_hundreds", choices.of_passes(np.max), low=200),
-    SAID.claim("passes_slowly", choices.later_than_on(ON_HORSES), times, low=SUBSTANTIALLY),
+    SAID.claim("planes_small", of_planes(lambda _, planes: planes.max()), high=5),
+    SAID.claim("passes_small", of_passes(lambda of: np.quantile(of, 0.9)), high=below(10)),
+    SAID.claim("planes_fall", of_planes(end_over_peak), high=0.9),
+    SAID.claim("passes_ocr", of_passes(np.median), low=10, high=15),
+    SAID.claim("planes_low", of_planes(end_over_peak), high=0.5),
+    SAID.claim("planes_grow", of_planes(end_over_peak, UNTIL), low=0.9),
+    SAID.claim("planes_stable", of_planes(late_change, UNTIL), percent, high=0.1),
+    SAID.claim("passes_hundreds", of_passes(np.max), low=200),
+    SAID.claim("passes_slowly", later_than_on(ON_HORSES), times, low=SUBSTANTIALLY),
     *(
         SAID.claim(
             "average",
-            choices.averaged_sooner(solver),
+            averaged_sooner(solver),
             times,
             f"average_{solver}",
             high=below(1),
@@ -93,12 +319,12 @@ CLAIMS = (
         )
         for solver in by.PAIRS["plain"]
     ),
-    SAID.claim("limits", choices.of_limits(), percent, high=below(1)),
+    SAID.claim("limits", of_limits(), percent, high=below(1)),
     *(
         SAID.claim("curves", by.curves_below(pair), percent, f"curves_{pair}", words=_words(pair))
         for pair in by.PAIRS
     ),
-    SAID.claim("rule", choices.over_best_fixed(), times, high=by.AS_FAST),
+    SAID.claim("rule", over_best_fixed(), times, high=by.AS_FAST),
 )
 
 EXPERIMENT = "mpbcfw_costs"

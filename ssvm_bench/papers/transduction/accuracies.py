@@ -23,8 +23,14 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.papers.transduction.measures import error
-from ssvm_bench.papers.transduction.printed import INDUCTIVE, KERNELS, PROPOSED, SETS, TABLE_1
+from ssvm_bench.papers.transduction.measures import (
+    INDUCTIVE,
+    KERNELS,
+    PROPOSED,
+    SETS,
+    TABLE_1,
+    error,
+)
 from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace

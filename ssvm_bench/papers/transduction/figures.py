@@ -34,9 +34,8 @@ from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Kind, Output
 from ssvm_bench.papers.transduction import overlaps
 from ssvm_bench.papers.transduction.datasets.points import Points
-from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, error
 from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
-from ssvm_bench.papers.transduction.printed import BASELINES, DRAWS, PROPOSED
 from ssvm_bench.papers.transduction.tables import of_draws
 from ssvm_bench.results.reading import is_finished, read_labels
 from ssvm_bench.results.trace import Trace

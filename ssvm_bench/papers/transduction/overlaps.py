@@ -24,7 +24,7 @@ from ssvm_bench.claims.cases import Case, Runs, column, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells
-from ssvm_bench.papers.transduction.printed import PROPOSED, VIDEOS
+from ssvm_bench.papers.transduction.measures import PROPOSED, VIDEOS
 from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
@@ -114,7 +114,7 @@ def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
 
 def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> None:
     """Raise `UnmeasurableError` where the features are too far from those of the paper."""
-    printed = VIDEOS[case.dataset].inductive
+    printed = VIDEOS[case.dataset]["inductive"]
     found = float(np.mean([overlap(run) for run in inductive]))
     if found >= printed - LACKING:
         return
@@ -154,8 +154,7 @@ def _row(case: Case, label: str) -> dict[str, Any]:
     for name in (FALSE, MISSED, TOLD, TRUTH):
         known = [run.frame[name].iloc[-1] for run in runs if name in run.frame]
         row[name] = np.mean(known) if len(known) == len(runs) else np.nan
-    printed = VIDEOS.get(case.dataset)
-    row["printed"] = getattr(printed, config["solver"]["name"], np.nan) if printed else np.nan
+    row["printed"] = VIDEOS.get(case.dataset, {}).get(config["solver"]["name"], np.nan)
     return row
 
 
@@ -169,7 +168,7 @@ def _problem(case: Case, config: Mapping[str, Any]) -> str:
 def said_of(table: pd.DataFrame) -> str:
     """Return what is said above a table."""
     shown = [
-        f"{100 * VIDEOS[name].osvos:.2f} % on {style.dataset_name(name)}"
+        f"{100 * VIDEOS[name]['osvos']:.2f} % on {style.dataset_name(name)}"
         for name in dict.fromkeys(table["data"])
         if name in VIDEOS
     ]

@@ -14,9 +14,9 @@ from typing import Any
 from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
 from ssvm_bench.claims.paper import Paper, about
-from ssvm_bench.papers.transduction import accuracies, figures, overlaps, printed, tables
+from ssvm_bench.papers.transduction import accuracies, figures, overlaps, tables
 from ssvm_bench.papers.transduction import measures as by
-from ssvm_bench.papers.transduction.printed import BASELINES, MOONS, PROPOSED, SETS, Spread
+from ssvm_bench.papers.transduction.measures import BASELINES, MOONS, PROPOSED, SETS, Spread
 from ssvm_bench.results.words import percent
 
 SAID = Statements(__file__)
@@ -30,8 +30,8 @@ RISE, CLOSED, ENDED = 1e-10, 1e-3, 1e-3
 WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
 """The runs that theorems are checked on: (18) holds in them, all iterations are evaluated."""
 
-AS_PRINTED = Runs(PROPOSED, printed.SETTINGS)
-FIXED = Runs(PROPOSED, {**printed.SETTINGS, "rho": 1.0, "tau": 1.0})
+AS_PRINTED = Runs(PROPOSED, by.SETTINGS)
+FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs by the printed settings; and those whose ρ does not change."""
 
 
@@ -43,7 +43,7 @@ def _stuck(solver: str, name: str) -> Claim:
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     """Yield the claims about a column and number of labels of Table 1."""
-    cells = {name: printed.TABLE_1[name, labeled, kernel] for name in SETS}
+    cells = {name: by.TABLE_1[name, labeled, kernel] for name in SETS}
     ours, sdp = ({of: cell[k] for of, cell in cells.items()} for k in (1, 0))
     ahead = {of: sdp[of] for of in SETS if ours[of].mean > sdp[of].mean}
     steadier = {of: sdp[of] for of in SETS if ours[of].deviation < sdp[of].deviation}
@@ -57,7 +57,7 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     }
     for name, (measured, paper) in said.items():
         low = above(0.0) if name == "sdp" else -math.inf
-        words = {"labeled": f"{labeled}", "kernel": printed.NAMES[kernel]}
+        words = {"labeled": f"{labeled}", "kernel": by.NAMES[kernel]}
         key, only = f"{name}_{kernel}_{labeled}", _problem(labeled, kernel)
         claim = SAID.claim(name, measured, percent, key, low=low, words=words, only=only)
         yield claim._replace(paper=paper)
@@ -65,7 +65,7 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
 
 def _problem(labeled: int, kernel: str) -> dict[str, Any]:
     """Return the options of the problems of a column and number of labels of Table 1."""
-    oracle = {"kernel": kernel, "nu": printed.WEIGHTS[kernel], "scaling": "unit", "balance": 0.1}
+    oracle = {"kernel": kernel, "nu": by.WEIGHTS[kernel], "scaling": "unit", "balance": 0.1}
     named = {f"oracle.{name}": value for name, value in {**oracle, "ridge": 0.0}.items()}
     return {"dataset.labeled": labeled, **named}
 
@@ -82,7 +82,7 @@ def _spread(cell: Spread) -> str:
 
 def _of_videos() -> Iterator[Claim]:
     """Yield the claims about videos, beside the numbers of section 4.2."""
-    words = {name: " / ".join(map("{:.4f}".format, of)) for name, of in printed.VIDEOS.items()}
+    words = {name: " / ".join(map("{:.4f}".format, of.values())) for name, of in by.VIDEOS.items()}
     words["lacking"] = percent(overlaps.LACKING)
     runs = Runs(PROPOSED), Runs("inductive")
     yield SAID.claim("video", overlaps.more_overlap_in_videos(*runs), percent, words=words)
@@ -110,7 +110,7 @@ PAPER = Paper(
         *(_stuck(*baseline) for baseline in BASELINES.items()),
         *(
             claim
-            for labeled, kernel in product((10, 100), printed.KERNELS)
+            for labeled, kernel in product((10, 100), by.KERNELS)
             for claim in _of_table_1(labeled, kernel)
         ),
         *map(_adaptive, (10, 100)),
@@ -123,6 +123,6 @@ PAPER = Paper(
         _theorem("supervised", by.supervised_gap(WITH_DELTA), CLOSED),
     ),
     solvers=frozenset({PROPOSED}),
-    draws=printed.DRAWS,
+    draws=by.DRAWS,
     **about(__file__),
 )

@@ -20,9 +20,8 @@ from ssvm_bench.claims.cases import Case, cases
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
-from ssvm_bench.papers.transduction.measures import error
+from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, error
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.papers.transduction.printed import DRAWS, MOONS
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 

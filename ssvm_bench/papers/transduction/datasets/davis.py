@@ -34,8 +34,9 @@ from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.raw_files import Names
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes as synthetic
-from ssvm_bench.papers.transduction.datasets import given_features, scenes
+from ssvm_bench.papers.transduction.datasets import scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
+from ssvm_bench.papers.transduction.datasets.scenes import given_features
 
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}
@@ -54,7 +55,7 @@ class SequenceConfig(SourceConfig):
     annotated : str
         ``first``, or ``all``: every frame, so that a classifier tells whether they are separable.
     features : Path, optional
-        A file with features of the superpixels (:mod:`.given_features`).
+        A file with features of the superpixels (:func:`.scenes.given_features`).
     """
 
     frames: int | None = None
@@ -182,7 +183,7 @@ class Video:
             if config.features is None:
                 return taken
             superpixel = wanted - offsets[frame[wanted]]
-            return taken.derived(x=given_features.read(config.features, frame[wanted], superpixel))
+            return taken.derived(x=given_features(config.features, frame[wanted], superpixel))
 
         return sources.load(config, self.RAW, POINTS, len(LABELS), make=make)
 

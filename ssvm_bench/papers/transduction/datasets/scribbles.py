@@ -39,9 +39,8 @@ from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
 from ssvm_bench.datasets.sources import subset
-from ssvm_bench.papers.transduction.datasets import given_features
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
-from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast
+from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast, given_features
 
 PICTURES: dict[str, tuple[ModuleType, int]] = {
     "weizmann": (weizmann, weizmann.LABELS.index("horse")),
@@ -72,7 +71,7 @@ class Config(SourceConfig):
     superpixels : int, optional
         About how many; None: those of the dataset of pictures, some 190.
     features : Path, optional
-        A file with features of the superpixels (:mod:`.given_features`).
+        A file with features of the superpixels (:func:`.scenes.given_features`).
     """
 
     pictures: Annotated[str, one_of(PICTURES)] = "weizmann"
@@ -168,7 +167,7 @@ def load(config: Config) -> Dataset:
     else:
         x = csr(_prepared(config, whole.source), N_FEATURES)
     if config.features is not None:
-        x = given_features.read(config.features, np.full(y.size, config.picture), np.arange(y.size))
+        x = given_features(config.features, np.full(y.size, config.picture), np.arange(y.size))
     dataset = Points(
         name=config.name,
         source=whole.source,

@@ -206,12 +206,12 @@ def column(run: Trace, name: str) -> np.ndarray:
     """Return a column of a run; raise `UnmeasurableError` without it."""
     if name not in run.frame:
         raise UnmeasurableError(f"a run has no column {name}")
-    return run.frame[name].to_numpy(float)
+    return run.values(name)
 
 
 def relative_gap(run: Trace) -> np.ndarray:
     """Return (P − F)/|P| of each row; NaN where P is not known."""
-    primal, dual = (run.frame[name].to_numpy(float) for name in ("primal", "dual"))
+    primal, dual = (run.values(name) for name in ("primal", "dual"))
     return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
 
 

@@ -28,7 +28,7 @@ from ssvm_bench.results.words import counts, percent, span, times
 
 def suboptimality(case: Case, run: Trace) -> np.ndarray:
     """Return P(w) − D of each row."""
-    return run.frame["primal"].to_numpy(float) - case.reference.dual
+    return run.values("primal") - case.reference.dual
 
 
 def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
@@ -99,7 +99,7 @@ def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
     """Measure the largest P(w) after iteration 0 over P(0); of the baseline, tell it."""
 
     def largest(run: Trace) -> float:
-        primal = run.frame["primal"].to_numpy(float)
+        primal = run.values("primal")
         if primal.size < 2:
             raise UnmeasurableError("a run has no evaluated iteration")
         return float(np.nanmax(primal[1:]) / primal[0])

@@ -8,6 +8,7 @@ resolved: what they stand for may be secret.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -153,6 +154,7 @@ def written(name: str, value: Any) -> str:
     raise ConfigError(f"{name} must be a number, text, path, list or mapping, got {value!r}.")
 
 
+@functools.lru_cache(maxsize=10_000)  # experiments have many words in common
 def _read(word: str) -> Setting:
     text = shown(word)
     _check_nesting(word)

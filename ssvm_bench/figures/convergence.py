@@ -36,9 +36,9 @@ def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.Da
     """Return the curves of the convergence figures, as `curves.tabulate` does."""
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
-        primal, dual = trace.frame["primal"].to_numpy(float), trace.frame["dual"].to_numpy(float)
+        primal, dual = trace.values("primal"), trace.values("dual")
         known = best[instance_of(trace.metadata)]
-        below = known.primal - dual_of_reported(trace.frame)
+        below = known.primal - dual_of_reported(trace)
         shown = primal - known.dual, below, primal - dual
         return dict(zip(curves.QUANTITIES, shown, strict=True))
 
@@ -50,12 +50,11 @@ def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
         approximate, exact = (
-            np.diff(trace.frame[name].to_numpy(float), prepend=np.nan)
-            for name in ("approx_calls", "oracle_calls")
+            np.diff(trace.values(name), prepend=np.nan) for name in ("approx_calls", "oracle_calls")
         )
         nothing = np.full_like(exact, np.nan)
         return {
-            "planes per example": trace.frame["working_set_mean"].to_numpy(float),
+            "planes per example": trace.values("working_set_mean"),
             "approximate passes per iteration": np.divide(
                 approximate, exact, out=nothing, where=exact > 0
             ),
@@ -68,7 +67,7 @@ def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
     """Return the curves of gaps to what was found and to a bound, as `curves.tabulate` does."""
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
-        found, bound = (trace.frame[name].to_numpy(float) for name in ("gap", "gap_bound"))
+        found, bound = (trace.values(name) for name in ("gap", "gap_bound"))
         return {
             "duality gap": found,
             "certified duality gap": bound,

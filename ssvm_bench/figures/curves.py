@@ -117,7 +117,7 @@ def tabulate(
 
 def along(trace: Trace, axis: str) -> np.ndarray:
     """Return the x of each row of a run on one of ``AXES``."""
-    x = trace.frame[AXES[axis].column].to_numpy(float)
+    x = trace.values(AXES[axis].column)
     return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
 
 

@@ -119,7 +119,7 @@ def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple
         longest = [
             {
                 int(run.metadata["config"]["seed"]): run
-                for run in sorted(side, key=lambda run: int(run.frame["iteration"].iloc[-1]))
+                for run in sorted(side, key=lambda run: int(run.values("iteration")[-1]))
             }
             for side in (here, there)
         ]

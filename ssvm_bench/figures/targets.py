@@ -49,12 +49,12 @@ OWN, BEST = "own dual", "best dual"
 
 def bound(trace: Trace) -> str:
     """Return what the relative gap of a run is measured from: its own dual, if it has one."""
-    return BEST if np.isnan(trace.frame["dual"].to_numpy(float)).all() else OWN
+    return BEST if np.isnan(trace.values("dual")).all() else OWN
 
 
 def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
     """Return the relative gap of each row, from what `bound` says."""
-    primal, gap = (trace.frame[name].to_numpy(float) for name in ("primal", "gap"))
+    primal, gap = (trace.values(name) for name in ("primal", "gap"))
     if bound(trace) == BEST:
         gap = primal - best[instance_of(trace.metadata)].dual
     return gap / np.maximum(np.abs(primal), 1e-12)

@@ -310,7 +310,7 @@ def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]
     for trace, label in zip(traces, labels(traces), strict=True):
         columns = ("iteration", "oracle_calls", "time", "oracle_time", "primal", "dual")
         iterations, calls, time, oracle, primal, dual = (
-            float(trace.frame[name].to_numpy()[-1]) for name in columns
+            float(trace.values(name)[-1]) for name in columns
         )
         row: list[object] = [names[instance_of(trace.metadata)], style.solver_label(label)]
         row += [trace.metadata["config"]["seed"], trace.summary.get("stop_reason")]

@@ -173,10 +173,10 @@ def _instance(trace: Trace) -> Instance:
         value = trace.summary.get(key)
         if value is None or not math.isfinite(value):
             return None
-        rows = np.flatnonzero(trace.frame[key.removeprefix("best_")].to_numpy() == value)
+        rows = np.flatnonzero(trace.values(key.removeprefix("best_")) == value)
         return {
             "value": float(value),
-            "iteration": int(trace.frame["iteration"].to_numpy()[rows[0]]) if rows.size else None,
+            "iteration": int(trace.values("iteration")[rows[0]]) if rows.size else None,
             "solver": config["solver"]["name"],
             "config": trace.own_hash,
             "seed": config["seed"],

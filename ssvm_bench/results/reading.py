@@ -251,7 +251,7 @@ def is_superseded(folder: Path) -> bool:
     except RunFailedError:
         return False
     (end, start), (last, first) = (
-        (trace.frame["iteration"].iloc[-1], trace.metadata.get("started") or "")
+        (trace.values("iteration")[-1], trace.metadata.get("started") or "")
         for trace in (begun, whole)
     )
     return begun.summary["stop_reason"] == "interrupted" and end <= last and start <= first

@@ -137,7 +137,7 @@ def differences(
         peers = [of_run for _, of_run in pairs]
         seen = {key for of_run in peers for key in of_run} - hidden
         differing[group] = sorted(
-            key for key in seen if len({repr(of_run.get(key)) for of_run in peers}) > 1
+            key for key in seen if any(of.get(key) != peers[0].get(key) for of in peers)
         )
     return [
         " ".join(

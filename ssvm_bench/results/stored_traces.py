@@ -144,7 +144,7 @@ def read_file(path: Path, results_dir: Path) -> list[Trace]:
 
 def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
     """Return the rows that are kept of each of some repeats."""
-    longest = max((trace.frame["iteration"].to_numpy(float) for trace in traces), key=len)
+    longest = max((trace.values("iteration") for trace in traces), key=len)
     ratio = 1.0 + 1e-3
     while len(longest) > ROWS and len(np.unique(_bins(longest, ratio))) > ROWS:
         ratio *= 1.001

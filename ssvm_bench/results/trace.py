@@ -108,6 +108,16 @@ class Trace:
     folder: Path
 
     @functools.cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def values(self, column: str) -> np.ndarray:
+        """Return a column of the rows, float64, not to be changed."""
+        if column not in self._columns:
+            self._columns[column] = self.frame[column].to_numpy(float)
+        return self._columns[column]
+
+    @functools.cached_property
     def options(self) -> dict[str, Any]:
         """The configuration by full names of options; not to be changed."""
         return flatten(self.metadata["config"])
@@ -139,9 +149,9 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def dual_of_reported(frame: pd.DataFrame) -> np.ndarray:
+def dual_of_reported(trace: Trace) -> np.ndarray:
     """Return F(φ) of the reported iterates, for averages their own, shape (rows,)."""
-    return frame[DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in frame else "dual"].to_numpy(float)
+    return trace.values(DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in trace.frame else "dual")
 
 
 # ---- writing ----------------------------------------------------------------------------------

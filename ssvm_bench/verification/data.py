@@ -103,7 +103,7 @@ def weights(subject: Subject) -> Iterator[Finding]:
             except SsvmBenchError as error:
                 yield Finding(SKIPPED, title(trace), str(error))
                 continue
-            told = float(trace.frame["primal"].iloc[-1])
+            told = float(trace.values("primal")[-1])
             differs = abs(found - told) > ROUNDING * max(abs(told), 1.0)
             why = f"P = {found:.9g} at the stored weights, {told:.9g} in the trace" * differs
             yield Finding(DIFFERENT if differs else SAME, title(trace), why)

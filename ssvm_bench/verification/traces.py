@@ -31,7 +31,7 @@ def duality(subject: Subject) -> Iterator[Finding]:
 
 
 def _dual_below(trace: Trace, best: Best | None) -> Finding:
-    primal, dual = (trace.frame[name].to_numpy(float) for name in ("primal", "dual"))
+    primal, dual = (trace.values(name) for name in ("primal", "dual"))
     if np.isnan(dual).all():
         return Finding(SKIPPED, title(trace), "the solver has no dual value")
     if not optima.is_exact(str(trace.metadata["config"].get("oracle", {}).get("kind"))):

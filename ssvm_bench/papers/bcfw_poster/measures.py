@@ -174,8 +174,8 @@ def planes_of_calls(case: Case, runs: Runs) -> Measured:
     """Measure the planes found beside the ground truths' over the calls of the oracle."""
     n, shares, counts = int(case.data["n"]), [], []
     for run in runs.of(case):
-        found = n * (run.frame["working_set_mean"].to_numpy(float) - 1)
-        made = run.frame["oracle_calls"].to_numpy(float)
+        found = n * (run.values("working_set_mean") - 1)
+        made = run.values("oracle_calls")
         if made[-1] == 0 or found[-1] < 0:
             raise UnmeasurableError("a run has not kept the planes that it found")
         shares.append(found[-1] / made[-1])
@@ -213,7 +213,7 @@ def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
 def certified(case: Case, runs: Runs) -> Measured:
     """Measure the share of rows whose gap is no less than P(w) − the lowest primal of any run."""
     primal = case.reference.primal
-    duals = [run.frame["dual"].to_numpy(float) for run in runs.of(case)]
+    duals = [run.values("dual") for run in runs.of(case)]
     allowed = primal + ROUNDING * abs(primal)
     note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"
     return Measured(np.array([np.mean(dual <= allowed) for dual in duals]), 1.0, note=note)
@@ -228,7 +228,7 @@ def gap_over_suboptimality(case: Case, runs: Runs) -> Measured:
         late = (along(run, "passes") >= 1) & (error > 0) & (error >= least_known(case))
         if not late.any():
             raise UnmeasurableError(TOO_LOOSE)
-        ratios = run.frame["gap"].to_numpy(float)[late] / error[late]
+        ratios = run.values("gap")[late] / error[late]
         largest.append(ratios.max())
         middle.append(np.median(ratios))
     note = f"median over the iterations {number(float(np.median(middle)))}"

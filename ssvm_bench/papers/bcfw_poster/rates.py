@@ -88,7 +88,7 @@ def error_of(trace: Trace, kind: str, known: Best) -> np.ndarray:
         "saddle gap": ("primal", "saddle_dual"),
     }
     above, below = (
-        trace.frame[end].to_numpy(float) if isinstance(end, str) else np.full(len(trace.frame), end)
+        trace.values(end) if isinstance(end, str) else np.full(len(trace.frame), end)
         for end in ends[kind]
     )
     return np.asarray(above - below)
@@ -132,7 +132,7 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
 def _over_bound(trace: Trace, error: np.ndarray) -> float:
     if "gap_bound" not in trace.frame or trace.frame["gap_bound"].isna().all():
         return math.nan
-    return float(np.nanmax(error / trace.frame["gap_bound"].to_numpy(float)))
+    return float(np.nanmax(error / trace.values("gap_bound")))
 
 
 def ratios(needed: pd.DataFrame) -> pd.DataFrame:

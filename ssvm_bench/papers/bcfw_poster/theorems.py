@@ -173,8 +173,7 @@ def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
     runs = theorem.runs.of(case)
     calls = [run.frame["oracle_calls"].to_numpy(int) for run in runs]
     errors = [
-        run.frame["gap"].to_numpy(float) if theorem.error == "gap" else suboptimality(case, run)
-        for run in runs
+        run.values("gap") if theorem.error == "gap" else suboptimality(case, run) for run in runs
     ]
     common = reduce(np.intersect1d, calls)
     pairs = zip(calls, errors, strict=True)

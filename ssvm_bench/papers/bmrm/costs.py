@@ -110,8 +110,9 @@ def of(row: Row, name: str) -> Range:
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
     """Return the rows of the table."""
-    columns = [table[name].tolist() for name in table]  # much faster than to_dict
-    rows: list[Any] = [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = {name: table[name].tolist() for name in table}  # much faster than to_dict
+    numbers = zip(*columns.values(), strict=True)
+    rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in numbers]
     return rows
 
 

@@ -60,7 +60,7 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
         known = best[instance_of(trace.metadata)].dual
-        primal = trace.frame["primal"].to_numpy(float)
+        primal = trace.values("primal")
         distance = primal / known - 1 if known > 0 else np.full_like(primal, np.nan)
         return {
             name: distance for name, solvers in COMPARISONS.items() if _solver(trace) in solvers

@@ -79,7 +79,7 @@ def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame
     def curve(bound: str) -> pd.DataFrame:
         def values(run: Trace) -> dict[str, np.ndarray]:
             known = best[instance_of(run.metadata)]
-            at = run.frame[BOUNDS[bound]].to_numpy(float)
+            at = run.values(BOUNDS[bound])
             away = known.primal - at if bound == "LB" else at - known.dual
             return {DISTANCE: away / max(abs(known.dual), 1e-12)}
 

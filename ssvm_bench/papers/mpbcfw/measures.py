@@ -217,7 +217,7 @@ def target_gap(runs: Sequence[Trace]) -> float:
 
 def early(run: Trace) -> pd.DataFrame:
     """Return the rows within `PART` of a run's time."""
-    time = run.frame["time"].to_numpy(float)
+    time = run.values("time")
     return run.frame[time <= PART * time[-1]]
 
 
@@ -228,7 +228,7 @@ def reach(run: Trace, target: float, axis: str) -> float:
     evaluated one.
     """
     read = crossing if axis == "time" else first_at
-    return read(along(run, axis), run.frame["gap"].to_numpy(float), target)
+    return read(along(run, axis), run.values("gap"), target)
 
 
 @of_printed
@@ -256,7 +256,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
         raise UnmeasurableError("the gap does not fall below its first value")
     if not_beyond and len(times) < 2:
         raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
-    primal = float(np.nanmedian([run.frame["primal"].iloc[-1] for run in single]))
+    primal = float(np.nanmedian([run.values("primal")[-1] for run in single]))
     relative = target / max(abs(primal), 1e-12)
     unit = " s" if axis == "time" else " iterations"
     note = f"gap {target:.3g} ({relative:.2g} of the primal); "
@@ -267,7 +267,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
         min(times.min() / base, 1 / AS_FAST) if not_beyond == "fastest" else -math.inf,
         max(times.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
         note,
-        bounds=np.array([float(run.frame[axis].iloc[-1]) / base for run in multi]),
+        bounds=np.array([float(run.values(axis)[-1]) / base for run in multi]),
         ended=f"{solver_label(solvers[1])} ended before it reached that gap",
     )
 

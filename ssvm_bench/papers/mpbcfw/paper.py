@@ -55,7 +55,7 @@ def passes(run: Trace) -> np.ndarray:
     steps = np.diff(run.frame["iteration"].to_numpy(int))
     if not steps.sum():
         raise UnmeasurableError("a run made no iteration")
-    calls = np.diff(run.frame["approx_calls"].to_numpy(float))
+    calls = np.diff(run.values("approx_calls"))
     done = steps > 0
     mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
     return np.repeat(mean, steps[done])
@@ -130,7 +130,7 @@ def of_planes(
     values, peaks, notes, shares = [], [], [], []
     for run in case.repeats("mpbcfw"):
         at = run.frame["iteration"].to_numpy(int)
-        planes = run.frame["working_set_mean"].to_numpy(float)
+        planes = run.values("working_set_mean")
         if at.size < 3:
             raise UnmeasurableError("fewer than three evaluated iterations")
         ends = [_rows_until(run, gap) for gap in GAPS]
@@ -199,7 +199,7 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
     return Measured(
         reached(averaged) / base,
         note=f"{note} iterations",
-        bounds=np.array([float(run.frame["iteration"].iloc[-1]) / base for run in averaged]),
+        bounds=np.array([float(run.values("iteration")[-1]) / base for run in averaged]),
         ended=f"{solver_label(solver)}-avg ended before it reached that",
     )
 

@@ -189,7 +189,7 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
     """Return the dual suboptimality of the interpolation, and of each average over that."""
     last = run.frame["iteration"].to_numpy(int) <= at
-    if run.frame["iteration"].iloc[-1] < at:
+    if run.values("iteration")[-1] < at:
         raise UnmeasurableError(f"a run ended before iteration {at}")
     between = case.reference.dual - column(run, "dual_of_average")[last][-1]
     return {"interpolation": between} | {

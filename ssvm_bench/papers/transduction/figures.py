@@ -175,7 +175,7 @@ def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
 
 def _positive(run: Trace) -> dict[str, np.ndarray]:
     """Return the values of `QUANTITIES` that are positive."""
-    of = {name: run.frame[column].to_numpy(float) for name, column in QUANTITIES.items()}
+    of = {name: run.values(column) for name, column in QUANTITIES.items()}
     return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
 
 

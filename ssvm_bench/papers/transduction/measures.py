@@ -163,7 +163,7 @@ def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
     """Measure the objective at the end, relative to that of other runs, repeat by repeat."""
     here, there = runs.by_seed(case), others.by_seed(case)
     pairs = same_seed(here, there, "no two runs on the same split")
-    ends = np.array([[float(run.frame["primal"].iloc[-1]) for run in pair] for pair in pairs])
+    ends = np.array([[float(run.values("primal")[-1]) for run in pair] for pair in pairs])
     right = 1.0 - np.mean([[error(run) for run in pair] for pair in pairs], axis=0)
     note = f"mean accuracy {percent(right[0])} against {percent(right[1])}"
     return Measured(ends[:, 0] / ends[:, 1], note=note)

@@ -325,9 +325,8 @@ def test_orders_are_compared_at_the_gap_after_one_random_sweep():
 
 
 def test_a_factor_of_two_is_one_within_a_quarter_of_it_and_its_parts_are_told():
-    runs = [dcd("usps"), dcd("usps", bound="true", sweeps=ITERATIONS[:21])]
-
     def row(seconds):
+        runs = [dcd("usps"), dcd("usps", bound="true", sweeps=ITERATIONS[:21])]
         runs[1].frame["time"] = np.linspace(0, seconds, 21)
         return one(runs, "tracked_faster", "usps")
 

@@ -349,13 +349,16 @@ def test_a_call_costs_its_share_of_the_time_and_finds_planes():
     assert (row.median, row.verdict) == (1.5, judging.HOLDS)
     baseline.metadata["clock"] = "cpu"
     assert "different clocks" in one([ours, baseline], "call").note
-    tail = run("bcfw_tail", [10, 5, 1], passes=passes)
-    tail.frame["working_set_mean"] = [1.0, 1.5, 1.8]
-    row = one([tail, baseline], "sparse")
+
+    def sparse(planes):
+        tail = run("bcfw_tail", [10, 5, 1], passes=passes)
+        tail.frame["working_set_mean"] = planes
+        return one([tail, baseline], "sparse")
+
+    row = sparse([1.0, 1.5, 1.8])
     assert row.median == pytest.approx(0.4)
     assert row.note == "0.8 planes a term after 2 passes"
-    tail.frame["working_set_mean"] = 0.0
-    assert "has not kept" in one([tail, baseline], "sparse").note
+    assert "has not kept" in sparse(0.0).note
 
 
 def test_errors_of_the_oracle_are_compared_with_what_they_leave():

@@ -186,14 +186,16 @@ def of_pictures(**ious):
 
 
 def test_overlap_is_compared_picture_by_picture():
-    for run in (traces := of_pictures(dcadmm=[0.9, 0.5, 0.8], kernel_kmeans=[0.8, 0.6, 0.7])):
+    ious = {"dcadmm": [0.9, 0.5, 0.8], "kernel_kmeans": [0.8, 0.6, 0.7]}
+    for run in (traces := of_pictures(**ious)):
         run.frame["accuracy"] = 0.9
     row = judged(traces)["scribbles"]
     assert row.verdict == judging.HOLDS
     assert row.median == pytest.approx(0.1)
     assert row.agree == 2
+    traces = of_pictures(**{name: 1.0 - np.array(of) for name, of in ious.items()})
     for run in traces:
-        run.frame["iou"] = 1.0 - run.frame["iou"]
+        run.frame["accuracy"] = 0.9
     assert judged(traces)["scribbles"].verdict == judging.FAILS
     table = overlaps.overlaps(overlaps.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]

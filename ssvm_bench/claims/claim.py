@@ -18,6 +18,12 @@ class UnmeasurableError(Exception):
     """The traces do not say; the message says why."""
 
 
+def ensure(known: object, why_not: str) -> None:
+    """Raise `UnmeasurableError` with this message unless something is known."""
+    if not known:
+        raise UnmeasurableError(why_not)
+
+
 class Measured(NamedTuple):
     """One number per repeat, and the range in which the median must be for the claim to hold.
 

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Runs, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
 from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.results.trace import Trace
@@ -84,10 +84,7 @@ def sooner(
                 text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
                 notes.append(f"to {level:g}: {np.median(spent):.3g} {unit}, {text}")
                 found.append((spent, median))
-    if not found:
-        raise UnmeasurableError(
-            "there is no level that all repeats reach, and after the first pass"
-        )
+    ensure(found, "there is no level that all repeats reach, and after the first pass")
     spent, median = found[-1]
     ended = "a rival ended before it reached that suboptimality"
     note = "; ".join(notes[-2:])
@@ -149,8 +146,7 @@ def _calls(
         for pair in pairs
     ]
     target, calls = to_common(curves, max(map(least_known, on)), "suboptimality")
-    if (calls < [int(case.data["n"]) for case in on]).any():
-        raise UnmeasurableError(TOO_LOOSE)
+    ensure(not (calls < [int(case.data["n"]) for case in on]).any(), TOO_LOOSE)
     return target, np.median(calls, axis=0), calls
 
 
@@ -176,8 +172,7 @@ def planes_of_calls(case: Case, runs: Runs) -> Measured:
     for run in runs.of(case):
         found = n * (run.values("working_set_mean") - 1)
         made = run.values("oracle_calls")
-        if made[-1] == 0 or found[-1] < 0:
-            raise UnmeasurableError("a run has not kept the planes that it found")
+        ensure(made[-1] and not found[-1] < 0, "a run has not kept the planes that it found")
         shares.append(found[-1] / made[-1])
         counts.append(found[-1] / n)
     note = f"{np.median(counts):.3g} planes a term after {made[-1] / n:.3g} passes"
@@ -226,8 +221,7 @@ def gap_over_suboptimality(case: Case, runs: Runs) -> Measured:
     for run in runs.of(case):
         error = suboptimality(case, run)
         late = (along(run, "passes") >= 1) & (error > 0) & (error >= least_known(case))
-        if not late.any():
-            raise UnmeasurableError(TOO_LOOSE)
+        ensure(late.any(), TOO_LOOSE)
         ratios = run.values("gap")[late] / error[late]
         largest.append(ratios.max())
         middle.append(np.median(ratios))

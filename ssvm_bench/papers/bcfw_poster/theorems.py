@@ -62,7 +62,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Runs
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import half_of, suboptimality
 from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, least_known
 from ssvm_bench.results.words import number
@@ -156,14 +156,12 @@ def nearest(case: Case, theorem: Theorem, radius: float) -> Nearest:
     k = (calls - calls[0]) / (n if theorem.in_passes else 1)
     bound = theorem.bound(k, constants)
     bounded = (k >= 1) & np.isfinite(bound)
-    if not bounded.any():
-        raise UnmeasurableError(TOO_SHORT)
+    ensure(bounded.any(), TOO_SHORT)
     so_far = np.minimum.accumulate(error) if gap else error
     at = int(np.argmax(np.where(bounded, so_far / bound, -math.inf)))
     if not gap and (so_far > bound)[bounded].any():
         loose = case.reference.primal - case.reference.dual
-        if not (so_far - loose > bound)[bounded].any():
-            raise UnmeasurableError(TOO_LOOSE)
+        ensure((so_far - loose > bound)[bounded].any(), TOO_LOOSE)
     slope = _slope(calls, error, 0.0 if gap else least_known(case))
     return Nearest(float(calls[at]), float(so_far[at]), float(bound[at]), slope)
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared
+from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared, ensure
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.bmrm.costs import Range, Row, of, rows_of, solver_of
 from ssvm_bench.results.words import NONE, percent
@@ -86,10 +86,8 @@ def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
     """Return the report's λ → row of a method, from the largest λ."""
     mine = [row for row in rows_of(block) if (solver_of(row), row["P"]) == (solver, P)]
     name = bundle_runs.Method(solver, P).title
-    if not mine:
-        raise UnmeasurableError(f"no finished runs of {name}")
-    if any(row["options"] for row in mine):
-        raise UnmeasurableError(f"runs of {name} differ in more than the seed")
+    ensure(mine, f"no finished runs of {name}")
+    ensure(not any(row["options"] for row in mine), f"runs of {name} differ in more than the seed")
     return {row["lam_n"]: row for row in mine}
 
 
@@ -97,8 +95,7 @@ def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[
     """Return the report's λ → rows of some methods, where all of them have runs."""
     rows = [_runs(block, *method) for method in methods]
     common = {lam: [of[lam] for of in rows] for lam in rows[0] if all(lam in of for of in rows)}
-    if not common:
-        raise UnmeasurableError("no λ at which all of these methods have runs")
+    ensure(common, "no λ at which all of these methods have runs")
     return common
 
 
@@ -139,8 +136,7 @@ def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
                 mine, theirs = of(plain[lam], "iterations"), of(row, "iterations")
                 holds = theirs.below(mine)
                 texts[lam] = " against ".join(one.text("{:.0f}".format) for one in (theirs, mine))
-        if not texts:
-            raise UnmeasurableError(f"no finished runs with {options}")
+        ensure(texts, f"no finished runs with {options}")
         return compared(holds, _listed(texts))
 
     return measure
@@ -148,8 +144,7 @@ def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
 
 def _growing_speedup(block: pd.DataFrame) -> Measured:
     found = {lam: prox for lam, (prox, _) in _costs(block, "speedup", PROX, PLAIN).items()}
-    if len(found) < 2:
-        raise UnmeasurableError("both methods have runs at one λ only")
+    ensure(len(found) >= 2, "both methods have runs at one λ only")
     holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
     return compared(holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()}))
 
@@ -171,8 +166,7 @@ def _by_planes(block: pd.DataFrame) -> dict[int, dict[float, Row]]:
 
 def _fewer_with_planes(block: pd.DataFrame) -> Measured:
     of_count = _by_planes(block)
-    if len(of_count) == 1:
-        raise UnmeasurableError("no finished runs of P-BMRM")
+    ensure(len(of_count) != 1, "no finished runs of P-BMRM")
     holds, texts = [], {}
     for lam in of_count[1]:
         found = [of(rows[lam], "iterations") if lam in rows else None for rows in of_count.values()]
@@ -181,8 +175,7 @@ def _fewer_with_planes(block: pd.DataFrame) -> Measured:
             continue
         holds += later
         texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
-    if not holds:
-        raise UnmeasurableError("no λ at which there are runs of several P")
+    ensure(holds, "no λ at which there are runs of several P")
     planes = ", ".join(map(str, of_count))
     return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
 
@@ -192,8 +185,7 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
     holds, texts = [], {}
     for lam, (prox, plain) in common.items():
         high, low = plain["above"], prox["above"]
-        if pd.isna([high, low]).any():
-            raise UnmeasurableError("the curves are not known")
+        ensure(not pd.isna([high, low]).any(), "the curves are not known")
         holds.append(bool(high >= FLUCTUATES and low <= HARDLY * high))
         texts[lam] = f"{percent(low)} against {percent(high)}"
         if not pd.isna([prox["rises"], plain["rises"]]).any():
@@ -203,13 +195,11 @@ def _fluctuates(block: pd.DataFrame) -> Measured:
 
 def _best_planes(block: pd.DataFrame) -> Measured:
     of_count = _by_planes(block)
-    if 16 not in of_count:
-        raise UnmeasurableError("no finished runs of P-BMRM with P = 16")
+    ensure(16 in of_count, "no finished runs of P-BMRM with P = 16")
     lam = min(set.intersection(*(set(rows) for rows in of_count.values())))
     seconds = {P: of(rows[lam], "seconds") for P, rows in of_count.items()}
     holds = _all([seconds[16].below(one) for P, one in seconds.items() if P != 16])
-    if holds and max(of_count) == 16:
-        raise UnmeasurableError("no finished runs with P above 16")
+    ensure(not (holds and max(of_count) == 16), "no finished runs with P above 16")
     shown = ", ".join(f"P = {P}: {one.text(seconds_text)} s" for P, one in seconds.items())
     return compared(holds, f"{shown}, at λ = {lam:g}")
 
@@ -227,8 +217,7 @@ def _few_qps(block: pd.DataFrame) -> Measured:
 def _constants(block: pd.DataFrame) -> Measured:
     mine = block[(block["solver"].str.partition(" ")[0] == PROX[0]) & block["options"].ne("")]
     tried = {name: {*mine["options"].str.extract(rf"\b({name}=\S+)")[0]} for name in USUAL}
-    if not all(len(values) > 1 for values in tried.values()):
-        raise UnmeasurableError("no finished runs with other T and K")
+    ensure(all(len(values) > 1 for values in tried.values()), "no finished runs with other T and K")
     holds, texts = [], {}
     for lam, rows in mine.groupby("lam_n", sort=False):
         found = {row["options"]: of(row, "iterations") for row in rows_of(rows)}
@@ -248,8 +237,7 @@ def _planes_by_data(table: pd.DataFrame) -> Measured:
         one, several = found[min(found)]
         ratios[str(name)] = one.over(several)
     missing = {"plates", "mnist", "landmarks"} - set(ratios)
-    if missing:
-        raise UnmeasurableError(f"no runs on {' and '.join(sorted(missing))}")
+    ensure(not missing, f"no runs on {' and '.join(sorted(missing))}")
     holds = _all([ratios[name].below(ratios["plates"]) for name in ("mnist", "landmarks")])
     shown = [f"{name}: {ratio.text('{:.2g}×'.format)}" for name, ratio in ratios.items()]
     return compared(holds, ", ".join(shown))

@@ -25,7 +25,7 @@ import pandas as pd
 
 from ssvm_bench.claims import cases
 from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import half_of, to_common
 from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.results import measurements
@@ -81,8 +81,7 @@ def share_above(case: Case, runs: Runs) -> Measured:
     for run in runs.of(case):
         tracked, upper = column(run, "tracked_bound"), column(run, "upper_bound")
         known = np.isfinite(tracked) & np.isfinite(upper)
-        if not known.any():
-            raise UnmeasurableError("no sweep has both bounds")
+        ensure(known.any(), "no sweep has both bounds")
         above = (tracked - upper)[known] / np.abs(upper[known])
         wrong = np.flatnonzero(above < -DIGITS)
         shares.append(1 - wrong.size / above.size)
@@ -210,12 +209,10 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
 def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
     """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
     pairs = _pairs(case, one, several)
-    if min(len(run.frame) for pair in pairs for run in pair) < 2:
-        raise UnmeasurableError("a run made no sweep")
+    ensure(min(len(run.frame) for pair in pairs for run in pair) >= 2, "a run made no sweep")
     curves = [[(along(run, "iteration"), relative_gap(run)) for run in pair] for pair in pairs]
     _, found = to_common(curves)
-    if (found <= 0).any():
-        raise UnmeasurableError("a run reached no gap below that of its start")
+    ensure(not (found <= 0).any(), "a run reached no gap below that of its start")
     return pairs, found
 
 
@@ -230,8 +227,7 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
         gap, at = relative_gap(run), along(run, "iteration")
         passes.append(first_at(at, gap, tol))
         after_one += gap[at == 1].tolist()
-    if not after_one:
-        raise UnmeasurableError("the first pass was not evaluated")
+    ensure(after_one, "the first pass was not evaluated")
     ends = span((min(after_one), max(after_one)), "{:.2g}".format)
     note = f"verified relative gap after one pass {ends}"
     return Measured(np.array(passes), note=note)
@@ -266,8 +262,7 @@ def growth_of_cache(case: Case, runs: Runs) -> Measured:
     half = half_of(case)
     here, there = runs.by_seed(case), runs.by_seed(half)
     sizes_kept = np.array([[kept(run) for run in pair] for pair in same_seed(here, there)])
-    if (sizes_kept[:, 1] == 0).any():
-        raise UnmeasurableError("nothing is kept")
+    ensure(not (sizes_kept[:, 1] == 0).any(), "nothing is kept")
     all_, some = np.median(sizes_kept, axis=0)
     sizes = [int(where.data["n"]) for where in (case, half)]
     note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
@@ -283,8 +278,7 @@ def growth_of_cache(case: Case, runs: Runs) -> Measured:
 def kept(run: Trace) -> float:
     """Return the planes that are kept after the first pass."""
     after = column(run, "cache_size")[along(run, "iteration") == 1]
-    if not after.size:
-        raise UnmeasurableError("the first pass was not evaluated")
+    ensure(after.size, "the first pass was not evaluated")
     return float(after[0])
 
 
@@ -327,8 +321,7 @@ def spread_of_schedules(case: Case, kinds: Sequence[Runs]) -> Measured:
     """
     found = [runs.by_seed(case) for runs in kinds]
     seeds = [seed for seed in found[0] if all(seed in runs for runs in found)]
-    if not seeds:
-        raise UnmeasurableError("no seed with all schedules")
+    ensure(seeds, "no seed with all schedules")
     check_clocks(runs[seed] for runs in found for seed in seeds)
     target = _target(list(found[0].values()))
     spent = np.array(
@@ -375,8 +368,7 @@ def on_bench(case: Case, quantity: str, runs: Runs) -> Measured:
     """Measure what the bench says, at the λ of some runs; single comparisons are in the note."""
     runs.of(case)
     found = [row for row in case.bench if row.quantity == quantity]
-    if not found:
-        raise UnmeasurableError(f"no such row in {measurements.FOLDER}/: `make bench` measures it")
+    ensure(found, f"no such row in {measurements.FOLDER}/: `make bench` measures it")
     (row,) = found
     note = f"single comparisons {span((row.low, row.high), times)}"
     return Measured(np.array([row.value]), note=note)

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Case, Runs, least_positive
-from ssvm_bench.claims.claim import Measure, Measured, Options, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measure, Measured, Options, UnmeasurableError, ensure, measure
 from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.trace import Trace
@@ -140,8 +140,7 @@ def curves_below(case: Case, pair: str) -> Measured:
     """Measure the same share of the medians over the repeats: the curves of Figure 4."""
     found = _evaluated(case, pair)
     at = reduce(np.intersect1d, [both.iterations for both in found])
-    if not at.size:
-        raise UnmeasurableError("no iteration was evaluated in all runs")
+    ensure(at.size, "no iteration was evaluated in all runs")
     rows = [np.isin(both.iterations, at) for both in found]
     single = np.median([both.single[of] for both, of in zip(found, rows, strict=True)], axis=0)
     multi = np.median([both.multi[of] for both, of in zip(found, rows, strict=True)], axis=0)
@@ -153,8 +152,7 @@ def curves_below(case: Case, pair: str) -> Measured:
 def _evaluated(case: Case, pair: str) -> list[Common]:
     """Return the common iterations of `_common`, of which there must be some."""
     found = common(case, *PAIRS[pair])
-    if not found:
-        raise UnmeasurableError("no iteration was evaluated in two runs with the same seed")
+    ensure(found, "no iteration was evaluated in two runs with the same seed")
     return found
 
 
@@ -177,14 +175,10 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
     the iterations common to all four solver curves of the two datasets.
     """
     usps_cases = [other for other in case.others if other.dataset == "usps"]
-    if len(usps_cases) != 1:
-        raise UnmeasurableError("no finished runs on USPS to compare with")
+    ensure(len(usps_cases) == 1, "no finished runs on USPS to compare with")
     here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
     shared = pd.concat([*here, *there], axis=1, join="inner")
-    if shared.empty:
-        raise UnmeasurableError(
-            "no iteration was evaluated, with positive values, on both datasets"
-        )
+    ensure(not shared.empty, "no iteration was evaluated, with positive values, on both datasets")
     mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(here)])
     note = (
         f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
@@ -252,8 +246,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     target = target_gap(single)
     times = np.array([reach(run, target, axis) for run in single])
     base = float(np.median(times))
-    if base == 0:
-        raise UnmeasurableError("the gap does not fall below its first value")
+    ensure(base != 0, "the gap does not fall below its first value")
     if not_beyond and len(times) < 2:
         raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
     primal = float(np.nanmedian([run.values("primal")[-1] for run in single]))

@@ -30,9 +30,9 @@ from ssvm_bench.claims.claim import (
     Measure,
     Measured,
     Statements,
-    UnmeasurableError,
     above,
     below,
+    ensure,
     measure,
 )
 from ssvm_bench.claims.comparisons import suboptimality
@@ -53,8 +53,7 @@ from ssvm_bench.results.words import counts, percent, seconds, times
 def passes(run: Trace) -> np.ndarray:
     """Return the approximate passes of every iteration; means between two evaluated ones."""
     steps = np.diff(run.frame["iteration"].to_numpy(int))
-    if not steps.sum():
-        raise UnmeasurableError("a run made no iteration")
+    ensure(steps.sum(), "a run made no iteration")
     calls = np.diff(run.values("approx_calls"))
     done = steps > 0
     mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
@@ -84,13 +83,11 @@ def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
         The other dataset; the first of these that there are runs on.
     """
     there = {other.dataset: other for other in case.others}
-    name = next((name for name in datasets if name in there), None)
-    if name is None:
-        raise UnmeasurableError("no finished runs on the horses to compare with")
+    name = next((name for name in datasets if name in there), "")
+    ensure(name, "no finished runs on the horses to compare with")
     both = [[passes(run) for run in on.repeats("mpbcfw")] for on in (case, there[name])]
     common = min(series.size for of_case in both for series in of_case)
-    if common < LEAST_ITERATIONS:
-        raise UnmeasurableError(f"fewer than {LEAST_ITERATIONS} iterations")
+    ensure(common >= LEAST_ITERATIONS, f"fewer than {LEAST_ITERATIONS} iterations")
     both = [[series[:common] for series in of_case] for of_case in both]
     mine, theirs = (np.array([half_way(one) for one in of_case]) for of_case in both)
     largest = [np.median([one.max() for one in of_case]) for of_case in both]
@@ -131,8 +128,7 @@ def of_planes(
     for run in case.repeats("mpbcfw"):
         at = run.frame["iteration"].to_numpy(int)
         planes = run.values("working_set_mean")
-        if at.size < 3:
-            raise UnmeasurableError("fewer than three evaluated iterations")
+        ensure(at.size >= 3, "fewer than three evaluated iterations")
         ends = [_rows_until(run, gap) for gap in GAPS]
         rows = _rows_until(run, until.get(case.dataset, 0.0)) or at.size
         values.append(number(at[:rows], planes[:rows]))
@@ -165,8 +161,7 @@ def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:
 def late_change(at: np.ndarray, planes: np.ndarray) -> float:
     """Return (max − min) / max of the planes over the last quarter of the iterations."""
     late = planes[at >= 0.75 * at[-1]]
-    if late.size < 2:
-        raise UnmeasurableError("fewer than two evaluated iterations in the last quarter")
+    ensure(late.size >= 2, "fewer than two evaluated iterations in the last quarter")
     return float((late.max() - late.min()) / late.max()) if late.max() > 0 else 0.0
 
 
@@ -190,8 +185,7 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
         return np.array([first_at(*curve, target) for curve in curves])
 
     base = float(np.median(reached(plain)))
-    if base == 0:
-        raise UnmeasurableError("the primal does not fall below its first value")
+    ensure(base != 0, "the primal does not fall below its first value")
     relative = target / max(abs(case.reference.dual), 1e-12)
     note = (
         f"to a suboptimality of {relative:.2g} of the optimum; {solver_label(solver)}: {base:.3g}"
@@ -237,8 +231,7 @@ def over_best_fixed(case: Case) -> Measured:
         if solver["name"] == "mpbcfw" and solver.get("rule") == "fixed":
             fixed[int(solver["M"])] = runs
     seeds = sorted(rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []
-    if not seeds:
-        raise UnmeasurableError("no finished runs with fixed numbers of passes")
+    ensure(seeds, "no finished runs with fixed numbers of passes")
     of_rule, *spent = (
         np.array([reach(runs[seed], target, "time") for seed in seeds])
         for runs in (rule, *fixed.values())

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
-from ssvm_bench.claims.claim import UnmeasurableError
+from ssvm_bench.claims.claim import ensure
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Cells, beside, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
@@ -189,8 +189,7 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
     """Return the dual suboptimality of the interpolation, and of each average over that."""
     last = run.frame["iteration"].to_numpy(int) <= at
-    if run.values("iteration")[-1] < at:
-        raise UnmeasurableError(f"a run ended before iteration {at}")
+    ensure(run.values("iteration")[-1] >= at, f"a run ended before iteration {at}")
     between = case.reference.dual - column(run, "dual_of_average")[last][-1]
     return {"interpolation": between} | {
         name: (case.reference.dual - column(run, f"dual_of_{name}_average")[last][-1]) / between

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Runs, column, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, ensure, measure
 from ssvm_bench.figures.document import beside
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
@@ -115,8 +115,7 @@ def errors(case: Case, runs: Runs) -> Measured:
 
 def _accuracies(case: Case, runs: Runs) -> np.ndarray:
     found = np.array([1.0 - error(run) for run in runs.of(case)])
-    if found.size < SPLITS:
-        raise UnmeasurableError(f"only {found.size} of {SPLITS} splits have been run")
+    ensure(found.size >= SPLITS, f"only {found.size} of {SPLITS} splits have been run")
     return found
 
 
@@ -182,8 +181,7 @@ def largest_rise(case: Case, runs: Runs) -> Measured:
         values = frame["augmented_lagrangian"]
         checked += int(holds.sum())
         changed += int((frame["label_changes"][holds] > 0).sum())
-        if not holds.any():
-            raise UnmeasurableError("(18) does not hold in any two rows that follow on each other")
+        ensure(holds.any(), "(18) does not hold in any two rows that follow on each other")
         rises.append(float((values.diff() / values.abs())[holds].max()))
     return Measured(np.array(rises), note=f"{checked} rows, in {changed} of which labels change")
 

@@ -17,7 +17,7 @@ import numpy as np
 from ssvm_bench.base.errors import shown
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -169,8 +169,7 @@ def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.nda
         raise ContentError(
             f"{name} must begin with 0 and have an entry for the end of each example"
         )
-    if offsets[-1] != end:
-        raise ContentError(f"{name} end at {offsets[-1]}, and there are {end} {what}")
+    ensure(offsets[-1] == end, f"{name} end at {offsets[-1]}, and there are {end} {what}")
     steps = np.diff(offsets)
     if steps.min() < least:
         i = int(np.flatnonzero(steps < least)[0])
@@ -240,8 +239,7 @@ def check_csr(
     indices = array(indices, "the columns of x")
     array(indptr, "the row ends of x", shape=(shape[0] + 1,))
     offsets_of(indptr, "the row ends of x", indices.size, "non-zeros", 0)
-    if indices.size != n:
-        raise ContentError(f"x has {indices.size} columns for {n} non-zeros")
+    ensure(indices.size == n, f"x has {indices.size} columns for {n} non-zeros")
     # a negative column is a large one where the sign is a bit
     if indices.size and indices.view(f"u{indices.itemsize}").max() >= shape[1]:
         k = int(np.flatnonzero((indices < 0) | (indices >= shape[1]))[0])

@@ -49,7 +49,7 @@ from ssvm_bench.datasets.arrays import (
     normalised,
     offsets_of,
 )
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import PYTHON
 
 _FEATURES = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64)
@@ -103,8 +103,7 @@ def check(dataset: Any) -> dict[str, Any]:
     if dataset.structure == "graph" or dataset.edges is not None:
         made["edges"], made["edge_offsets"] = _edges(dataset, offsets)
     if dataset.edge_x is not None:
-        if dataset.edges is None:
-            raise ContentError("edge_x has features of edges, and there are no edges")
+        ensure(dataset.edges is not None, "edge_x has features of edges, and there are no edges")
         made["edge_x"] = edge_features(dataset.edge_x, "edge_x", len(made["edges"]))
     if dataset.structure == "latent" or dataset.windows is not None:
         made |= _windows(dataset, offsets)
@@ -174,8 +173,7 @@ def _targets(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
 def _features(x: Any, offsets: np.ndarray) -> Any:
     """Return the features of all parts, checked."""
     parts = int(offsets[-1])
-    if len(getattr(x, "shape", ())) != 2:
-        raise ContentError("x must be a matrix with a row for each part")
+    ensure(len(getattr(x, "shape", ())) == 2, "x must be a matrix with a row for each part")
     if x.shape[0] != parts or x.shape[1] < 1:
         hint = ""
         if x.shape[0] == offsets.size - 1:
@@ -267,8 +265,7 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def edge_features(found: Any, name: str, edges: int) -> np.ndarray:
     """Return the features of so many edges, checked."""
     x = array(found, name, REAL, (edges, None), 0.0, row="edge", dtype=np.float64)
-    if x.shape[1] == 0:
-        raise ContentError(f"{name} has the shape {x.shape}, and no features: leave it out")
+    ensure(x.shape[1] != 0, f"{name} has the shape {x.shape}, and no features: leave it out")
     return np.ascontiguousarray(x)
 
 

@@ -26,7 +26,7 @@ from ssvm_bench.config.validation import Count, check_share, one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import (
     BOUNDARIES,
     MOST_TEMPLATES,
@@ -219,8 +219,7 @@ def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
 
 
 def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
-    if "y" not in fields:
-        raise ContentError("there are no labels (of an .npz: test.y beside test.x)")
+    ensure("y" in fields, "there are no labels (of an .npz: test.y beside test.x)")
     return fields
 
 

@@ -44,7 +44,7 @@ from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content, Finding, home
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.synthetic import scenes
 
 Config = SourceConfig
@@ -161,8 +161,7 @@ def image(file: Any, i: int) -> Image:
     x = _numbers(file, key, (L, N_FEATURES))
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
-    if not np.isfinite(x).all():
-        raise ContentError(f"{key} has entries that are not finite")
+    ensure(np.isfinite(x).all(), f"{key} has entries that are not finite")
     y = integers("labels", (L,), 0, 1)
     ends = np.sort(integers("edge_structure", (E, 2), 0, L - 1), axis=1)
     if (ends[:, 0] == ends[:, 1]).any():

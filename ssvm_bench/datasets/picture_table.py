@@ -25,7 +25,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import cache, reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 SPLITS = ("train", "validation", "test")
 """What the numbers 0, 1, 2 of an example's fold are called."""
@@ -108,8 +108,7 @@ def folds(table: Lines) -> np.ndarray:
                 f"the split of {line['image']} is {line['split']!r}, not {', '.join(SPLITS)}"
             )
     fold = np.array([SPLITS.index(line["split"]) for line in table], np.int64)
-    if not (fold == 0).any():
-        raise ContentError("no image of its table has the split 'train'")
+    ensure((fold == 0).any(), "no image of its table has the split 'train'")
     return fold
 
 

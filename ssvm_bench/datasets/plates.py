@@ -37,7 +37,7 @@ from ssvm_bench.datasets import picture_table
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.picture_table import TableConfig
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.structures import Alphabet
 
 HEIGHT = 33
@@ -159,8 +159,7 @@ def _labels(image: str, text: str, alphabet: Alphabet, W: int) -> np.ndarray:
     characters, end = [], 0
     for segment in text.split():
         name, _, begin = segment.rpartition("@")
-        if not begin.isdecimal():
-            raise ContentError(f"the segments of {image} have {segment!r}, not CHARACTER@COLUMN")
+        ensure(begin.isdecimal(), f"the segments of {image} have {segment!r}, not CHARACTER@COLUMN")
         if name not in alphabet.names:
             raise ContentError(f"{image} has the character {name!r}, without a width in {WIDTHS}")
         if int(begin) != end:

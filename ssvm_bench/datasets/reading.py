@@ -43,6 +43,12 @@ class ContentError(ValueError):
     """What comes from elsewhere is not what it should be; the message says where and how."""
 
 
+def ensure(good: object, why_not: str) -> None:
+    """Raise `ContentError` with this message unless something is good."""
+    if not good:
+        raise ContentError(why_not)
+
+
 @contextmanager
 def parsing(what: str) -> Iterator[None]:
     """Turn whatever a parser of foreign bytes raises, in the block, into a `ContentError`."""
@@ -185,8 +191,7 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
         check_room(size, "The arrays of an .npz", "Store fewer examples.")
         for member in stored.infolist():
             name = member.filename.removesuffix(".npy")
-            if name in seen:
-                raise ContentError(f"its array {shown(name)!r} is there twice")
+            ensure(name not in seen, f"its array {shown(name)!r} is there twice")
             seen.add(name)
             try:
                 with stored.open(member) as file:
@@ -226,8 +231,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     import pandas as pd
 
     text = unpack(content).rstrip()
-    if not text:
-        raise ContentError("the file is empty")
+    ensure(text, "the file is empty")
     text = b"\n".join(_lines(text, n_columns))
     with parsing("it is no table of text"):
         # every line has its columns, so the parser has nothing to guess (3: quotes are characters)
@@ -274,5 +278,4 @@ def check_lines(good: Any, explain: Callable[[int], str]) -> None:
 
 def check_equal(what: str, found: Any, expected: Any) -> None:
     """Raise `ContentError` unless the counts found are those of the original file."""
-    if not np.array_equal(found, expected):
-        raise ContentError(f"{what}: found {found}, expected {expected}")
+    ensure(np.array_equal(found, expected), f"{what}: found {found}, expected {expected}")

@@ -20,7 +20,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.raw_files import home
-from ssvm_bench.datasets.reading import ContentError, parsing
+from ssvm_bench.datasets.reading import ContentError, ensure, parsing
 from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
@@ -55,11 +55,9 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     rgb = decoded(encoded[0], colour=True, what="photograph")
     height, width = rgb.shape[:2]
     lines = [line.split() for line in encoded[1].splitlines() if line.strip()]
-    if len(lines) != height:
-        raise ContentError(f"regions.txt has {len(lines)} lines, expected {height}")
+    ensure(len(lines) == height, f"regions.txt has {len(lines)} lines, expected {height}")
     for k, line in enumerate(lines, 1):
-        if len(line) != width:
-            raise ContentError(f"regions.txt, line {k}: {len(line)} labels, expected {width}")
+        ensure(len(line) == width, f"regions.txt, line {k}: {len(line)} labels, expected {width}")
     with parsing("regions.txt has a label that is not a number"):
         truth = np.array(lines, dtype=np.int64)
     if truth.min() < -1 or truth.max() >= UNKNOWN:

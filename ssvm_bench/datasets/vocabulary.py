@@ -21,7 +21,7 @@ from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type
 from ssvm_bench.datasets.arrays import names as checked_names
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 _ORACLES = {
     ("independent", False): "multiclass",
@@ -240,8 +240,7 @@ class Vocabulary:
                 raise ContentError("its features are not distinct")
         checked_names(list(self.labels), "its labels")
         for name in ("form", "structure", "boundary"):
-            if not isinstance(getattr(self, name), str):
-                raise ContentError(f"its {name} is no text")
+            ensure(isinstance(getattr(self, name), str), f"its {name} is no text")
         for name, least, most in (
             ("n_features", 1, _MOST_FEATURES),
             ("columns", 0, 1 << 16),

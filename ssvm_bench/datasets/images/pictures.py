@@ -24,7 +24,7 @@ import numpy as np
 
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.files import opened
-from ssvm_bench.datasets.reading import ContentError, parsing, unpacked
+from ssvm_bench.datasets.reading import ContentError, ensure, parsing, unpacked
 
 MOST = 700_000_000
 """Bytes that an archive unpacks to."""
@@ -124,8 +124,7 @@ def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[byt
     for match, content in _members(path, wanted):
         side = 0 if match[1] is not None else 1
         key = match[side + 1]
-        if key in found[side]:
-            raise ContentError(f"the archive has {match[0]} twice")
+        ensure(key not in found[side], f"the archive has {match[0]} twice")
         found[side][key] = content
     for lone in sorted(found[0].keys() ^ found[1].keys()):
         lacking = second if lone in found[0] else first

@@ -32,7 +32,7 @@ from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.progress import shown
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 VERSION = 1
 """To be raised when the same parameters begin to give other arrays."""
@@ -109,8 +109,7 @@ def prepare(
     RunFailedError
         A worker process was killed.
     """
-    if not len(pictures):
-        raise ContentError("there are no pictures")
+    ensure(len(pictures), "there are no pictures")
     use, n = parameters or PARAMETERS, len(pictures)
     tasks = [
         _Task(i, *of_picture, pictures.decode, use, -(-use.samples // n), work)

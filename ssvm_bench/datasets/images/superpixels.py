@@ -38,7 +38,7 @@ import numpy as np
 
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.random import uniform
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 N_GRADIENT_WORDS = 512
 N_COLOUR_WORDS = 128
@@ -76,8 +76,7 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
 
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
         raise ContentError(f"expected h × w × 3 bytes, found {rgb.dtype} of shape {rgb.shape}")
-    if rgb.size == 0:
-        raise ContentError(f"the picture is empty ({rgb.shape[1]} × {rgb.shape[0]} pixels)")
+    ensure(rgb.size != 0, f"the picture is empty ({rgb.shape[1]} × {rgb.shape[0]} pixels)")
     found = slic(
         rgb,
         n_segments=n_segments,

@@ -40,7 +40,7 @@ from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr, names, normalised
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import OPTION, Template, Vocabulary, parse_template
 
 FORMAT = "columns"
@@ -101,8 +101,7 @@ def parse(raw: bytes) -> Columns:
     different = [text.split(None, MOST_COLUMNS) for text in texts]
     counts = np.fromiter(map(len, different), np.int64, len(different))
     at = np.flatnonzero(counts[of]) + 1
-    if not at.size:
-        raise ContentError("the file is empty")
+    ensure(at.size, "the file is empty")
     if counts[k := int(counts.argmax())] > MOST_COLUMNS:
         line = int(np.argmax(of == k)) + 1
         raise ContentError(
@@ -324,8 +323,7 @@ def learned(
         number = np.where(kept, np.cumsum(kept) - 1, -1)
         names = [name for name, keep in zip(names, kept, strict=True) if keep]
         indices = np.where(indices >= 0, number[indices], -1)
-    if not names:
-        raise ContentError(f"no feature is there {min_count} times (dataset.min_count)")
+    ensure(names, f"no feature is there {min_count} times (dataset.min_count)")
     vocabulary = Vocabulary(
         labels=labels or tuple(found.columns[-1].values),
         form=FORMAT,

@@ -38,7 +38,7 @@ from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import MOST_LABELS, REAL, array, csr, normalised
 from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "npz"
@@ -75,8 +75,7 @@ def parse(raw: bytes) -> dict[str, Arrays]:
                 f"it has an array {shown(name)!r}, which is none of its names. {hint}"
             )
         found.setdefault(split, {})[key] = values
-    if "" not in found:
-        raise ContentError("it has no array x, the features of the parts")
+    ensure("" in found, "it has no array x, the features of the parts")
     whole = {key: found[""][key] for key in _OF_DATASET if key in found[""]}
     return {split: {**whole, **arrays} for split, arrays in found.items()}
 
@@ -91,8 +90,7 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
     ContentError
         An array is missing, or of another kind.
     """
-    if "y" not in found:
-        raise ContentError("it has no array y, the labels of the parts")
+    ensure("y" in found, "it has no array y, the labels of the parts")
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
     x, features = _features(found)
@@ -166,13 +164,11 @@ def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:
                 f"it has features twice: x, and {', '.join(sparse)} of a CSR matrix. Leave one out"
             )
         x = array(found["x"], "x", REAL, (None, None))
-        if not x.size:
-            raise ContentError(f"x has the shape {x.shape}, and no features")
+        ensure(x.size, f"x has the shape {x.shape}, and no features")
     elif len(sparse) == len(_SPARSE):
         rows, columns = array(found["shape"], "shape", shape=(2,), low=1, high=_MOST).tolist()
         x = csr(found, columns)
-        if x.shape[0] != rows:
-            raise ContentError(f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
+        ensure(x.shape[0] == rows, f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
     else:
         raise ContentError("it has no array x, and no data, indices, indptr and shape")
     names = found.get("features", np.zeros(0, "U"))
@@ -193,8 +189,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
     number = vocabulary.number_of_feature
     place = np.array([number.get(name, -1) for name in names])
     known = place >= 0
-    if not known.any():
-        raise ContentError(f"no name of its features, as {shown(names[0])}, was trained on")
+    ensure(known.any(), f"no name of its features, as {shown(names[0])}, was trained on")
     if isinstance(x, np.ndarray):
         check_room(float(len(x)) * n_features * x.itemsize, "The features trained on", _FEWER)
         wanted = np.zeros((len(x), n_features), x.dtype)
@@ -210,8 +205,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
 def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     """Return names of labels, and which of them each part has."""
     y = found["y"]
-    if y.ndim != 1 or y.size == 0:
-        raise ContentError(f"y must be one label a part, and has the shape {y.shape}")
+    ensure(y.ndim == 1 and y.size != 0, f"y must be one label a part, and has the shape {y.shape}")
     check_room(16.0 * y.size + y.nbytes, "Finding the labels in y", _FEWER)
     if y.dtype.kind in "US":
         values = np.unique(y)

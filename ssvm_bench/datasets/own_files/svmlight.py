@@ -15,7 +15,7 @@ import numpy as np
 
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import LARGEST_WHOLE, normalised
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     if b"#" in raw:
         raw = b"\n".join(line.partition(b"#")[0] for line in raw.split(b"\n"))
     lines = np.flatnonzero(np.fromiter(map(bool, map(bytes.strip, io.BytesIO(raw))), bool)) + 1
-    if not lines.size:
-        raise ContentError("the file is empty")
+    ensure(lines.size, "the file is empty")
     try:
         x, y = _loaded(raw)
     except (ValueError, OverflowError):

@@ -31,7 +31,7 @@ import numpy as np
 from ssvm_bench.datasets.arrays import BOOL, REAL, array, offsets_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.checks import explained
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 POINTS = "points"
 """The structure of these datasets."""
@@ -170,8 +170,7 @@ def check(dataset: Any) -> None:
         If something is out of range; the message says what, and where.
     """
     with explained(dataset):
-        if dataset.n != dataset.y.size:
-            raise ContentError("a point has one part, and some examples have several")
+        ensure(dataset.n == dataset.y.size, "a point has one part, and some examples have several")
         array(dataset.labeled, "labeled", BOOL, (dataset.n,))
         _labelled(dataset)
         if dataset.cliques is not None:
@@ -180,8 +179,7 @@ def check(dataset: Any) -> None:
             _pairs(dataset.pairs, dataset.weights, dataset.n)
         if dataset.pixels is not None:
             pixels = array(dataset.pixels, "pixels", shape=(dataset.n, dataset.n_labels), low=0)
-            if not pixels.any(axis=1).all():
-                raise ContentError("a point has no pixels")
+            ensure(pixels.any(axis=1).all(), "a point has no pixels")
         if dataset.frame is not None:
             array(dataset.frame, "frame", shape=(dataset.n,), low=0, row="point")
 
@@ -219,8 +217,7 @@ def _cliques(cliques: Any, n: int, K: int) -> None:
                 f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
                 f"to {n - 1}"
             )
-        if np.unique(points).size < points.size:
-            raise ContentError(f"clique {c} has a point twice")
+        ensure(np.unique(points).size == points.size, f"clique {c} has a point twice")
         if (low[c] > high[c]).any():
             raise ContentError(
                 f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"

@@ -35,7 +35,7 @@ from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.pictures import Picture
 from ssvm_bench.datasets.images.superpixels import borders
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 
 _DIGITS = 6  # the last bits of an exponential depend on the machine
 
@@ -145,8 +145,7 @@ def _given(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         found = dict(reading.npz(reading.content(path, reading.MOST_OF_USERS)))
         features = array(found["features"], "features", REAL, (None, None))
-        if not features.size:
-            raise ContentError(f"features have no entry, of shape {features.shape}")
+        ensure(features.size, f"features have no entry, of shape {features.shape}")
         picture, superpixel = (
             array(found[name], name, shape=(len(features),), low=0, high=_MOST, dtype=np.int64)
             for name in NAMES[:2]

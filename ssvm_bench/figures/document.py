@@ -6,12 +6,18 @@ The report writes the same ones as HTML. Texts have the marks of Markdown: ``**b
 
 from __future__ import annotations
 
+import math
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
+
+from ssvm_bench.figures import style
+from ssvm_bench.results import words
 
 
 class Heading(NamedTuple):
@@ -51,8 +57,31 @@ class Table(NamedTuple):
 Block: TypeAlias = str | Heading | Warning | List | Table
 """A text is a paragraph."""
 
-Cells: TypeAlias = Mapping[str, Callable[[Mapping[Any, Any]], str]]
-"""The head of each column → what it shows of a row of numbers."""
+Cells: TypeAlias = Mapping[str, str | Callable[[Mapping[Any, Any]], str]]
+"""The head of each column → what it shows of a row of numbers: a format, or a function.
+
+Beside what Python has for a value, a format has the names of `SHOWN`: ``{time:seconds}``.
+"""
+
+SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "dataset": style.dataset_name,
+    "solver": style.solver_label,
+    "percent": words.percent,
+    "points": lambda share: f"{100 * share:.2f}",
+    "seconds": partial(words.reached, text=words.seconds),
+    "reached": partial(words.reached, text="{:.3g}".format),
+}
+"""Name of a format → what it makes of a value."""
+
+
+class _Formatter(string.Formatter):
+    """Formats cells; of a number that does not exist, nothing is said."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a value as text."""
+        if isinstance(value, float) and math.isnan(value):
+            return words.NONE
+        return SHOWN[format_spec](value) if format_spec in SHOWN else format(value, format_spec)
 
 
 def beside(module: str, name: str = "texts") -> dict[str, Any]:
@@ -68,7 +97,11 @@ TEXTS = beside(__file__)
 
 def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:
     """Return the table that shows rows of numbers."""
-    shown = [[cell(row) for cell in cells.values()] for row in rows]
+    made = _Formatter()
+    shown = [
+        [made.vformat(of, (), row) if isinstance(of, str) else of(row) for of in cells.values()]
+        for row in rows
+    ]
     return Table(title, list(cells), shown, words)
 
 

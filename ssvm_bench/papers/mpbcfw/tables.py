@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # ---- λ and the first iterations ---------------------------------------------------------------
 
 
-TEXTS = beside(__file__)
+TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
 PAIRS = {
     **by.PAIRS,
@@ -85,12 +85,9 @@ def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 
 
 SCALE: Cells = {
+    **COLUMNS["scale"],
     "pair": lambda row: ", ".join(map(solver_label, PAIRS[row["pair"]])),
-    "start": lambda row: row["start"],
     "λ": lambda row: words.lam(row["lam"], row["n"]),
-    "repeats": lambda row: f"{row['repeats']}",
-    "iterations": lambda row: f"{row['iterations']}",
-    "lower at": lambda row: f"{row['lower']:.3g} ({row['lower_min']} – {row['lower_max']})",
     "in all, from": lambda row: (
         f"{row['last_not_lower'] + 1}" if row["last_not_lower"] < row["iterations"] else words.NONE
     ),
@@ -150,11 +147,8 @@ def _first_usual(values: pd.Series) -> pd.Series:
 
 
 SLOPE: Cells = {
+    **COLUMNS["slope"],
     "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
-    "T": lambda row: f"{row['T']}",
-    "repeats": lambda row: f"{row['repeats']}",
-    "iterations": lambda row: words.reached(row["iterations"], "{:.3g}".format),
-    "time": lambda row: words.reached(row["time"], words.seconds),
     "to the rule's": lambda row: words.median(
         (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
     ),
@@ -197,19 +191,10 @@ def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
     }
 
 
-AVERAGES: Cells = {
-    "dataset": lambda row: dataset_name(row["dataset"]),
-    "iterations": lambda row: f"{row['after']}",
-    "repeats": lambda row: f"{row['repeats']}",
-    "interpolation": lambda row: f"{row['interpolation']:.3g}",
-    "exact alone": lambda row: f"{row['exact']:.4g}×",
-    "approximate alone": lambda row: f"{row['approximate']:.4g}×",
-}
-
-
 def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
     yield TEXTS["averages"]
-    yield table_of("Dual suboptimality", AVERAGES, table.to_dict("records"))._replace(headed=False)
+    rows = table.to_dict("records")
+    yield table_of("Dual suboptimality", COLUMNS["averages"], rows)._replace(headed=False)
 
 
 # ---- Figure 3 ---------------------------------------------------------------------------------

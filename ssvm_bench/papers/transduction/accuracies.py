@@ -31,7 +31,8 @@ from ssvm_bench.papers.transduction.measures import (
     TABLE_1,
     error,
 )
-from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
+from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
+from ssvm_bench.papers.transduction.tables import TEXTS, of_draws, row_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
@@ -110,31 +111,14 @@ def _settings(run: Trace) -> str:
 
 
 # ---- the tables -------------------------------------------------------------------------------
-TABLE: Cells = {
-    "set": lambda row: style.dataset_name(row["dataset"]),
-    "labels": lambda row: f"{row['labeled']}",
-    "splits": lambda row: f"{row['splits']}",
-    "ours": lambda row: bold(_spread(row["mean"], row["deviation"]), row["within"]),
-    "inductive": lambda row: _spread(row["inductive"], row["inductive_deviation"]),
-    "paper": lambda row: _spread(row["printed"], row["printed_deviation"]),
-    "distance": lambda row: f"{100 * row['distance']:+.1f}",
-    "SDP": lambda row: _spread(row["sdp"], row["sdp_deviation"]),
-    "converged": lambda row: f"{row['converged']} of {row['splits']}",
-    **COSTS,
-}
 REACHED: Cells = {
-    **TABLE,
-    "ours": lambda row: _spread(row["mean"], row["deviation"]),
+    **TABLES["accuracies"],
+    "inductive": lambda row: _spread(row["inductive"], row["inductive_deviation"]),
+    "distance": lambda row: f"{100 * row['distance']:+.1f}",
 }
-COMPARED: Cells = {
-    "set": TABLE["set"],
-    "labels": TABLE["labels"],
-    "settings": lambda row: row["settings"],
-    "splits": TABLE["splits"],
-    "accuracy": REACHED["ours"],
-    "objective": lambda row: f"{row['objective']:.5g}",
-    "converged": TABLE["converged"],
-    **COSTS,
+TABLE: Cells = {
+    **REACHED,
+    "ours": lambda row: bold(_spread(row["mean"], row["deviation"]), row["within"]),
 }
 
 
@@ -212,7 +196,7 @@ def compared(table: pd.DataFrame) -> Iterator[Block]:
         mine = _ordered(table[table["kernel"] == kernel]).values()
         rows = sorted((row for rows in mine for row in rows), key=_place)
         if rows:
-            yield table_of(kernel, COMPARED, rows, words=3)
+            yield table_of(kernel, TABLES["compared"], rows, words=3)
 
 
 def _ordered(table: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:

@@ -25,7 +25,7 @@ from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells
 from ssvm_bench.papers.transduction.measures import PROPOSED, VIDEOS
-from ssvm_bench.papers.transduction.tables import COSTS, TEXTS, of_draws, row_of
+from ssvm_bench.papers.transduction.tables import COLUMNS, TEXTS, of_draws, row_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -176,28 +176,14 @@ def said_of(table: pd.DataFrame) -> str:
     return " ".join([TEXTS["overlaps"], *[videos] * bool(shown)])
 
 
-def _share(row: Mapping[Any, Any], name: str) -> str:
-    return NONE if np.isnan(row[name]) else percent(row[name])
-
-
 OVERLAP_CELLS: Cells = {
+    **COLUMNS["overlaps"],
     "data": lambda row: row["data"].replace("_", " "),
-    "problem": lambda row: row["problem"],
-    "method": lambda row: style.solver_label(row["solver"]),
-    "runs": lambda row: f"{row['runs']}",
     "IoU": lambda row: (
-        _share(row, "iou") + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
+        (NONE if np.isnan(row["iou"]) else percent(row["iou"]))
+        + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
     ),
-    "least": lambda row: _share(row, "min"),
     "paper's IoU": lambda row: (
         NONE if np.isnan(row["printed"]) else f"{100 * row['printed']:.2f} %"
     ),
-    "truth's": lambda row: _share(row, TRUTH),
-    "false pixels": lambda row: _share(row, FALSE),
-    "missed pixels": lambda row: _share(row, MISSED),
-    "separated": lambda row: _share(row, TOLD),
-    "wrong superpixels": lambda row: _share(row, "wrong"),
-    "objective": lambda row: f"{row['objective']:.4g}",
-    **COSTS,
-    "converged": lambda row: f"{row['converged']} of {row['runs']}",
 }

@@ -23,10 +23,9 @@ from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, error
 from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE, percent
 
-TEXTS = beside(__file__)
-"""What is said above tables."""
+TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
+"""What is said above tables, and their columns."""
 
 PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""
@@ -50,12 +49,6 @@ def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[st
     accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all are labelled
     return row | {"wrong": 1.0 - accuracy, "objective": ends["primal"].mean()}
 
-
-COSTS: Cells = {
-    "iterations": lambda row: f"{row['iterations']:.0f}",
-    "seconds": lambda row: f"{row['seconds']:.3g}",
-}
-"""What the tables have last, or nearly."""
 
 # ---- wrong labels -----------------------------------------------------------------------------
 
@@ -86,23 +79,12 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=ERROR_COLUMNS)
 
 
-ERROR_CELLS: Cells = {
-    "solver": lambda row: style.solver_label(row["solver"]),
-    "draws": lambda row: f"{row['draws']}",
-    "wrong": lambda row: f"{percent(row['mean'])} ± {percent(row['deviation'])}",
-    "median": lambda row: percent(row["median"]),
-    "range": lambda row: f"{percent(row['min'])} – {percent(row['max'])}",
-    **COSTS,
-    "paper": lambda row: NONE if np.isnan(row["printed"]) else percent(row["printed"]),
-}
-
-
 def error_tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem."""
     for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
         row = rows.iloc[0]
         title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
-        yield table_of(title, ERROR_CELLS, rows.to_dict("records"))
+        yield table_of(title, COLUMNS["errors"], rows.to_dict("records"))
 
 
 # ---- conjugate gradients ----------------------------------------------------------------------
@@ -143,16 +125,8 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
 
 
 SOLVE_CELLS: Cells = {
-    "data": lambda row: f"{style.dataset_name(row['dataset'])}, n = {row['n']}",
-    "unknowns": lambda row: f"{row['unknowns']}",
-    "precision": lambda row: f"{row['precision']:g}",
-    "solutions": lambda row: f"{row['solutions']:.0f}",
-    "iterations each": lambda row: f"{row['mean']:.1f}",
-    "most": lambda row: f"{row['most']:.1f}",
+    **COLUMNS["solves"],
     "a small number": lambda row: "holds" if row["mean"] <= FEW else "does not hold",
-    "accuracy": lambda row: percent(row["accuracy"]),
-    "objective": lambda row: f"{row['primal']:.5g}",
-    "seconds": lambda row: f"{row['seconds']:.3g}",
 }
 
 

@@ -36,7 +36,7 @@ def load(config: Config) -> Dataset:
 
 
 def parse(raw: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays ``x, y, offsets`` of a file in this format, of any length.
+    """Return the arrays ``x, y`` of a file in this format, of any length.
 
     Raises
     ------
@@ -58,11 +58,7 @@ def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[
     """Return what is kept of snails whose sex is that of the columns where ``is_sex``."""
     low, high = measures.min(axis=0), measures.max(axis=0)
     scaled = 2.0 * (measures - low) / np.where(high > low, high - low, 1.0) - 1.0
-    return {
-        "x": np.ascontiguousarray(np.hstack((is_sex, scaled))),
-        "y": rings,
-        "offsets": np.arange(rings.size + 1),
-    }
+    return {"x": np.ascontiguousarray(np.hstack((is_sex, scaled))), "y": rings}
 
 
 def simulate() -> dict[str, np.ndarray]:

@@ -19,7 +19,6 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import sources
-from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
@@ -111,15 +110,10 @@ def simulate() -> Arrays:
     }
 
 
-def to_fields(arrays: Arrays) -> dict[str, Any]:
-    """Return the fields of all people."""
-    return {
-        "x": csr(arrays, N_FEATURES),
-        "y": arrays["y"].astype(np.uint8),
-        "offsets": np.arange(arrays["y"].size + 1),
-        "fold": arrays["fold"],
-        "vocabulary": Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES),
-    }
+def to_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of all people, with what they are called."""
+    vocabulary = Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES)
+    return {**fields, "y": fields["y"].astype(np.uint8), "vocabulary": vocabulary}
 
 
 class LibsvmFiles(ParsedFile):
@@ -136,6 +130,7 @@ RAW = LibsvmFiles(
     parse=parse,
     combine=combine,
     to_fields=to_fields,
+    n_features=N_FEATURES,
     heads=(GZIP, b"+1 ", b"-1 "),
     synthetic=simulate,
     version=2,

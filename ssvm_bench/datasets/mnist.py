@@ -23,7 +23,6 @@ import numpy as np
 
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
-from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import ParsedFile, home
@@ -125,22 +124,12 @@ def simulate() -> Arrays:
     return combine(images[:n], labels[:n], images[n:], labels[n:])
 
 
-def to_fields(arrays: Arrays) -> dict[str, Any]:
-    """Return the fields of all digits, with raw grey values."""
-    return {
-        "x": csr(arrays, N_PIXELS),
-        "y": arrays["y"],
-        "offsets": np.arange(arrays["y"].size + 1),
-        "fold": arrays["fold"],
-    }
-
-
 RAW = ParsedFile(
     **home("mnist"),
     n=N_TRAINING,
     parse=parse,
     combine=combine,
-    to_fields=to_fields,
+    n_features=N_PIXELS,
     heads=(GZIP, IDX),
     synthetic=simulate,
     synthetic_size=N_SYNTHETIC[0],

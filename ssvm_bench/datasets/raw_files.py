@@ -23,14 +23,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.reading import GZIP, ContentError
 
 Names = Collection[str] | None
+
+CSR = ("data", "indices", "indptr")
+"""Arrays of a sparse matrix."""
 
 
 @functools.cache
@@ -110,6 +116,8 @@ class RawFile(ABC):
         How a file may begin, packed or unpacked on the way.
     most : int
         Bytes that a file can have, packed or not.
+    n_features : int, optional
+        Of features that are kept as the arrays of a CSR matrix; None: they are kept as ``x``.
     """
 
     dataset: str
@@ -123,6 +131,7 @@ class RawFile(ABC):
     sha256: Mapping[str, str] = field(default_factory=dict)
     heads: tuple[bytes, ...] = (GZIP,)
     most: int = reading.MOST
+    n_features: int | None = None
 
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
@@ -180,8 +189,11 @@ class RawFile(ABC):
         return f"{self.dataset} {'stand-in ' if source == 'synthetic' else ''}v{self.version}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of a `Dataset` that the arrays fill."""
-        return arrays
+        """Return the fields of a `Dataset` that the arrays fill, by default an example a part."""
+        found: dict[str, Any] = dict(arrays)
+        if self.n_features is not None:
+            found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
+        return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
     def kept(
         self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
@@ -308,8 +320,7 @@ class ParsedFile(RawFile):
     synthetic : callable
         Returns arrays like those that are kept, made from a fixed seed.
     to_fields : callable
-        From the arrays that are kept to the fields of a `Dataset`, by default they themselves:
-        ``x, y, offsets`` (and ``fold``).
+        Makes further fields of those that the arrays fill: ``x, y, offsets`` (and ``fold``).
     identity : callable, optional
         From the bytes that can be parsed to those whose digest tells whether they are genuine.
     """
@@ -323,7 +334,7 @@ class ParsedFile(RawFile):
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
         """Return the fields that the arrays fill."""
-        return self.to_fields(arrays)
+        return self.to_fields(super().fields(arrays))
 
     def check(self, part: Path) -> None:
         """Look at this file alone."""

@@ -32,7 +32,7 @@ def load(config: Config) -> Dataset:
 
 
 def parse(raw: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays ``x, y, offsets`` of a file in this format, of any length.
+    """Return the arrays ``x, y`` of a file in this format, of any length.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
         lambda k: f"label {labels[k]:g}, expected 0 … {SAMPLES_PER_DIGIT.size - 1}",
     )
     reading.check_lines((np.abs(x) <= 1).all(axis=1), lambda k: "a grey value outside [−1, 1]")
-    return {"x": x, "y": labels.astype(np.uint8), "offsets": np.arange(len(x) + 1)}
+    return {"x": x, "y": labels.astype(np.uint8)}
 
 
 def simulate() -> dict[str, np.ndarray]:
@@ -57,11 +57,7 @@ def simulate() -> dict[str, np.ndarray]:
     y, ink = handwriting.digits(SAMPLES_PER_DIGIT, CELL, bits)
     x = 2 * ink - 1 + 0.05 * approx_normal(ink.shape, bits) * (ink > 0)
     # three decimals, as in the real file
-    return {
-        "x": np.round(np.clip(x, -1, 1), 3),
-        "y": y.astype(np.uint8),
-        "offsets": np.arange(y.size + 1),
-    }
+    return {"x": np.round(np.clip(x, -1, 1), 3), "y": y.astype(np.uint8)}
 
 
 RAW = ParsedFile(

@@ -20,13 +20,12 @@ import numpy as np
 
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources
-from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import MOST, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
-from ssvm_bench.datasets.raw_files import Content, Names, RawFile, sha256
+from ssvm_bench.datasets.raw_files import CSR, Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP
 
 N_SYNTHETIC = 120
@@ -74,10 +73,9 @@ class PictureFile(RawFile):
     open: Callable[[Path], Pictures]
     scenes: Callable[[int], Pictures]
     most: int = MOST
+    n_features: int | None = N_FEATURES
 
-    only: ClassVar[Names] = (
-        *("data", "indices", "indptr", "y", "offsets", "edges", "edge_offsets"),
-    )
+    only: ClassVar[Names] = (*CSR, "y", "offsets", "edges", "edge_offsets")
 
     format: ClassVar[str] = "a tar archive"
     prepared: ClassVar[bool] = True
@@ -119,12 +117,6 @@ class PictureFile(RawFile):
     def parameters(self, source: str) -> preparation.Parameters:
         """Return what the arrays of a source are made with."""
         return preparation.PARAMETERS
-
-    def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of a graph dataset."""
-        rest = ("y", "offsets", "edges", "edge_offsets")
-        x = csr(arrays, N_FEATURES)
-        return {"x": x, **{name: arrays[name] for name in rest}}
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
         """Return superpixel maps (h, w) of some pictures."""

@@ -109,10 +109,6 @@ class SequenceFile(PictureFile):
             weights.append(scenes.contrast(picture.rgb, segments)[1])
         return {**arrays, "pixels": np.concatenate(pixels), "weights": np.concatenate(weights)}
 
-    def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return what `load` makes points of."""
-        return {**super().fields(arrays), "pixels": arrays["pixels"], "weights": arrays["weights"]}
-
 
 def parse(path: Path, name: str) -> Pictures:
     """Return the frames of an archive in this format, in their order.

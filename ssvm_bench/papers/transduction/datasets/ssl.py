@@ -126,7 +126,6 @@ class SslSet:
                 x=np.ascontiguousarray(x[order]),
                 y=y[order],
                 labeled=labeled[order],
-                offsets=np.arange(y.size + 1),
                 **fields,
             )
 

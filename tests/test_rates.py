@@ -7,7 +7,7 @@ import pytest
 from traces import make_trace
 
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.bcfw_poster import rates
+from ssvm_bench.papers.bcfw_poster import paper
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 ERRORS = (0.1, 0.05, 0.02)
@@ -16,7 +16,7 @@ P, D = 3.0, 2.999
 
 def run(solver, n, lam, needed, seed=0, error=None, **columns):
     """Return a run with the error ``rates`` is about: ε after ``needed(ε)`` calls."""
-    kind = rates.ORDERS[solver].error
+    kind = paper.ORDERS[solver].error
     errors = np.array([1.0, 0.5, *ERRORS, 0.01])
     primal = {"dual error": np.full(6, 4.0), "primal error": D + errors}.get(kind, 2.0 + errors)
     dual = {"dual error": P - errors, "primal error": np.full(6, math.nan)}.get(kind, 2.0)
@@ -40,13 +40,13 @@ def known(runs):
 
 
 def measured(runs):
-    needed = rates.calls(runs, known(runs), ERRORS)
-    return needed, rates.ratios(needed)
+    needed = paper.calls(runs, known(runs), ERRORS)
+    return needed, paper.ratios(needed)
 
 
-@pytest.mark.parametrize("solver", rates.ORDERS)
+@pytest.mark.parametrize("solver", paper.ORDERS)
 def test_calls_as_in_table_1_have_the_predicted_ratios(solver):
-    order = rates.ORDERS[solver]
+    order = paper.ORDERS[solver]
 
     def calls(n, lam):
         return lambda eps: 1e4 * n**order.n * lam**order.lam * eps**order.eps
@@ -57,7 +57,7 @@ def test_calls_as_in_table_1_have_the_predicted_ratios(solver):
     assert len(table) == 3 + 3 + 3 * 2
     np.testing.assert_allclose(table["ratio"], table["predicted"], rtol=1e-4)
     assert set(table["error"]) == {order.error}
-    (output,) = rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
+    (output,) = paper.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
     said = output.markdown()
     assert f"{order.n:.2f} ({order.n:g}) | {order.lam:.2f} ({order.lam:g})" in said
 
@@ -68,26 +68,26 @@ def test_calls_that_grow_otherwise_have_another_ratio():
     rows = table[table["varied"] == "n"]
     assert rows["ratio"].tolist() == pytest.approx([2.0] * 3)
     assert rows["predicted"].tolist() == [1.0] * 3
-    (output,) = rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
+    (output,) = paper.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
     assert "2 (1)" in output.markdown()
 
 
 def test_errors_reached_never_or_in_the_first_pass_are_not_compared():
     runs = [run("fw", 20, lam, lambda eps: 1.0 / eps) for lam in (0.1, 0.01)]
-    needed = rates.calls(runs, known(runs), (0.1, 0.02, 0.001))
+    needed = paper.calls(runs, known(runs), (0.1, 0.02, 0.001))
     assert needed["calls"].isna().tolist() == [True, False, True] * 2  # 10 < n, 50, never
-    assert rates.ratios(needed)["ratio"].notna().sum() == 1
+    assert paper.ratios(needed)["ratio"].notna().sum() == 1
 
 
 def test_medians_are_over_repeats_that_count_as_infinite_where_they_end_early():
     runs = [run("bcfw", 20, 0.1, lambda eps, k=k: k / eps, seed=k) for k in (10, 20, 30)]
-    needed = rates.calls(runs, known(runs), ERRORS)
+    needed = paper.calls(runs, known(runs), ERRORS)
     assert needed["calls"].tolist() == pytest.approx([20 / eps for eps in ERRORS])
     short = [made for made in runs if made.metadata["config"]["seed"] > 10]
     for made in short:
         made.frame.loc[:, "gap"] = 1.0
         made.frame.loc[:, "dual"] = made.frame["primal"] - 1.0
-    assert rates.calls(runs, known(runs), ERRORS)["calls"].isna().all()
+    assert paper.calls(runs, known(runs), ERRORS)["calls"].isna().all()
 
 
 @pytest.mark.parametrize(("factor", "said"), [(2.0, 0.5), (0.5, 2.0)])
@@ -103,7 +103,7 @@ def test_an_error_above_what_is_proved_shows(factor, said):
 
 def test_nothing_is_written_without_solvers_of_table_1():
     runs = [make_trace([2.0, 1.0], [0.0, 0.5], solver="mpbcfw")]
-    assert not list(rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",)))
+    assert not list(paper.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",)))
 
 
 def test_subsets_of_other_examples_are_not_compared():

@@ -8,8 +8,9 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.figures import kind
+from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.transduction import accuracies, figures, overlaps, tables
+from ssvm_bench.papers.transduction import accuracies, figures, tables
 from ssvm_bench.papers.transduction.datasets import moons, scribbles
 from ssvm_bench.papers.transduction.measures import (
     MOONS,
@@ -197,7 +198,7 @@ def test_overlap_is_compared_picture_by_picture():
     for run in traces:
         run.frame["accuracy"] = 0.9
     assert judged(traces)["scribbles"].verdict == judging.FAILS
-    table = overlaps.overlaps(overlaps.of_methods(traces)).set_index("solver")
+    table = tables.overlaps(tables.of_methods(traces)).set_index("solver")
     assert list(table.index) == ["kernel_kmeans", OURS]
     assert table.loc[OURS, ["runs", "min"]].tolist() == [3, pytest.approx(0.1)]
 
@@ -215,7 +216,7 @@ VIDEO_CLAIMS = ("video", "false_pixels")
 
 
 def test_videos_are_judged_with_features_as_good_as_the_papers():
-    least = VIDEOS["davis_car_shadow"]["inductive"] - overlaps.LACKING
+    least = VIDEOS["davis_car_shadow"]["inductive"] - tables.LACKING
     few, many = ({"false_pixels": [0.5, share], "missed_pixels": [0, 0.1]} for share in (0.1, 0.2))
     good = judged([*of_videos(few, dcadmm=0.9), *of_videos(many, inductive=least + 0.01)])
     assert {good[key].verdict for key in VIDEO_CLAIMS} == {judging.HOLDS}
@@ -234,19 +235,18 @@ def test_videos_are_judged_with_features_as_good_as_the_papers():
 def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     known = {name: [0.0, 0.25] for name in ("false_pixels", "missed_pixels", "told_iou")}
     runs = [*of_videos(known, dcadmm=0.5), *of_videos(inductive=0.4, name="davis_bmx_trees")]
-    table = overlaps.overlaps(overlaps.of_methods(runs))
+    table = tables.overlaps(tables.of_methods(runs))
     rows = {row["data"]: row for row in table.to_dict("records")}
     assert rows["davis_car_shadow"]["printed"] == 0.9196
     assert rows["davis_bmx_trees"]["printed"] == 0.5063
-    shown = {
-        name: [overlaps.OVERLAP_CELLS[cell](row) for cell in ("false pixels", "converged")]
-        for name, row in rows.items()
-    }
+    lines = table_of("", tables.OVERLAP_CELLS, rows.values())
+    of = [lines.header.index(head) for head in ("false pixels", "converged")]
+    shown = {name: [line[k] for k in of] for name, line in zip(rows, lines.rows, strict=True)}
     assert shown == {"davis_car_shadow": ["25 %", "0 of 1"], "davis_bmx_trees": ["–", "0 of 1"]}
-    assert "64.52 % on bmx-trees" in (said := overlaps.said_of(table))
+    assert "64.52 % on bmx-trees" in (said := tables.said_of(table))
     assert "inference" in said
-    scribbled = overlaps.overlaps(overlaps.of_methods([]))
-    assert overlaps.said_of(scribbled) == overlaps.TEXTS["overlaps"]
+    scribbled = tables.overlaps(tables.of_methods([]))
+    assert tables.said_of(scribbled) == tables.TEXTS["overlaps"]
 
 
 @pytest.mark.usefixtures("few_pictures")

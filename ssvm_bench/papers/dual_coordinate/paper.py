@@ -283,8 +283,6 @@ STEADY = 4 / 3
 CONSTANT = 1.01
 """The same for what does not depend on them, but for a few planes."""
 
-SELF_CHECKS, NOT_CLAIMED = "self-checks", "not claimed"
-
 
 def _factor(value: float) -> str:
     """Return a factor that is near the end of its range."""

@@ -5,7 +5,7 @@ labels       the points of the first draw, in the plane, with the labels that ea
 convergence  L_ρ, ‖Kα − β‖ and label changes of ``dcadmm`` on the first draw, over iterations
 masks        pictures, or frames that the paper shows, with the masks that each method found
 frames       IoU of each frame of a sequence, for each method
-overlap      a table: IoU and wrong pixels of each method (:mod:`.overlaps`)
+overlap      a table: IoU and wrong pixels of each method (:mod:`.tables`)
 ===========  ====================================================================================
 
 Labels and masks are in no trace: they are drawn where the runs themselves are at hand. What is
@@ -32,7 +32,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Kind, Output
-from ssvm_bench.papers.transduction import overlaps
+from ssvm_bench.papers.transduction import tables
 from ssvm_bench.papers.transduction.datasets.points import Points
 from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, error
 from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
@@ -193,7 +193,7 @@ CONVERGENCE = CurveFigure(
 
 FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}
 """Sequence → the frames that the paper shows; for its frame 84 the last of bmx-trees, which has 80:
-that Figure 2 is of this sequence is an inference (:mod:`.overlaps`)."""
+that Figure 2 is of this sequence is an inference (:mod:`.tables`)."""
 
 MOST_PICTURES = 4
 """Rows of a figure of pictures."""
@@ -201,7 +201,7 @@ MOST_PICTURES = 4
 
 def _draw_masks(data: FigureData) -> Iterator[Output]:
     """Yield the masks of each case whose runs are at hand."""
-    for case, methods in overlaps.of_methods(data.traces):
+    for case, methods in tables.of_methods(data.traces):
         rows, numbers = [], []
         for number, runs in _shown(case, methods, data.loaded):
             here = [each for each in map(data.loaded, runs) if each]
@@ -220,7 +220,7 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
             rows.append(row)
         if rows:
             table = pd.DataFrame(numbers, columns=["picture", "solver", "iou"])
-            name = f"masks_{overlaps.name_of(case)}"
+            name = f"masks_{tables.name_of(case)}"
             notes = [style.source_name(case.source)] * (case.source not in GENUINE)
             figure = partial(draw_masks, rows, data.title, notes)
             yield Output(name, table, figure=figure, formats=PHOTOGRAPHS)
@@ -297,7 +297,7 @@ def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
 
 def _draw_frames(data: FigureData) -> Iterator[Output]:
     """Yield the IoU of the frames of each sequence whose runs are at hand."""
-    for case, methods in overlaps.of_methods(data.traces):
+    for case, methods in tables.of_methods(data.traces):
         if case.dataset in DRAWS:
             continue
         rows = []
@@ -312,7 +312,7 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
         else:
             table = pd.DataFrame(rows, columns=["solver", "frame", "iou"])
             figure = partial(draw_frames, table, data.title, style.dataset_name(case.dataset))
-            yield Output(f"frames_{overlaps.name_of(case)}", table, figure=figure)
+            yield Output(f"frames_{tables.name_of(case)}", table, figure=figure)
 
 
 def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
@@ -334,11 +334,11 @@ def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
 
 
 def _overlap(data: FigureData) -> Iterator[Output]:
-    table = overlaps.overlaps(overlaps.of_methods(data.traces, overlaps.TOLD))
+    table = tables.overlaps(tables.of_methods(data.traces, tables.TOLD))
     title = "Overlap with the true masks"
-    cells = overlaps.OVERLAP_CELLS
+    cells = tables.OVERLAP_CELLS
     shown = [table_of(title, cells, table.to_dict("records"), 3)] * bool(len(table))
-    yield Output("overlap", table, title, [overlaps.said_of(table), *shown])
+    yield Output("overlap", table, title, [tables.said_of(table), *shown])
 
 
 def _kind(name: str, **made: Callable[[FigureData], Iterator[Output]]) -> Kind:

@@ -14,7 +14,7 @@ from typing import Any
 from ssvm_bench.claims.cases import Runs
 from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
 from ssvm_bench.claims.paper import Paper, about
-from ssvm_bench.papers.transduction import accuracies, figures, overlaps, tables
+from ssvm_bench.papers.transduction import accuracies, figures, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import BASELINES, MOONS, PROPOSED, SETS, Spread
 from ssvm_bench.results.words import percent
@@ -83,10 +83,10 @@ def _spread(cell: Spread) -> str:
 def _of_videos() -> Iterator[Claim]:
     """Yield the claims about videos, beside the numbers of section 4.2."""
     words = {name: " / ".join(map("{:.4f}".format, of.values())) for name, of in by.VIDEOS.items()}
-    words["lacking"] = percent(overlaps.LACKING)
+    words["lacking"] = percent(tables.LACKING)
     runs = Runs(PROPOSED), Runs("inductive")
-    yield SAID.claim("video", overlaps.more_overlap_in_videos(*runs), percent, words=words)
-    yield SAID.claim("false_pixels", overlaps.fewer_false(*runs), percent)
+    yield SAID.claim("video", tables.more_overlap_in_videos(*runs), percent, words=words)
+    yield SAID.claim("false_pixels", tables.fewer_false(*runs), percent)
 
 
 def _theorem(name: str, measured: Measure, high: float) -> Claim:
@@ -115,7 +115,7 @@ PAPER = Paper(
         ),
         *map(_adaptive, (10, 100)),
         SAID.claim(
-            "scribbles", overlaps.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent
+            "scribbles", tables.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent
         ),
         *_of_videos(),
         _theorem("falls", by.largest_rise(WITH_DELTA), RISE),

@@ -287,6 +287,12 @@ def _of_pair(pair: str) -> list[Claim]:
     ]
 
 
+def _of_average(solver: str) -> Claim:
+    words = {"plain": LOOKS[solver].label, "averaged": LOOKS[f"{solver}_avg"].label}
+    sooner, key = averaged_sooner(solver), f"average_{solver}"
+    return SAID.claim("average", sooner, times, key, high=below(1), words=words)
+
+
 CLAIMS = (
     *(claim for claims in zip(*map(_of_pair, by.PAIRS), strict=True) for claim in claims),
     SAID.claim("share_bcfw", by.oracle_share("bcfw", BCFW_SHARES), percent),
@@ -301,17 +307,7 @@ CLAIMS = (
     SAID.claim("planes_stable", of_planes(late_change, UNTIL), percent, high=0.1),
     SAID.claim("passes_hundreds", of_passes(np.max), low=200),
     SAID.claim("passes_slowly", later_than_on(ON_HORSES), times, low=SUBSTANTIALLY),
-    *(
-        SAID.claim(
-            "average",
-            averaged_sooner(solver),
-            times,
-            f"average_{solver}",
-            high=below(1),
-            words={"plain": LOOKS[solver].label, "averaged": LOOKS[f"{solver}_avg"].label},
-        )
-        for solver in by.PAIRS["plain"]
-    ),
+    *map(_of_average, by.PAIRS["plain"]),
     SAID.claim("limits", of_limits(), percent, high=below(1)),
     *(
         SAID.claim("curves", by.curves_below(pair), percent, f"curves_{pair}", words=_words(pair))

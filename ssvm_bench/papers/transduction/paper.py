@@ -35,10 +35,10 @@ FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs by the printed settings; and those whose ρ does not change."""
 
 
-def _stuck(solver: str, name: str) -> Claim:
-    words = {"baseline": name, "printed": percent(MOONS[solver])}
-    found = by.errors(Runs(solver))
-    return SAID.claim("stuck", found, percent, f"stuck_{solver}", low=LEAST, words=words)
+def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
+    """Return a claim about the wrong labels of a solver."""
+    words = {"baseline": BASELINES.get(solver, ""), "printed": percent(MOONS[solver])}
+    return SAID.claim(name, by.errors(Runs(solver)), percent, key, **ends, words=words)
 
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
@@ -100,14 +100,8 @@ PAPER = Paper(
     kinds=(*tables.KINDS, accuracies.KIND, *figures.KINDS),
     file="claims-transduction",
     claims=(
-        SAID.claim(
-            "recovers",
-            by.errors(Runs(PROPOSED)),
-            percent,
-            high=MOST,
-            words={"printed": percent(MOONS[PROPOSED])},
-        ),
-        *(_stuck(*baseline) for baseline in BASELINES.items()),
+        _of_moons("recovers", PROPOSED, high=MOST),
+        *(_of_moons("stuck", solver, f"stuck_{solver}", low=LEAST) for solver in BASELINES),
         *(
             claim
             for labeled, kernel in product((10, 100), by.KERNELS)

@@ -145,18 +145,19 @@ def test_a_paper_that_fails_is_named_with_its_line(folder):
     assert "paper.py, line 1, which failed: ZeroDivisionError" in error
 
 
-def test_a_run_imports_no_paper(tmp_path):
+def test_a_run_imports_no_paper_and_not_what_reads_results(tmp_path):
     code = (
         "import sys; from ssvm_bench.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "print([name for name in sys.modules if name.startswith('ssvm_bench.papers.')])\n"
         "print([name for name in sys.modules if name.startswith('ssvm_bench.claims')])\n"
+        "print({'pandas', 'matplotlib', 'sklearn'} & {*sys.modules})\n"
     )
     words = ["run", "solver=ssg", "dataset=usps", "dataset.source=synthetic"]
     words += ["dataset.n_samples=5", "budget.max_iterations=1", f"results_dir={tmp_path}"]
     found = python("-c", code, *words)
-    assert found.stdout.splitlines()[-2:] == ["[]", "[]"], found.stderr
+    assert found.stdout.splitlines()[-3:] == ["[]", "[]", "set()"], found.stderr
 
 
 def test_every_folder_of_a_paper_is_listed_by_itself():

@@ -431,7 +431,7 @@ def test_the_summary_says_how_often_the_primal_rose():
 def test_no_row_is_in_memory_alone_for_more_than_ten_seconds(seconds):
     """Rows come every so many seconds; each is written in time, and seldom more often."""
     now, kept, rows = 0.0, [0], []
-    keeper = recorder.TraceFlusher(lambda frame: kept.append(len(frame)), lambda: now)
+    keeper = recorder.TraceFlusher(lambda columns: kept.append(columns["time"].size), lambda: now)
     while now < 40 * max(seconds, 1.0):
         now += seconds
         rows.append({"time": now})

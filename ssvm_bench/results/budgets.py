@@ -22,11 +22,11 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, RunConfig, plain
+from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run
 from ssvm_bench.results.run_folder import recover
@@ -43,40 +43,44 @@ class Ending(NamedTuple):
     reason: str
 
 
-def ending(frame: pd.DataFrame, reason: str | None, budget: Budget) -> Ending | None:
+def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
     """Return where a budget ends a run; None if that is not among its rows.
 
     Parameters
     ----------
-    frame : DataFrame
-        Its rows.
+    rows : Columns
     reason : str or None
         Why it has ended, if it has.
     budget : Budget
         Another one.
     """
-    reached = _reached(frame, budget)
-    rows = np.flatnonzero(reached.any(axis=0))
-    if rows.size == 0:
-        return None if reason is None or reason in LIMITS else Ending(len(frame), reason)
-    last = int(rows[0])
-    if budget.max_iterations is not None and frame["iteration"].iloc[last] > budget.max_iterations:
+    reached, iteration = _reached(rows, budget), np.asarray(rows["iteration"])
+    there = np.flatnonzero(reached.any(axis=0))
+    if there.size == 0:
+        return None if reason is None or reason in LIMITS else Ending(iteration.size, reason)
+    last = int(there[0])
+    if budget.max_iterations is not None and iteration[last] > budget.max_iterations:
         return None
     why = LIMITS[int(np.argmax(reached[:, last]))]
-    if reason is not None and reason not in LIMITS and why == "gap_tol" and last == len(frame) - 1:
+    if (
+        reason is not None
+        and reason not in LIMITS
+        and why == "gap_tol"
+        and last == iteration.size - 1
+    ):
         why = reason  # it is looked at first
     return Ending(last + 1, why)
 
 
-def goes_as_far(frame: pd.DataFrame, reason: str, budget: Budget) -> bool:
+def goes_as_far(rows: Columns, reason: str, budget: Budget) -> bool:
     """Tell whether a run did not end before a budget would have ended it; as `ending`."""
-    return reason not in LIMITS or bool(_reached(frame, budget).any())
+    return reason not in LIMITS or bool(_reached(rows, budget).any())
 
 
-def _reached(frame: pd.DataFrame, budget: Budget) -> np.ndarray:
+def _reached(rows: Columns, budget: Budget) -> np.ndarray:
     """Return which limit each row has reached, shape (len(LIMITS), rows)."""
     columns = ("iteration", "time", "primal", "gap")
-    iteration, time, primal, gap = (frame[name].to_numpy(float) for name in columns)
+    iteration, time, primal, gap = (np.asarray(rows[name], float) for name in columns)
     limits = budget.max_iterations, budget.max_seconds
     most, longest = (math.inf if limit is None else limit for limit in limits)
     small = gap <= budget.gap_tol * np.maximum(np.abs(primal), 1e-12)

@@ -14,12 +14,17 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+if TYPE_CHECKING:  # a run does without pandas, which takes time and memory to import
+    import pandas as pd
+
+Columns: TypeAlias = "Mapping[str, np.ndarray] | pd.DataFrame"
+"""The rows of a trace: name → one number a row."""
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
@@ -106,6 +111,8 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
             numbers, texts = coded(column)
             written = [json.dumps(text) for text in texts]
             content = f"[{', '.join(written[k] for k in numbers)}]".encode()
+        elif str(column.type) in ("int64", "float", "double") and not column.null_count:
+            content = np.from_dlpack(column.combine_chunks()).tobytes()  # to_numpy imports pandas
         else:
             content = column.to_numpy().tobytes()
         digest.update(f"{name} {column.type} {len(content)}\n".encode() + content)
@@ -120,7 +127,7 @@ def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
 
-def check_rows(rows: pd.DataFrame | Mapping[str, np.ndarray]) -> None:
+def check_rows(rows: Columns) -> None:
     """Raise ``ValueError`` unless the rows can be those of a finished run."""
     iteration = np.asarray(rows["iteration"], float)
     if not (iteration[0] >= 0 and (np.diff(iteration) >= 0).all()):

@@ -21,6 +21,7 @@ import functools
 import hashlib
 import io
 import json
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
@@ -41,6 +41,8 @@ from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = 1
@@ -157,9 +159,15 @@ def dual_of_reported(trace: Trace) -> np.ndarray:
 # ---- writing ----------------------------------------------------------------------------------
 
 
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """Return the columns of rows, NaN where a row has none of that name."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
+
+
 def write_run(
     folder: Path,
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    rows: Sequence[Mapping[str, Any]] | checks.Columns,
     metadata: Mapping[str, Any],
     config: Mapping[str, Any],
     summary: Mapping[str, Any],
@@ -174,7 +182,7 @@ def write_run(
     ----------
     folder : Path
         The run's folder; an existing one is replaced.
-    rows : sequence of dict, or DataFrame
+    rows : sequence of dict, or Columns
         One row per evaluated iteration, with all of ``COLUMNS``.
     metadata, config, summary : dict
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
@@ -217,7 +225,7 @@ def write_run(
 
 def write_partial(
     folder: Path,
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    rows: Sequence[Mapping[str, Any]] | checks.Columns,
     metadata: Mapping[str, Any],
     summary: Mapping[str, Any],
     traceback: str | None = None,
@@ -260,24 +268,22 @@ def write_partial(
 
 
 def _parquet(
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    rows: Sequence[Mapping[str, Any]] | checks.Columns,
     metadata: Mapping[str, Any],
     beside: Mapping[str, bytes],
     **how: Any,
 ) -> bytes:
     """Return the bytes of ``trace.parquet``, with checksums of it and of the files beside it."""
-    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
-    if frame.empty:
-        frame = pd.DataFrame(columns=list(COLUMNS))
-    missing = [name for name in COLUMNS if name not in frame.columns]
+    columns = columns_of(rows) if isinstance(rows, Sequence) else rows
+    if not len(columns):
+        columns = dict.fromkeys(COLUMNS, np.zeros(0))
+    missing = [name for name in COLUMNS if name not in columns]
     if missing:
         raise ValueError(f"trace rows lack the columns {', '.join(missing)}")
-    names = [*COLUMNS, *(str(name) for name in frame.columns if name not in COLUMNS)]
-    arrays = [
-        pa.array(frame[name].to_numpy(COLUMNS[name].dtype if name in COLUMNS else "float64"))
-        for name in names
-    ]
-    table = pa.Table.from_arrays(arrays, names=names)
+    types = {name: column.dtype for name, column in COLUMNS.items()}
+    types |= {str(name): "float64" for name in columns if name not in COLUMNS}
+    values = {name: np.ascontiguousarray(columns[name], of) for name, of in types.items()}
+    table = pa.table({name: _array(each) for name, each in values.items()})
     header = json.dumps({"format": FORMAT, **plain(metadata)}, allow_nan=False).encode()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     sums[TRACE] = checks.table_checksum(table, header)
@@ -285,3 +291,9 @@ def _parquet(
     buffer = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(about), buffer, **how)
     return buffer.getvalue()
+
+
+def _array(values: np.ndarray) -> pa.Array:
+    """Return the numbers as Arrow has them; ``pa.array`` would import pandas."""
+    of = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(of, values.size, [None, pa.py_buffer(values)])

@@ -21,17 +21,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-import pandas as pd
-
 from ssvm_bench.base.errors import described
 from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
+from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.provenance import cpu_model
 from ssvm_bench.results.reading import is_whole, read_run
 from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.results.trace import columns_of
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver
@@ -297,7 +297,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if config.folder == config.own_folder:
         return config  # it was left by a run of the same budget
     at, budget = found.progress.iteration, config.budget
-    if ending(pd.DataFrame(found.recorder.rows), None, budget) is not None:
+    if ending(columns_of(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     is_ahead = budget.max_iterations is None or at <= budget.max_iterations
     return config if is_ahead else None
@@ -319,14 +319,14 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def destination(config: RunConfig, rows: pd.DataFrame, reason: str) -> Path:
+def destination(config: RunConfig, rows: Columns, reason: str) -> Path:
     """Return the folder for a finished run, which replaces no other that went further.
 
     Parameters
     ----------
     config : RunConfig
         The run.
-    rows : DataFrame
+    rows : Columns
         Its trace.
     reason : str
         Why it has ended.

@@ -17,8 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.config.schema import RunConfig, plain
@@ -26,9 +24,10 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks
+from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.results.trace import write_partial, write_run
+from ssvm_bench.results.trace import columns_of, write_partial, write_run
 from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, find_checkpoint
 from ssvm_bench.runs.components import held_out_loss, started
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
@@ -159,7 +158,7 @@ class PathStep:
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
-            folder = destination(config, pd.DataFrame(recorder.rows), reason)
+            folder = destination(config, columns_of(recorder.rows), reason)
             with nullcontext() if folder == config.folder else lock(folder):
                 write_run(
                     folder,
@@ -191,7 +190,7 @@ class PathStep:
             f"{'solver.step=line_search or ' if fixed else ''}a larger lam."
         )
 
-    def _store(self, rows: pd.DataFrame | None = None, checkpoint: Dump | None = None) -> None:
+    def _store(self, rows: Columns | None = None, checkpoint: Dump | None = None) -> None:
         """Put the rows so far on disk, and the state if it is given; off the clock."""
         if self.had_finished:
             return
@@ -205,7 +204,7 @@ class PathStep:
     def _write_partial(
         self,
         reason: str,
-        rows: pd.DataFrame | None = None,
+        rows: Columns | None = None,
         traceback: str | None = None,
         checkpoint: Dump | None = None,
     ) -> Path:

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
-from ssvm_bench.results.checks import check_rows
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.checks import Columns, check_rows
+from ssvm_bench.results.trace import COLUMNS, columns_of
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -69,7 +68,7 @@ class Recorder:
         problem: Objective,
         display: Display,
         held_out: Mapping[str, Callable[[np.ndarray], float]] | None = None,
-        keep: Callable[[pd.DataFrame], object] | None = None,
+        keep: Callable[[Columns], object] | None = None,
         latent_rounds: int = 1,
         bound: bool = False,
     ) -> None:
@@ -93,10 +92,7 @@ class Recorder:
         primal, point = self._best
         return {
             **{name: getattr(self, name) for name in _COUNTS},
-            "rows": {
-                str(name): np.array([row.get(name, math.nan) for row in self.rows])
-                for name in dict.fromkeys(name for row in self.rows for name in row)
-            },
+            "rows": columns_of(self.rows),
             "iterate": of(self._iterate),
             "begins": self._begins_at is not None,
             "best_primal": float(primal),
@@ -295,7 +291,7 @@ def _rows(state: Any) -> list[dict[str, Any]]:
         expect(column.dtype.kind in "biuf", "has rows that are no numbers")
         expect(0 < column.size == columns[0].size, "has columns of several lengths")
     try:
-        check_rows(pd.DataFrame(state))
+        check_rows(state)
     except ValueError as error:
         raise StateError(f"has rows that are none of a trace: {error}") from None
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -317,22 +313,28 @@ class TraceFlusher:
     """
 
     def __init__(
-        self, write: Callable[[pd.DataFrame], object], now: Callable[[], float] = time.monotonic
+        self, write: Callable[[Columns], object], now: Callable[[], float] = time.monotonic
     ) -> None:
         self.write, self.now = write, now
-        self._kept = pd.DataFrame()
+        self._kept: dict[str, np.ndarray] = {}
+        self._size = 0
         self._waits_since: float | None = None
         self._looked = now()
 
     def look(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the rows if one of them waits for long enough."""
         now = self.now()
-        if self._waits_since is None and len(rows) > len(self._kept):
+        if self._waits_since is None and len(rows) > self._size:
             self._waits_since = now
         expected = now + 2 * (now - self._looked)
         if self._waits_since is not None and expected - self._waits_since > KEEP_SECONDS:
-            new = pd.DataFrame(list(rows[len(self._kept) :]))
-            self._kept = pd.concat([self._kept, new], ignore_index=True) if len(self._kept) else new
+            new, old = columns_of(rows[self._size :]), np.full(self._size, math.nan)
+            none = np.full(len(rows) - self._size, math.nan)
+            self._kept = {
+                name: np.concatenate([self._kept.get(name, old), new.get(name, none)])
+                for name in {**self._kept, **new}
+            }
+            self._size = len(rows)
             self.write(self._kept)
             self._waits_since = None
             now = self.now()

@@ -219,9 +219,6 @@ def _odd_array(rng, good):
     )
 
 
-# ---- what became of them -------------------------------------------------------------------------
-
-
 def _failure(kind, model, X, y, odd, changes):
     """Return what did not hold; in a fork."""
     before, told = _state(model), _bytes(model.predict(X))

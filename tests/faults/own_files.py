@@ -43,9 +43,6 @@ TEXTS = (
 STRUCTURED = np.dtype([("a", "i4"), ("b", "f8")])
 
 
-# ---- right files --------------------------------------------------------------------------------
-
-
 def arrays_of(rng: random.Random, structure: str, sparse: bool) -> Arrays:
     """Return arrays of twelve parts that can be used."""
     numbers = np.random.default_rng(rng.randrange(1 << 30))

@@ -117,9 +117,6 @@ def _said(log: Path, command: str, run: Path, data: Path) -> tuple[Done, str]:
     return done, out.read_text() if out.exists() else ""
 
 
-# ---- what is done to a run ----------------------------------------------------------------------
-
-
 def _file(run: Path, rng: random.Random) -> Path:
     return rng.choice(sorted(run.iterdir()))
 

@@ -131,6 +131,14 @@ def iterated(made, count):
     return made
 
 
+def together(count, *solvers):
+    """Let solvers make so many iterations side by side; yield after each."""
+    for k in range(count):
+        for made in solvers:
+            made.iterate()
+        yield k
+
+
 def converged_in(made, most):
     """Let a solver iterate until it has converged; return it."""
     for _ in range(most):

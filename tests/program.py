@@ -88,6 +88,17 @@ PATIENCE = 300
 FILES = ["config.yaml", "summary.json", "trace.parquet", "weights.npz"]
 
 
+def put_odd(path, kind):
+    """Put what is no regular file in the place of one; of the kind ``missing``, nothing."""
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind != "missing":
+        path.symlink_to({"loop": path, "endless": "/dev/zero"}[kind])
+
+
 def real_data(file):
     """Skip a test whose real data is not there; ``file`` is below the data folder."""
     folder = os.environ.get("SSVM_BENCH_DATA")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linear import random_binary, random_regression
-from program import call, error_of, real_data, run_here
+from linear import random_binary
+from program import call, real_data, run_here
 from raw_data import put_files
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -24,9 +24,6 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def load(module, source="synthetic", **options):
     name = module.RAW.dataset
     return module.load(module.Config(name, name, source, **options))
-
-
-# ---- LIBSVM's format ----------------------------------------------------------------------------
 
 
 def test_libsvm_rows_are_parsed():
@@ -139,9 +136,6 @@ def test_a_broken_file_is_one_message(people):
     assert adult.RAW.address(part).endswith("/libsvmtools/datasets/binary/a9a.t")  # unpacked
 
 
-# ---- abalone ------------------------------------------------------------------------------------
-
-
 def test_snails_are_parsed_and_scaled():
     arrays = abalone.parse(SNAILS)
     assert arrays["x"].shape == (2, 10)
@@ -196,39 +190,7 @@ def test_prepare_describes_labels_and_targets(monkeypatch):
         assert line in result.stdout
 
 
-def test_an_oracle_of_labels_refuses_targets():
-    result = call("run", "dataset=abalone", "dataset.source=synthetic", "oracle=multiclass")
-    assert "oracle=multiclass does not fit dataset=abalone" in error_of(result, 2)
-
-
-# ---- what a Dataset checks ----------------------------------------------------------------------
-
-TARGETS = random_regression(3, 2)
 LABELS = random_binary(3, 2)
-
-
-@pytest.mark.parametrize(
-    ("data", "fields", "message"),
-    [
-        (TARGETS, {"y": np.array(["1", "2", "3"])}, "y must be an array of numbers"),
-        (TARGETS, {"y": np.array([1.0, np.nan, 2.0])}, "y of example 1 is nan"),
-        (TARGETS, {"y": np.array([1.0, 2.0, np.inf])}, "y of example 2 is inf"),
-        (TARGETS, {"y": TARGETS.y[:2]}, "offsets end at 3, and there are 2 targets"),
-        (TARGETS, {"offsets": np.array([0, 1, 3])}, "regression have one part each"),
-        (TARGETS, {"n_labels": 2}, "a regression has no labels, and n_labels is 2"),
-        (LABELS, {"costs": np.ones(2)}, r"costs must be an array of numbers of shape \(3,\)"),
-        (LABELS, {"costs": np.array([1.0, 0.0, 1.0])}, "costs of example 1 is 0, and must be abo"),
-        (LABELS, {"costs": np.array([1.0, -1.0, 1.0])}, "costs of example 1 is -1"),
-        (LABELS, {"costs": np.array([1.0, np.nan, 1.0])}, "costs of example 1 is nan"),
-        (LABELS, {"costs": [1.0, 1.0, 1.0]}, "costs must be an array of numbers"),
-        (LABELS, {"margins": np.array([1.0, 1.0, -0.5])}, "margins of example 2 is -0.5"),
-        (LABELS, {"margins": np.array([1.0, 1.0, np.inf])}, "margins of example 2 is inf"),
-        (LABELS, {"held_out": {"test": random_binary(2, 3)}}, "the test examples have 2 labels"),
-    ],
-)
-def test_what_cannot_be_trained_on_is_one_message(data, fields, message):
-    with pytest.raises(RunFailedError, match=message):
-        replace(data, **fields)
 
 
 def test_costs_and_margins_follow_their_examples_and_make_another_problem():
@@ -238,9 +200,6 @@ def test_costs_and_margins_follow_their_examples_and_make_another_problem():
     assert (some.costs.tolist(), some.margins.tolist()) == ([3.0, 1.0], [2.0, 0.0])
     variants = [LABELS, replace(LABELS, costs=costs), replace(LABELS, margins=costs), data]
     assert len({each.fingerprint for each in variants}) == 4
-
-
-# ---- the real files -----------------------------------------------------------------------------
 
 
 @real_data("adult/a9a.gz")

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers import SMALL as DATA
-from helpers import Plain, Table, iterated, optimum, oracle, problem, solver, working_sets
+from helpers import Plain, Table, iterated, optimum, oracle, problem, solver, together, working_sets
 from program import USPS, call, error_of, run_here
 from scipy.linalg import block_diag
 from scipy.optimize import linprog
@@ -219,9 +219,7 @@ def test_the_order_of_the_examples_does_not_matter(data, method):
     name, options = METHODS[method]
     shuffled = data.take(np.random.default_rng(5).permutation(data.n))
     one, other = (solver(problem(of, LAM), name, **EXACT, **options) for of in (data, shuffled))
-    for _ in range(6):
-        one.iterate()
-        other.iterate()
+    for _ in together(6, one, other):
         assert same(one, other)
 
 
@@ -229,9 +227,7 @@ def test_one_slack_without_cache_is_bmrm_with_one_plane_more(data):
     posed = problem(data, LAM)
     one, other = solver(posed, "one_slack", cache=0, **EXACT), solver(posed, "bmrm", **EXACT)
     other.model = Model(posed.d, 1, truth=True)
-    for _ in range(6):
-        one.iterate()
-        other.iterate()
+    for _ in together(6, one, other):
         assert same(one, other)
 
 
@@ -475,11 +471,6 @@ def test_reuse_begins_at_the_last_solution(data):
 # ---- what can go wrong --------------------------------------------------------------------------
 
 
-def refusal(tmp_path, *overrides):
-    """Return the message of a call that is a mistake."""
-    return error_of(call("run", *USPS, *overrides, f"results_dir={tmp_path}"), 2)
-
-
 @pytest.mark.parametrize("name", ["bmrm", "one_slack", "cutting_plane"])
 def test_a_qp_that_does_not_converge_ends_the_run_at_its_best_point(data, name):
     posed = problem(data, LAM)
@@ -502,23 +493,11 @@ def test_the_run_says_that_the_qp_did_not_converge(tmp_path):
 @pytest.mark.parametrize("name", ["bmrm", "one_slack", "cutting_plane"])
 @pytest.mark.parametrize("epsilon", ["0", "-0.1", "1"])
 def test_epsilon_is_a_share(tmp_path, name, epsilon):
-    message = refusal(tmp_path, f"solver={name}", f"solver.epsilon={epsilon}")
+    words = (f"solver={name}", f"solver.epsilon={epsilon}", f"results_dir={tmp_path}")
+    message = error_of(call("run", *USPS, *words), 2)
     assert "solver.epsilon must be above 0 and below 1" in message
-
-
-def test_no_more_risks_than_examples(tmp_path):
-    message = refusal(tmp_path, "solver=p_bmrm", "dataset.n_samples=10")
-    assert "solver.P must be at most the number of examples, 10, got 16" in message
 
 
 def test_prox_needs_a_start():
     with pytest.raises(ConfigError, match=r"solver.prox needs w₁ ≠ 0"):
         solver(problem(DATA["multiclass"]), "prox_bmrm", init="zero")
-
-
-def test_reuse_needs_a_path(tmp_path):
-    message = refusal(tmp_path, "solver=prox_bmrm", "solver.init=reuse")
-    assert "path=[larger,smaller" in message
-    message = refusal(tmp_path, "solver=prox_bmrm", "path=[0.5]")
-    assert "solver.init=sgd does not begin at the solution of the λ before" in message
-    assert "solver.init=reuse" in message

@@ -115,9 +115,6 @@ def test_both_rules_of_accepting_a_point_are_judged():
     assert len(planes) == 1  # which does not depend on it
 
 
-# ---- readings, and what only some runs tell ----------------------------------------------------
-
-
 def told(runs, key):
     """Return text and verdict of a claim by the runs, for each rule and reading."""
     (claim,) = (one for one in CLAIMS if one.key == key)

@@ -240,17 +240,6 @@ def test_that_nothing_changes_away_from_w_shows_nothing():
     assert posed.primal(made.reported().w) - made.reported().dual < 1e-9
 
 
-def test_terms_with_nothing_to_gain_are_left_out():
-    made = solver(problem(DATA["multiclass"], LAM), "mpbcfw_pairwise", shrink=0.5)
-    made.visits.policy.planes_gaps[:] = [0, 1, 0.49, *[0] * 8, 10.51]
-    order = np.arange(12)[::-1].copy()
-    assert made.visits.worth_visiting(order).tolist() == [11, 1]
-    visited, do = [], made.passes.do
-    made.passes.do = lambda number, *of: visited.append((number, of[0])) or do(number, *of)
-    made.iterate()
-    assert [terms.size == 12 for number, terms in visited if number == 0] == [True]
-
-
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("name", DATA)
@@ -274,22 +263,6 @@ def test_passes_that_go_astray_are_undone(name, steps, average, monkeypatch):
     assert undone
 
 
-def test_kappa_is_halved_where_passes_fail_and_grows_back():
-    w = np.ones(3)
-    acceleration = Acceleration(0.5, 8.0)
-    assert acceleration.kappa == 4.0
-    acceleration.begin(w)
-    acceleration.fail(w)
-    assert acceleration.kappa == 2.0
-    acceleration.begin(w)  # the iteration before has failed
-    assert acceleration.kappa == 2.0
-    acceleration.begin(w)
-    assert acceleration.kappa == pytest.approx(2.4)
-    for _ in range(9):
-        acceleration.begin(w)
-    assert acceleration.kappa == 4.0
-
-
 def test_the_centre_runs_ahead():
     lam, kappa, w = 0.5, 1.5, np.array([1.0, -2.0])
     acceleration = Acceleration(lam, kappa / lam)
@@ -307,24 +280,3 @@ def test_the_centre_runs_ahead():
         centre, last = tilde + beta * (tilde - last), tilde
     acceleration.end(w)
     np.testing.assert_allclose(w, -phi / lam)
-
-
-def test_what_is_zero_is_left_out():
-    rng = np.random.default_rng(0)
-    places = np.array([1, 4, 5, 9], np.uint32)
-    moves, found = rng.normal(size=(6, places.size)), []
-    for some in (None, places):
-        acceleration, w = Acceleration(0.5, 8.0), np.zeros(12)
-        acceleration.begin(w, some)
-        norms = []
-        for k, move in enumerate(moves):
-            w[places] += move
-            norms.append(acceleration.turn(w))
-            if k == 3:
-                acceleration.fail(w)
-        acceleration.end(w)
-        found.append((w, norms))
-    (everywhere, norms), (at_places, same) = found
-    assert norms == same
-    np.testing.assert_array_equal(everywhere, at_places)
-    assert np.flatnonzero(at_places).tolist() == places.tolist()

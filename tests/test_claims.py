@@ -747,12 +747,3 @@ def test_the_overview_shows_verdict_and_median():
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
     assert f"{claims_table.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
-
-
-def test_the_table_has_a_row_per_row_and_a_column_per_field():
-    rows = usual()
-    table = claims_table.table(rows)
-    assert table["key"].tolist() == [row.key for row in rows]
-    assert list(table.columns) == list(judging.Row._fields)
-    assert list(claims_table.table([]).columns) == list(table.columns)
-    assert table["verdict"].isin(judging.VERDICTS).all()

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.cli import dataset_views
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import cache, horseseg, weizmann
 from ssvm_bench.results import words
@@ -129,9 +128,6 @@ def test_list_shows_the_users_files(tmp_path):
     assert "my own" in call("--config-dir", str(tmp_path), "list", "solvers").stdout
 
 
-# ---- mistakes in the call -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -144,14 +140,11 @@ def test_list_shows_the_users_files(tmp_path):
         ("data show standford 0", "Did you mean stanford?"),
         ("experiment quikstart", "Did you mean quickstart?"),
         ("experiment quickstart sover=fw", "Did you mean solver?"),
-        ("plot quikstart", "Did you mean quickstart?"),
         ("plot", "'ssvm-bench plot --help'"),
         ("run --sedd", "Try 'ssvm-bench run --help'"),
         ("--bogus", "--bogus"),
         ("run --solver=bcfw", "Options of a run have no dashes"),
         ("plot quickstart --format gif", "png"),
-        ("run solver=mpbcwf", "Did you mean mpbcfw?"),
-        ("run +solver.lamda=1", "solver.lamda"),
         ("run seed=range(3)", "Add -m"),
         ("run --config-dir nowhere", "there is no such folder"),
     ],
@@ -164,34 +157,10 @@ def test_a_mistake_in_the_call_is_one_message(runs, words, part):
 # ---- runs ---------------------------------------------------------------------------------------
 
 
-def test_a_run_prints_progress_and_a_table(runs):
-    result = call("run", "solver=bcfw", "seed=3")
-    assert result.exit_code == 0, result.output
-    assert [run.seed for run in runs] == [3]
-    heading, columns, row = result.stderr.splitlines()
-    assert "bcfw on ocr (real data), seed 3: n = 6,877" in heading
-    assert len(columns) == len(row)
-    assert "34,385" in row
-    assert "0.0125" in row
-    assert "0.0125" in result.stdout
-    assert "max_iterations" in result.stdout
-    assert result.stdout.splitlines()[-1] == f"files: {Outcome.folder}"
-
-
 def test_quiet_prints_nothing(runs):
     result = call("run", "quiet=true")
     assert (result.exit_code, result.output) == (0, "")
     assert len(runs) == 1
-
-
-def test_a_sweep_makes_all_runs_and_one_table(runs):
-    result = call("run", "-m", "solver=bcfw,mpbcfw", "seed=range(2)")
-    assert result.exit_code == 0
-    assert len(runs) == 4
-    assert "run 4 of 4" in result.stderr
-    assert result.stdout.count("max_iterations") == 4
-    assert result.stdout.count("solver") == 1
-    assert "options" not in result.stdout
 
 
 def test_the_table_of_a_sweep_says_what_tells_its_runs_apart(runs):
@@ -331,48 +300,6 @@ def test_data_tells_where_every_dataset_stands(machine):
     assert call("data", "status", "ocr").stdout.startswith("ocr ")
 
 
-def test_data_status_follows_a_dataset(machine, monkeypatch):
-    file = put_photographs(monkeypatch)
-    about = call("data", "status", "weizmann").stdout
-    assert f"weizmann  ready    {file} (0.0 MB)" in about
-    assert "ssvm-bench data prepare weizmann" in about
-    prepared = call("data", "prepare", "weizmann")
-    assert prepared.exit_code == 0
-    assert "weizmann: superpixels 2/2" in prepared.stderr
-    assert "horse 100.0%" in prepared.stdout
-    kept = machine.parent / "user" / "weizmann" / f"{file.name}.ssvm-bench.npz"
-    assert f"prepared: {kept}" in call("data", "status", "weizmann").stdout
-    again = call("data", "prepare", "weizmann")
-    assert (again.stdout, again.stderr) == (prepared.stdout, "")
-    file.write_bytes(b"<html>moved</html>")
-    about = call("data", "status", "weizmann").stdout
-    assert "broken" in about
-    assert "Delete the file" in about
-
-
-def test_data_show_draws_superpixels(machine):
-    result = call("data", "show", "stanford", 0, 2, "--source", "synthetic")
-    assert (result.exit_code, result.stdout) == (0, "figure: stanford-0-2.png\n")
-    picture = cv2.imread("stanford-0-2.png")[:, :, ::-1]
-    assert (picture == (255, 230, 0)).all(axis=2).mean() > 0.005  # their borders
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 1000
-
-
-def test_the_loss_that_is_shown_is_that_of_the_run(machine, monkeypatch):
-    data = ("dataset=stanford", "dataset.source=synthetic")
-    outcome = run_here("results", "solver=mpbcfw", "budget.max_iterations=3", data=data)
-    rows, draw_rows = [], dataset_views.pictures.draw_rows
-
-    def draw(shown, *rest):
-        rows.extend(shown)
-        return draw_rows(shown, *rest)
-
-    monkeypatch.setattr(dataset_views.pictures, "draw_rows", draw)
-    assert call("data", "show", "stanford", 0, 1, 2, "--run", outcome.folder).exit_code == 0
-    lost = [np.mean(row.predictions[0][1] != row.y) for row in rows]
-    assert np.mean(lost) == pytest.approx(outcome.summary["train_loss"])
-
-
 def test_mistakes_in_data_show(machine, tmp_path):
     synthetic = ("--source", "synthetic")
     for number in (3, -1):
@@ -402,13 +329,8 @@ def test_runs_that_data_show_cannot_use(machine, monkeypatch):
     put_photographs(monkeypatch)
     message = error_with(run, "--source", "real", status=2)
     assert "on weizmann (synthetic data), not on weizmann (real data)" in message
-    np.savez(run / "weights.npz", w=np.zeros(7))
-    error = error_with(run, status=1)
-    assert f"Cannot read the run {run}: weights.npz: it is not what was written" in error
     (run / "weights.npz").write_bytes(b"PK")
-    assert str(run) in error_with(run, status=1)
-    (run / "trace.parquet").write_bytes(b"PAR1")
-    assert str(run) in error_with(run, status=1)
+    assert f"Cannot read the run {run}: weights.npz: " in error_with(run, status=1)
 
 
 def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):

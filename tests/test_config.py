@@ -135,6 +135,8 @@ def test_what_is_not_one_over_n_is_refused(text):
 def test_a_path_falls_whatever_its_units():
     assert "got 10/n, 100/n" in message("path=[10/n,100/n]")
     assert "got 0.1, 10/n, 0.2" in message("path=[0.1,10/n,0.2]")
+    for path in ("[0.1,0.1]", "[0]", "[-1]"):
+        assert "path" in message(f"path={path}")
     mixed = one("path=[0.1,10/n]")  # that depends on n
     assert mixed.lam_of(1000) == 0.001
     with pytest.raises(ConfigError, match=r"got 0.1, 10/n, 1/n with n = 50"):
@@ -160,9 +162,6 @@ def test_values_with_symbols(override, value):
     assert value in (config.solver.step, config.results_dir)
 
 
-# ---- sweeps -------------------------------------------------------------------------------------
-
-
 def test_a_sweep_makes_every_combination_in_order():
     runs = compose_runs(["seed=range(2)", "solver=bcfw,mpbcfw", "solver.T=5"], multirun=True)
     assert [(run.seed, run.solver.name, run.solver.T) for run in runs] == [
@@ -172,11 +171,6 @@ def test_a_sweep_makes_every_combination_in_order():
     assert [(run.solver.name, run.lam) for run in runs] == [
         *(("bcfw", 1e-3), ("bcfw", None), ("mpbcfw", 1e-3), ("mpbcfw", None)),
     ]
-
-
-@pytest.mark.parametrize("sweep", ["seed=range(0)", "solver=glob(nothing*)", "lam=interval(0,1)"])
-def test_a_sweep_needs_values(sweep):
-    assert sweep in message(sweep, multirun=True)
 
 
 def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
@@ -233,8 +227,6 @@ MISTAKES = [
     ("results_dir=null", "results_dir must be a path, got null"),
     ("force=maybe", "force must be true or false, got 'maybe'"),
     ("dataset.n_samples=many", "dataset.n_samples must be"),
-    ("clock=${nothing}", "clock: "),
-    ("clock=${", "clock: "),
     ("seed==", "seed must be an integer, got '='"),
     ("seed=[1", "seed must be an integer, got '[1'"),
     ("seed=range(3", "seed must be an integer, got 'range(3'"),
@@ -363,9 +355,6 @@ def test_description_is_the_first_comment(tmp_path):
         assert catalog.description(file) == expected
 
 
-# ---- typed --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Inner:
     sizes: tuple[int, ...]
@@ -469,8 +458,3 @@ def test_the_hash_covers_the_version_of_the_code(monkeypatch):
 
     with pytest.raises(ValueError, match="source"):
         one().hash()
-
-
-def test_the_folder():
-    config = one("results_dir=out", "seed=4").with_source("real")
-    assert config.folder == Path("out/runs/ocr/mpbcfw") / config.hash() / "seed=4"

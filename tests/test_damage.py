@@ -1,13 +1,12 @@
 """Damaged results: whatever is changed in a file, it is refused in one line, or reads the same."""
 
 import json
-import os
 import random
 import signal
 
 import pandas as pd
 import pytest
-from program import USPS, call, run_here
+from program import USPS, call, put_odd, run_here
 from test_report import run_of, store
 
 from ssvm_bench.base.errors import RunFailedError
@@ -70,14 +69,7 @@ def test_a_spoilt_file_of_a_run_is_refused_or_reads_the_same(folder, name):
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "missing"])
 def test_what_is_no_file_is_refused_at_once(folder, name, kind):
-    path = folder / name
-    path.unlink()
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "loop":
-        path.symlink_to(path)
+    put_odd(folder / name, kind)
     signal.alarm(120)
     try:
         assert name in refused(reading.read_run, folder)

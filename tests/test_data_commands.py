@@ -53,9 +53,6 @@ def put(name, content):
     return path
 
 
-# ---- status -------------------------------------------------------------------------------------
-
-
 def test_status_tells_what_is_prepared(user):
     assert "prepared" not in shown("status", "weizmann")
     shown("prepare", "weizmann", "--source", "synthetic")
@@ -108,9 +105,6 @@ def test_status_knows_the_first_bytes(name, head, kind):
         assert f"Not {kind}. Delete the file" in output
 
 
-# ---- prepare ------------------------------------------------------------------------------------
-
-
 def test_prepare_says_where_and_what(user):
     output = shown("prepare", "stanford", "--source=synthetic")
     _, arrays = sources.arrays(sources.raw_file("stanford"), "synthetic")
@@ -134,16 +128,6 @@ def test_prepare_without_a_place_says_so(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
     assert "not kept" in shown("prepare", "weizmann", "--source", "synthetic")
-
-
-def test_prepare_of_broken_data_is_one_message():
-    path = put("weizmann", b"\x1f\x8b broken")
-    message = error_of(call("data", "prepare", "weizmann"), 1)
-    assert f"{path} cannot be used as the weizmann data: the archive is damaged" in message
-    assert "Delete the file" in message
-
-
-# ---- show ---------------------------------------------------------------------------------------
 
 
 def test_show_draws_pictures_and_ground_truth(tmp_path, drawn):
@@ -197,9 +181,6 @@ def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
         w = np.load(run / "weights.npz")["w"]
         assert np.array_equal(labels, oracle.predict(w, 3))
     assert np.array_equal(y, oracle.truth(3))
-
-
-# ---- drawing ------------------------------------------------------------------------------------
 
 
 def test_borders_are_between_superpixels():

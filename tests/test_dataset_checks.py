@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from helpers import graphs, random_chains, random_graphs, random_multiclass
+from linear import random_binary, random_regression
 from program import USPS, call, error_of, run_folders
 from scipy.sparse import csc_array, csr_array
 
@@ -20,6 +21,7 @@ from ssvm_bench.runs import components, requirements
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
 SPARSE = replace(CHAINS, x=csr_array(CHAINS.x))
+TARGETS, LABELS = random_regression(3, 2), random_binary(3, 2)
 SQUARE = graphs(np.ones((4, 1)), np.zeros(4, np.uint8), 2, [([(0, 1), (1, 2)], 4)])
 
 
@@ -94,10 +96,10 @@ WRONG = {
     "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "x must be an array of numbers"),
     "nan": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.nan)}, "part 0 of example 2 is nan"),
     "inf": (SPARSE, {"x": with_value(np.inf)}, "part 2 of example 0 is inf, not finite"),
-    "inf of a small type": (
+    "small": (
         CHAINS,
-        {"x": changed(CHAINS.x, (4, 1), np.inf, np.float32)},
-        "part 0 of example 2 is inf, not finite",
+        {"x": changed(CHAINS.x, (4, 1), np.inf, "f4")},
+        "part 0 of example 2 is inf,",
     ),
     "inf costs": (CHAINS, {"costs": np.array([1, np.inf, 1], np.float32)}, "example 1 is inf, and"),
     "huge": (CHAINS, {"x": CHAINS.x * 1e200}, "scale the features"),
@@ -112,11 +114,7 @@ WRONG = {
     "edge offsets": (GRAPHS, {"edge_offsets": GRAPHS.edge_offsets[:-1]}, "edge_offsets end at"),
     "negative edge_x": (SQUARE, with_edge_x([[1, 2], [0, -1]]), "edge_x of edge 1 is -1, and must"),
     "edge_x nan": (SQUARE, with_edge_x([[1, np.nan], [0, 1]]), "edge_x of edge 0 is nan, and must"),
-    "edge_x short": (
-        SQUARE,
-        with_edge_x([[1, 2]]),
-        "edge_x must be an array of numbers of shape (2",
-    ),
+    "edge_x short": (SQUARE, with_edge_x([[1, 2]]), "edge_x must be an array of numbers of shap"),
     "edge_x empty": (SQUARE, with_edge_x(np.ones((2, 0))), "and no features: leave it out"),
     "edge_x of no edges": (CHAINS, {"edge_x": np.ones((8, 1))}, "and there are no edges"),
     "edge_x held out": (
@@ -132,11 +130,7 @@ WRONG = {
         "float64 does not hold this number exactly",
     ),
     "rows of examples": (CHAINS, {"x": CHAINS.x[:3]}, "repeat its row, as np.repeat(x, np.diff("),
-    "time": (
-        CHAINS,
-        {"offsets": CHAINS.offsets.astype("m8[s]")},
-        "offsets must be an array of int",
-    ),
+    "time": (CHAINS, {"offsets": CHAINS.offsets.astype("m8[s]")}, "offsets must be an array of in"),
     "names": (
         CHAINS,
         {"vocabulary": Vocabulary(("a\nb", "c", "d"), "npz", "chain", 2)},
@@ -151,7 +145,29 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("data", "changes", "message"), WRONG.values(), ids=WRONG)
+WRONG_EXAMPLES = (
+    (TARGETS, {"y": np.array(["1", "2", "3"])}, "y must be an array of numbers"),
+    (TARGETS, {"y": np.array([1.0, np.nan, 2.0])}, "y of example 1 is nan"),
+    (TARGETS, {"y": np.array([1.0, 2.0, np.inf])}, "y of example 2 is inf"),
+    (TARGETS, {"y": TARGETS.y[:2]}, "offsets end at 3, and there are 2 targets"),
+    (TARGETS, {"offsets": np.array([0, 1, 3])}, "regression have one part each"),
+    (TARGETS, {"n_labels": 2}, "a regression has no labels, and n_labels is 2"),
+    (LABELS, {"costs": np.ones(2)}, "costs must be an array of numbers of shape (3,)"),
+    (LABELS, {"costs": np.array([1.0, 0.0, 1.0])}, "costs of example 1 is 0, and must be abo"),
+    (LABELS, {"costs": np.array([1.0, -1.0, 1.0])}, "costs of example 1 is -1"),
+    (LABELS, {"costs": np.array([1.0, np.nan, 1.0])}, "costs of example 1 is nan"),
+    (LABELS, {"costs": [1.0, 1.0, 1.0]}, "costs must be an array of numbers"),
+    (LABELS, {"margins": np.array([1.0, 1.0, -0.5])}, "margins of example 2 is -0.5"),
+    (LABELS, {"margins": np.array([1.0, 1.0, np.inf])}, "margins of example 2 is inf"),
+    (LABELS, {"held_out": {"test": random_binary(2, 3)}}, "the test examples have 2 labels"),
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "changes", "message"),
+    [*WRONG.values(), *WRONG_EXAMPLES],
+    ids=[*WRONG, *(message for *_, message in WRONG_EXAMPLES)],
+)
 def test_what_is_wrong_is_told_with_its_place(data, changes, message):
     with pytest.raises(RunFailedError) as failure:
         replace(data, **changes)

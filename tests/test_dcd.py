@@ -14,6 +14,7 @@ from helpers import (
     random_graphs,
     random_multiclass,
     solver,
+    together,
 )
 
 from ssvm_bench.base import memory
@@ -298,12 +299,6 @@ def test_a_visit_of_opposite_planes_leaves_nothing_to_gain_at_its_term():
     assert seen == {"inside", 0, 1, 2}
 
 
-def test_opposite_planes_that_gain_together_are_no_line():
-    posed = Problem(OfRows(opposite(np.random.default_rng(5), n=4, d=3, apart=-0.02)), 0.3)
-    made = solver(posed, "dcd")
-    assert type(made.phi.blocks).__name__ == "FixedRows"
-
-
 @pytest.mark.parametrize("products", ["keep", "compute"])
 def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(products):
     # max(0.5 + w, 1 + w): the second plane is above the first one everywhere
@@ -325,9 +320,7 @@ def test_planes_given_as_rows_are_planes_that_are_labels(name, products):
     of_rows = solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
     storage = "FixedRows" if name == "multiclass" else "LineRows"
     assert type(of_rows.phi.blocks).__name__ == storage
-    for _ in range(12):
-        of_labels.iterate()
-        of_rows.iterate()
+    for _ in together(12, of_labels, of_rows):
         np.testing.assert_allclose(of_rows.reported().w, of_labels.reported().w, atol=CLOSE)
         assert of_rows.tracked == pytest.approx(of_labels.tracked, abs=CLOSE)
         one, other = (made.visits.policy.steps.tolist() for made in (of_rows, of_labels))
@@ -341,9 +334,7 @@ def test_kept_and_computed_products_give_the_same_trace(name):
     kept, computed = (
         solver(problem(DATA[name]), "dcd", products=products) for products in ("keep", "compute")
     )
-    for _ in range(15):
-        kept.iterate()
-        computed.iterate()
+    for _ in together(15, kept, computed):
         np.testing.assert_allclose(kept.reported().w, computed.reported().w, atol=CLOSE)
         one, other = kept.diagnostics(), computed.diagnostics()
         assert one == pytest.approx(other, abs=CLOSE, nan_ok=True)
@@ -359,9 +350,7 @@ def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
     other = solver(problem(data.take(shuffled)), "dcd", planes=planes)
     place = np.argsort(shuffled)
     other._orders = (place[order] for order in other._orders)
-    for _ in range(8):
-        one.iterate()
-        other.iterate()
+    for _ in together(8, one, other):
         np.testing.assert_allclose(other.reported().w, one.reported().w, rtol=0, atol=CLOSE)
         assert other.diagnostics() == pytest.approx(one.diagnostics(), nan_ok=True)
         for i, j in enumerate(shuffled):
@@ -559,16 +548,3 @@ def test_idle_planes_are_dropped_and_the_ground_truth_stays():
     dropped.visits.recompute()
     np.testing.assert_allclose(dropped.reported().w, before.w, atol=1e-12)
     assert before.dual == pytest.approx(kept.reported().dual, abs=1e-3)
-
-
-def test_terms_with_nothing_to_gain_are_left_out_between_sweeps():
-    made = solver(problem(DATA["binary"]), "dcd", M=0, epsilon=1e-3)
-    made.iterate()
-    order = np.arange(16)
-    left = made.visits.worth_visiting(order, 0.0)
-    violations = made.visits.violations
-    assert set(left.tolist()) == {i for i in range(16) if violations[i] > 1e-3}
-    assert 0 < left.size < 16
-    above = made.visits.worth_visiting(order, 1.0)
-    assert set(above.tolist()) == {i for i in range(16) if violations[i] > violations.mean()}
-    assert 0 < above.size < left.size

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver
+from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver, together
 from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -141,9 +141,7 @@ def test_planes_called_from_python_give_the_run_of_compiled_ones():
         solver(p, "dcd_online", tol=1e-3)
         for p in (problem(data), Problem(Plain(problem(data).oracle), 1 / data.n))
     )
-    for _ in range(3):
-        one.iterate()
-        other.iterate()
+    for _ in together(3, one, other):
         assert other.reported().w == pytest.approx(one.reported().w, abs=1e-10)
     assert other.diagnostics() == pytest.approx(one.diagnostics(), abs=1e-10, nan_ok=True)
 

@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers import TINY, Table, iterated, optimum, oracle, problem, solver
+from helpers import TINY, Table, iterated, optimum, problem, solver
 
-from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.labeling import expect
 
 DATA = {name: TINY[name] for name in ("chains", "multiclass")}
 LAM = 0.1
-
-
-@allocating_kernel
-def expectations(compiled, L, unary, moves):
-    mu, nu = np.zeros_like(unary), np.zeros_like(moves)
-    work = np.zeros((2, L + compiled.features.n_labels, unary.shape[1]))
-    expect(compiled, L, unary, moves, mu, nu, work)
-    return mu, nu
 
 
 def gibbs_weights(labelings, unary, moves, stride):
@@ -27,29 +17,6 @@ def gibbs_weights(labelings, unary, moves, stride):
         scores += moves[labelings[:, 1:] * stride + labelings[:, :-1]].sum(axis=1)
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
-
-
-@pytest.mark.parametrize("scale", [0.1, 3.0, 80.0, 400.0, 3000.0])
-@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
-def test_expectations_are_those_of_all_labelings(data, scale):
-    made, table, rng = oracle(data), Table(data), np.random.default_rng(0)
-    features = made.features
-    stride, K = features.stride, features.n_labels
-    for i in range(data.n):
-        L = int(features.offsets[i + 1] - features.offsets[i])
-        unary = scale * rng.normal(size=(L, stride))
-        moves = scale * rng.normal(size=K * stride if features.transitions else 0)
-        labelings = table.labelings[i]
-        weights = gibbs_weights(labelings, unary, moves, stride)
-        expected_mu, expected_nu = np.zeros((L, stride)), np.zeros_like(moves)
-        for y, weight in zip(labelings, weights, strict=True):
-            for l in range(L):
-                expected_mu[l, y[l]] += weight
-                if l > 0 and moves.size:
-                    expected_nu[y[l] * stride + y[l - 1]] += weight
-        mu, nu = expectations(made.compiled, L, unary, moves)
-        np.testing.assert_allclose(mu, expected_mu, atol=1e-12)
-        np.testing.assert_allclose(nu, expected_nu, atol=1e-12)
 
 
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)

@@ -34,13 +34,7 @@ import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.jobs import processes, submitit, tokens
-from ssvm_bench.jobs.dispatch import (
-    Dispatcher,
-    Executor,
-    Job,
-    JobResult,
-    LostError,
-)
+from ssvm_bench.jobs.dispatch import Dispatcher, Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace

@@ -129,17 +129,6 @@ def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     assert set(table["repeats"]) == {2}
 
 
-def test_a_figure_that_there_is_not_is_refused_before_any_run(write, runner):
-    with pytest.raises(ConfigError, match=r"no figure suboptimalty\. Did you mean suboptimality"):
-        run(write("two", FILE.replace("suboptimality", "suboptimalty")))
-    assert runner.calls == []
-
-
-def test_an_override_replaces_the_grid(name, runner, blank):
-    run(name, "solver=fw", "seed=7")
-    assert runner.calls == ["fw 7"]
-
-
 def test_a_failed_run_does_not_stop_the_others(name, runner, blank):
     def behave(config):
         if config.solver.name in failing:
@@ -192,11 +181,6 @@ def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blan
     assert runner.calls == calls
 
 
-def test_plot_without_any_run_is_an_error(name):
-    with pytest.raises(RunFailedError, match="ssvm-bench experiment"):
-        plot(name)
-
-
 def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
     runner.source = "synthetic"
     run(name)
@@ -243,9 +227,6 @@ def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name,
     shutil.rmtree(outcome.results_dir / "traces")
     with pytest.raises(RunFailedError, match=r"No run of the experiment two .* force=true"):
         plot(name, "seed=0,1,2,3,4,5,6,7")
-
-
-# ---- where it stands --------------------------------------------------------------------------
 
 
 def test_where_an_experiment_stands(write, tmp_path):

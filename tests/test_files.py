@@ -1,11 +1,11 @@
 """Files that appear at once: what a dead writer leaves is swept, what a live one holds is not."""
 
-import os
 import signal
 import subprocess
 import sys
 
 import pytest
+from program import put_odd
 
 from ssvm_bench.base import files
 from ssvm_bench.results.folder import sweep
@@ -93,12 +93,10 @@ def test_a_name_that_a_sweeper_took_is_replaced_by_another(tmp_path, monkeypatch
 def test_only_regular_files_are_read(tmp_path):
     signal.alarm(120)  # a pipe without a writer would hang
     try:
-        os.mkfifo(tmp_path / "pipe")
-        (tmp_path / "loop").symlink_to(tmp_path / "loop")
-        (tmp_path / "device").symlink_to("/dev/zero")
-        for name in ("pipe", "loop", "device", "missing", "."):
+        for kind in ("pipe", "loop", "endless", "missing", "folder"):
+            put_odd(tmp_path / kind, kind)
             with pytest.raises(OSError):  # noqa: PT011
-                files.read(tmp_path / name)
+                files.read(tmp_path / kind)
     finally:
         signal.alarm(0)
     files.write(tmp_path / "file", b"12345")

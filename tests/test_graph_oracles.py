@@ -119,9 +119,6 @@ def test_an_engine_that_there_is_not_is_refused():
         replace(CONFIGS[2], engine="fast")
 
 
-# ---- min-cut ------------------------------------------------------------------------------------
-
-
 @given(instances())
 def test_a_minimum_cut_is_the_lexicographically_first_maximiser(instance):
     # integers, and losses that are multiples of 1/8: no sum is rounded, ties are exact
@@ -359,9 +356,6 @@ def value(tested, w, i, y):
     return tested.score(w, i, y) + tested.loss(i, y)
 
 
-# ---- what can go wrong --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 def test_scores_that_are_not_numbers_are_refused(K, bad):
@@ -372,50 +366,6 @@ def test_scores_that_are_not_numbers_are_refused(K, bad):
     for ask in (tested.argmax, tested.predict):
         with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
             ask(w, 1)
-
-
-@pytest.mark.parametrize("edge", [(0, 3), (-1, 1), (1, 1)])
-def test_edges_that_join_no_two_parts_are_refused(edge):
-    with pytest.raises(RunFailedError, match=rf"tiny .* \({edge[0]}, {edge[1]}\) of example 1"):
-        graphs(np.zeros((7, 1)), [0] * 7, 2, [([(0, 1), (2, 3)], 4), ([(0, 1), edge], 3)])
-
-
-def test_oracles_refuse_what_they_do_not_fit():
-    chains, three = random_chains([3], 2, 2), random_graphs([3], 3, 2)
-    config = CONFIGS[2]
-    with pytest.raises(ConfigError, match="those of tiny are chain"):
-        mincut.build(config, chains)
-    with pytest.raises(ConfigError, match=r"two labels, and tiny has 3\. Try oracle=alpha_exp"):
-        mincut.build(config, three)
-
-
-def test_twelve_nodes_with_real_numbers():
-    data = random_graphs([12] * 6, 2, 3, seed=1)
-    table, tested = Table(data), oracle(data)
-    for i in range(data.n):
-        w = 2 * np.random.default_rng(i).normal(size=tested.d)
-        values = table.values(w, i)
-        assert values[table.row(i, tested.argmax(w, i))] >= values.max() - ROUNDING
-
-
-def test_the_risk_of_an_inexact_oracle_is_never_negative():
-    data = random_graphs([20] * 4, 6, 4, seed=8)
-    tested, rng = oracle(data), np.random.default_rng(3)
-    for scale in (0.0, 0.1, 1.0, 30.0):
-        w = scale * rng.normal(size=tested.d)
-        for i in range(data.n):
-            plane = tested.plane(i, tested.argmax(w, i))
-            assert plane.values @ w[plane.indices] + plane.offset >= -ROUNDING
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_a_graph_of_one_node_has_the_best_label_of_its_own(K):
-    data = graphs(np.array([[1.0]]), [0], K, [([], 1)])
-    w = np.zeros(K)
-    assert oracle(data).argmax(w, 0).tolist() == [1]
-    assert oracle(data).predict(w, 0).tolist() == [0]
-    w[K - 1] = 3.0
-    assert oracle(data).argmax(w, 0).tolist() == [K - 1]
 
 
 # ---- bounds -------------------------------------------------------------------------------------

@@ -8,18 +8,11 @@ import pytest
 from helpers import random_multiclass
 from program import OCR, USPS, call, config_of, error_of, run_here
 
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
-from ssvm_bench.oracles import multiclass
-from ssvm_bench.oracles.base import Problem
 from ssvm_bench.report import page
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import loop
-from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import Silent
-from ssvm_bench.solvers.fw import FrankWolfe
 
 FEW = ("solver=bcfw", "budget.max_iterations=2")
 
@@ -95,26 +88,18 @@ def mean_hamming(data, w):
     return np.mean(shares)
 
 
-@pytest.fixture
-def outcome(tmp_path):
-    return run_here(tmp_path, *FEW, "dataset.folds=[1,2,3,4,5,6,7,8,9]", data=OCR)
-
-
-def test_a_run_tells_the_loss_of_its_last_w(outcome):
+def test_a_run_its_stored_trace_and_the_report_tell_the_loss_of_its_last_w(tmp_path):
+    outcome = run_here(tmp_path, *FEW, "dataset.folds=[1,2,3,4,5,6,7,8,9]", data=OCR)
     summary = json.loads((outcome.folder / "summary.json").read_text())
+    loss = summary["test_loss"]
     w = np.load(outcome.folder / "weights.npz")["w"]
-    test = words((0,))
-    assert summary["test_loss"] == pytest.approx(mean_hamming(test, w), abs=1e-12)
-    assert 0.05 < summary["test_loss"] < 0.9
-    assert summary["test_loss"] != summary["train_loss"]
-
-
-def test_stored_traces_and_the_report_keep_the_losses(outcome, tmp_path):
-    trace = read_trace(outcome.folder)
-    (stored,) = stored_traces.write([trace], tmp_path / "kept", "some")
-    assert stored.summary["test_loss"] == trace.summary["test_loss"] == outcome.summary["test_loss"]
+    assert loss == pytest.approx(mean_hamming(words((0,)), w), abs=1e-12)
+    assert 0.05 < loss < 0.9
+    assert loss != summary["train_loss"]
+    (stored,) = stored_traces.write([read_trace(outcome.folder)], tmp_path / "kept", "some")
+    assert stored.summary["test_loss"] == outcome.summary["test_loss"] == loss
     text = page.build(tmp_path).read_text(encoding="utf-8")
-    for part in (">test loss<", f">{outcome.summary['test_loss']:.4g}<"):
+    for part in (">test loss<", f">{loss:.4g}<"):
         assert part in text
 
 
@@ -124,27 +109,3 @@ def test_without_held_out_examples_nothing_is_said_of_them(tmp_path):
     text = page.build(tmp_path).read_text(encoding="utf-8")
     assert ">training loss<" in text
     assert "test loss" not in text
-
-
-def test_their_oracles_are_built_at_the_end_and_only_there(tmp_path):
-    config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
-    train, built = random_multiclass(6, 3, 2), []
-    problem = Problem(multiclass.build(config.oracle, train), 0.1)
-
-    def of(seed):
-        built.append(seed)
-        return multiclass.build(config.oracle, random_multiclass(5, 3, 2, seed))
-
-    held_out = {"validation": lambda w: of(1).mean_loss(w), "test": lambda w: of(2).mean_loss(w)}
-    recorder = Recorder(problem, Silent(), held_out)
-    made = FrankWolfe(config.solver, problem, Clock("work"), 0)
-    recorder.evaluate(made, 0)
-    assert built == []
-    early = recorder.summary()
-    assert all(np.isnan(early[f"{name}_loss"]) for name in ("train", "validation", "test"))
-    loop.loop(config, made, recorder)
-    assert built == [1, 2]
-    for name, seed in (("train", 0), ("validation", 1), ("test", 2)):
-        data = random_multiclass(6 if name == "train" else 5, 3, 2, seed)
-        wrong = (data.x @ recorder.w.reshape(3, 2).T).argmax(axis=1) != data.y
-        assert recorder.summary()[f"{name}_loss"] == pytest.approx(wrong.mean(), abs=1e-15)

@@ -2,114 +2,12 @@
 
 import subprocess
 import sys
-from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
-from ssvm_bench.base.jit import (
-    abstract,
-    allocating_kernel,
-    generic,
-    implements,
-    kernel,
-    nanoseconds,
-    source_digest,
-)
-
-
-class Square(NamedTuple):
-    side: float
-
-
-class Circle(NamedTuple):
-    radius: float
-
-
-class Line(NamedTuple):
-    length: float
-
-
-@abstract
-def area(shape, times):
-    """Return times · the area of a shape."""
-
-
-@implements(area, Square)
-def _square(shape, times):
-    return times * shape.side**2
-
-
-@implements(area, Circle)
-def _circle(shape, times):
-    return times * np.pi * shape.radius**2
-
-
-@generic
-def perimeter(shape):
-    """Return the way around a shape: of a line, there and back."""
-    return 2 * shape.length
-
-
-@implements(perimeter, Square)
-def _around_square(shape):
-    return 4 * shape.side
-
-
-@kernel
-def described(shape):
-    return perimeter(shape)
-
-
-@kernel
-def twice(shape):
-    return area(shape, 2.0)
-
-
-def test_the_type_of_the_first_argument_selects_the_implementation():
-    assert twice(Square(3.0)) == 18.0
-    assert twice(Circle(1.0)) == 2.0 * np.pi
-
-
-def test_the_body_of_a_generic_operation_is_for_types_without_an_implementation():
-    assert perimeter(Line(3.0)) == described(Line(3.0)) == 6.0
-    assert perimeter(Square(3.0)) == described(Square(3.0)) == 12.0
-
-
-def test_kernels_inside_others_have_no_wrappers_and_can_be_called_nonetheless():
-    @kernel
-    def half(value):
-        return 0.5 * value
-
-    @kernel
-    def quarter(value):
-        return half(half(value))
-
-    assert quarter(3.0) == 0.75
-    assert [list(each.overloads) for each in (half, half.inlined)] == [[], [(numba.float64,)]]
-    (inner,) = half.inlined.overloads.values()
-    assert "cpython" not in inner.library.get_llvm_str()  # option no_cpython_wrapper
-    engine = inner.library.codegen._engine
-    assert not engine.is_symbol_defined(inner.fndesc.llvm_func_name)  # no machine code of it
-    assert half(3.0) == 1.5
-
-
-def test_kernels_are_compiled_without_reference_counts():
-    @kernel
-    def first(pair):
-        return pair[0][0]
-
-    @allocating_kernel
-    def ones(n):
-        return np.ones(n)
-
-    arrays = np.ones(2), np.zeros(3)
-    assert first(arrays) == 1.0
-    assert "NRT_" not in first.inspect_llvm(first.signatures[0])  # option _nrt
-    ones(2)
-    assert "NRT_" in ones.inspect_llvm(ones.signatures[0])
-
+from ssvm_bench.base.jit import kernel, nanoseconds, source_digest
 
 KERNELS = """
 import sys
@@ -143,11 +41,6 @@ def test_code_that_is_inlined_is_kept_for_other_callers(tmp_path):
             check=True,
         )
         assert done.stdout.strip() == printed
-
-
-def test_a_type_without_an_implementation_fails_to_compile():
-    with pytest.raises(numba.core.errors.TypingError, match="area"):
-        twice(Line(1.0))
 
 
 def test_kernels_never_fall_back_on_python():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import COST_CALL, COST_PLANE, Plain, solver
+from helpers import COST_CALL, COST_PLANE, Plain, solver, together
 from program import call, config_of, error_of, run_here
 from scipy.sparse import csr_array
 
@@ -140,9 +140,6 @@ def test_where_training_starts():
         oracle(replace(data, places=None), start="planted")
 
 
-# ---- solvers on the convex problem --------------------------------------------------------------
-
-
 def solved(made, gap=1e-4, most=400):
     """Iterate to a relative gap; return the dual value."""
     for _ in range(most):
@@ -159,9 +156,7 @@ def test_planes_are_the_same_as_labels_and_as_rows():
     posed = Problem(oracle(pictures(12, SMALL, seed=3)), 0.02)
     rows = solver(replace(posed, oracle=Plain(posed.oracle)), "dcd")
     labels = solver(posed, "dcd")
-    for _ in range(4):
-        labels.iterate()
-        rows.iterate()
+    for _ in together(4, labels, rows):
         assert labels.reported().dual == pytest.approx(rows.reported().dual, rel=1e-9)
 
 
@@ -339,11 +334,3 @@ def test_export_and_stream(tmp_path):
     same = ("dataset=latent", "dataset.source=synthetic", *words)
     direct = run_here(tmp_path, "solver=fw", data=same)
     assert read_summary(outcome.folder)["primal"] == read_summary(direct.folder)["primal"]
-
-
-def test_rising_rounds_are_seen(tmp_path):
-    outcome = run_here(tmp_path, "solver=fw", "solver.latent_rounds=2", "lam=0.02", data=LATENT)
-    frame = read_trace(outcome.folder).frame
-    frame.loc[frame["latent_round"] == 2, "primal"] += 1.0
-    with pytest.raises(AssertionError):
-        check_rounds(frame)

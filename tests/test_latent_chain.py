@@ -108,9 +108,6 @@ def test_the_starts():
     assert few.latent().size == 1
 
 
-# ---- runs ---------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def mine(tmp_path):
     """Return options of a run on chains in which a label is told by its neighbours' words."""

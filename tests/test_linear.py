@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import Plain, random_chains, random_graphs, random_multiclass, solver
+from helpers import Plain, random_chains, random_graphs, random_multiclass, solver, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear import (
@@ -237,9 +237,7 @@ def test_labelings_and_rows_take_the_same_steps(kind, name):
         solver(Problem(oracle, compiled.lam), name, clock=Clock("work", 1e-6, 1e-7))
         for oracle in (compiled.oracle, PlainWithScore(compiled.oracle))
     )
-    for _ in range(10):
-        one.iterate()
-        other.iterate()
+    for _ in together(10, one, other):
         np.testing.assert_allclose(one.reported().w, other.reported().w, atol=1e-9)
 
 

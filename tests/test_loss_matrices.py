@@ -5,14 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import (
-    Table,
-    optimum,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-)
+from helpers import Table, optimum, random_chains, random_graphs, random_multiclass, solver
 from program import call, config_of, error_of, run_here
 
 from ssvm_bench import StructuredSVM

@@ -16,6 +16,7 @@ from helpers import (
     random_chains,
     random_graphs,
     solver,
+    together,
 )
 from linear import binary_oracle, planes, random_binary, random_regression, regression_oracle
 from program import config_of, run_here
@@ -175,9 +176,7 @@ def test_a_constraint_that_is_idle_changes_nothing():
     free, bounded = (
         made_of(binary_oracle(data), np.ones(3), option)[0] for option in ("none", "all")
     )
-    for _ in range(10):
-        free.iterate()
-        bounded.iterate()
+    for _ in together(10, free, bounded):
         np.testing.assert_allclose(bounded.reported().w, free.reported().w, atol=1e-9)
 
 

@@ -14,6 +14,7 @@ from helpers import (
     random_chains,
     random_multiclass,
     solver,
+    together,
 )
 
 from ssvm_bench.base.linalg import best_interpolation
@@ -115,9 +116,7 @@ def test_features_times_4_and_lambda_times_16_give_the_same_bits(name):
     data = DIGITS
     scaled = dataset(4 * data.x, data.y, data.n_labels)
     one, other = solver(problem(data, 0.1), name), solver(problem(scaled, 1.6), name)
-    for _ in range(6):
-        one.iterate()
-        other.iterate()
+    for _ in together(6, one, other):
         np.testing.assert_array_equal(one.reported().w, 4 * other.reported().w)
         assert one.reported().dual == other.reported().dual
 
@@ -147,9 +146,6 @@ def test_best_interpolation_is_the_best_of_a_fine_grid():
         ]
         # above the grid by λ/2 ‖step‖² (half a cell)² at most: ‖step‖² < 100
         assert -2e-15 <= best - max(grid) <= 0.5 * posed.lam * 100 * 0.0025**2
-
-
-# ---- real data ----------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(

@@ -4,7 +4,7 @@ import pytest
 from program import at_most_calls, count_calls
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import catalog, overrides
+from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.report.experiment_files import load
 
@@ -58,18 +58,6 @@ def test_a_long_sweep_is_quick_and_shares_what_is_equal():
     assert many.calls <= 15 * few.calls
     assert len({id(run.solver) for run in runs}) == 1
     assert [run.seed for run in runs] == list(range(2000))
-
-
-def test_a_sweep_over_choices_reads_each_file_once(monkeypatch):
-    read, original = [], catalog.read_yaml
-    monkeypatch.setattr(catalog, "read_yaml", lambda file: read.append(file.stem) or original(file))
-    runs = compose_runs(["solver=bcfw,mpbcfw,fw", "dataset=ocr,usps"], True)
-    assert [run.oracle.name for run in runs] == ["viterbi", "multiclass"] * 3
-    assert (
-        sorted(read)
-        == sorted({*read})
-        == sorted(["bcfw", "mpbcfw", "fw", "ocr", "usps", "viterbi", "multiclass", "default"])
-    )
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,6 @@ def test_a_template_outside_of_the_columns_is_refused(tmp_path):
     assert "'%y[0,2]' is no template" in error_of(result, 2) or "is no template" in result.stderr
 
 
-# ---- LIBSVM's format ----------------------------------------------------------------------------
-
 ROWS = "# three classes\n+3 1:1 4:1\n-1 2:1 # one\n\n10 \n3 1:1\n"
 
 
@@ -198,9 +196,7 @@ def test_rows_of_libsvm(tmp_path, packed):
     [
         ("# one\n0.5 1:1\n1 1:1\n", "line 2: label 0.5, and classes are called by integers"),
         ("1 1:1\n1 2:1\n", "all rows have the label 1"),
-        ("1 1:1\n# a\n2 2:nan\n", "line 3: a value that is not a finite number"),
         ("1 1:1\n# a\n2 2:1 1:1\n", "line 3 is no row.*sorted"),
-        ("1 1:1\n2 0:1\n", "line 2 is no row.*Invalid index 0"),
     ],
 )
 def test_what_is_wrong_in_rows_is_named_with_its_line(tmp_path, content, message):
@@ -226,10 +222,6 @@ ROWS_OF_TWO = {
 
 
 TWO = {"x": np.ones((2, 1)), "y": np.arange(2)}
-
-
-def test_sparse_arrays_are_read(tmp_path):
-    assert load(saved(tmp_path, **ROWS_OF_TWO)).x.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
 def test_arrays_say_their_structure(tmp_path):
@@ -269,28 +261,14 @@ def test_arrays_say_their_structure(tmp_path):
         ({"z": np.ones(2)}, "has an array 'z', which is none of its names. Valid: "),
         ({"y": np.ones(2)}, "it has no array x"),
         ({"x": np.ones((2, 2))}, "it has no array y"),
-        (
-            {"x": np.ones(2), "y": np.ones(2)},
-            r"x must be an array of numbers.* shape \(2,\)",
-        ),
-        ({"x": np.ones((2, 1)), "y": np.array([0.5, 1])}, "y must be texts or integers"),
-        (
-            {"x": np.ones((2, 1)), "y": np.array([0, 2]), "labels": np.array(["a", "b"])},
-            "y of part 1 is 2, and must be at least 0, and at most 1",
-        ),
-        ({"x": np.array([[1.0], [np.nan]]), "y": np.array([0, 1])}, "part 0 of example 1 is nan"),
-        ({"x": np.ones((2, 1)), "y": np.arange(2), "offsets": np.array([0, 3])}, "offsets end"),
-        ({"x": np.ones((2, 1)), "y": np.arange(2), "structure": "tree"}, "structure is 'tree'"),
-        ({"x": np.ones((2, 1)), "y": np.arange(2), "costs": np.array(["a", "b"])}, "costs must be"),
-        (
-            {"x": np.ones((2, 1)), "y": np.arange(2), "edges": np.ones((1, 2))},
-            "a graph needs edges",
-        ),
-        ({"x": np.ones((2, 1)), "y": np.array([0, np.inf])}, "y must be texts or integers"),
-        (
-            {"x": np.ones((2, 1)), "y": np.arange(2), "test.x": np.ones((1, 1))},
-            "its test examples: there a",
-        ),
+        ({**TWO, "x": np.ones(2)}, r"x must be an array of numbers.* shape \(2,\)"),
+        ({**TWO, "y": np.array([0.5, 1])}, "y must be texts or integers"),
+        ({**TWO, "y": np.array([0, 2]), "labels": np.array(["a", "b"])}, "part 1 is 2, .* most 1"),
+        ({**TWO, "structure": "tree"}, "structure is 'tree'"),
+        ({**TWO, "costs": np.array(["a", "b"])}, "costs must be"),
+        ({**TWO, "edges": np.ones((1, 2))}, "a graph needs edges"),
+        ({**TWO, "y": np.array([0, np.inf])}, "y must be texts or integers"),
+        ({**TWO, "test.x": np.ones((1, 1))}, "its test examples: there a"),
         ({**ROWS_OF_TWO, "indices": np.array([0, 3])}, "row 1 of x has feature 3, and features"),
         ({**ROWS_OF_TWO, "indices": np.array([0, -1])}, "row 1 of x has feature -1, and features"),
         ({**ROWS_OF_TWO, "indptr": np.array([0, 2, 1])}, "row ends of x end at 1, and there are 2"),
@@ -335,10 +313,7 @@ def test_arrays_say_their_structure(tmp_path):
         ({**TWO, "labels": np.zeros(1 << 18, "S1")}, "has 262144 different labels, over 65536"),
         ({**TWO, "y": np.arange(1 << 17)}, "y has 131072 different labels, over 65536"),
         ({"X": np.ones((2, 1)), "y": np.arange(2)}, "which is none of its names. Did you mean x"),
-        (
-            {**TWO, "test.x": np.ones((2, 1)), "test.y": np.ones((2, 2))},
-            "its test examples: y must",
-        ),
+        ({**TWO, "test.x": TWO["x"], "test.y": np.ones((2, 2))}, "its test examples: y must"),
     ],
 )
 def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, message):
@@ -359,6 +334,7 @@ def test_entries_at_one_place_are_added_up_whatever_their_type(tmp_path):
     twice = {"indices": np.zeros(2, int), "indptr": np.array([0, 2, 2])}
     data = load(saved(tmp_path, **{**ROWS_OF_TWO, **twice, "data": np.array([100, 100], np.int8)}))
     assert data.x.toarray().tolist() == [[200, 0, 0], [0, 0, 0]]
+    assert load(saved(tmp_path, **ROWS_OF_TWO)).x.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
     often = load(written(tmp_path, TEXT), f"dataset.templates={300 * ['U:%x[0,0]']}")
     assert often.x.toarray().max() == 300
 
@@ -486,9 +462,6 @@ def test_an_exported_dataset_is_the_same(tmp_path, name):
     assert [*after.label_names] == [*before.label_names]
     for split, examples in before.held_out.items():
         assert after.held_out[split].fingerprint == examples.fingerprint
-
-
-# ---- what is held out, and hashes ---------------------------------------------------------------
 
 
 def test_shares_and_files_are_held_out(tmp_path):

@@ -35,6 +35,7 @@ def without(package, monkeypatch):
     ("package", "extra", "words"),
     [
         ("distributed", "dask", ("experiment", "main", "--backend=dask")),
+        ("distributed", "dask", ("run", "parallel.address=tcp://127.0.0.1:9")),
         ("ray", "ray", ("experiment", "main", "--backend=ray")),
         ("submitit", "slurm", ("experiment", "main", "--backend=submitit")),
     ],

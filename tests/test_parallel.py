@@ -204,18 +204,6 @@ def test_messages_are_small_where_calls_differ_and_large_where_they_do_not():
     assert sizes(Chunks(1, 1e-4), 160) == [160]
 
 
-@pytest.mark.parametrize("calls", [1, 3, 16, 17, 64])
-def test_no_worker_has_more_to_do_than_another_by_more_than_a_few_calls(calls):
-    for wanted in range(1, calls + 1):
-        chunks = Chunks(4, 1e-4)
-        chunks._size = lambda _, wanted=wanted: wanted
-        found = sizes(chunks, calls)
-        assert sum(found) == calls
-        assert max(found) <= wanted
-        assert len(found) % 4 == 0 or set(found) == {1}
-        assert max(found) - min(found) <= 1
-
-
 def sizes(chunks, calls):
     return [part.stop - part.start for part in chunks.parts(calls)]
 

@@ -25,7 +25,6 @@ from ssvm_bench.base import scheduler
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
-from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs import components
@@ -148,9 +147,6 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
     check_same(gone_on, whole)
 
 
-# ---- a dask cluster ------------------------------------------------------------------------------
-
-
 def test_a_scheduler_that_is_not_there_is_said(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(scheduler, "SECONDS", 1)
@@ -159,13 +155,6 @@ def test_a_scheduler_that_is_not_there_is_said(tmp_path, monkeypatch):
     assert "No dask scheduler answers at tcp://127.0.0.1:9 within 1 s" in said
     said = error_of(call("run", *USPS, "parallel.address=x:y:z", f"results_dir={tmp_path}"), 2)
     assert "is no address of a scheduler" in said
-
-
-def test_without_dask_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    address = "parallel.address=tcp://127.0.0.1:9"
-    said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=2)
-    assert "pip install 'ssvm-bench[dask]'" in said
 
 
 def test_the_workers_of_a_scheduler_find_the_same(tmp_path, monkeypatch):
@@ -206,14 +195,6 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
         with pytest.raises(RunFailedError, match="None of the workers of the dask scheduler"):
             caller.labelings(oracle, w, terms)
         caller.close()
-
-
-# ---- the experiment ------------------------------------------------------------------------------
-
-
-def test_the_experiment_keeps_runs_with_various_workers_apart():
-    runs = [run for grid in load("parallel").grids for run in grid.words]
-    assert any("parallel.workers" in word for word in runs)
 
 
 def test_speed_ups_and_losses_are_read_off_traces(tmp_path):

@@ -10,14 +10,13 @@ import pytest
 from helpers import TINY as DATA
 from helpers import Plain, iterated, oracle, problem, random_multiclass, solver, working_sets
 from helpers import Table as Terms
-from program import OCR, USPS, call, config_of, error_of, run_folders, run_here
+from program import OCR, USPS, call, config_of, run_folders, run_here
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import best_scale
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary, read_trace
-from ssvm_bench.solvers import fw
 from ssvm_bench.solvers.fw import FrankWolfe
 
 SOLVERS = (
@@ -185,22 +184,9 @@ def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path, blank):
     assert table.read_bytes() == before
 
 
-@pytest.mark.parametrize("path", ["[0.1,0.5]", "[0.1,0.1]", "[0]", "[-1]"])
-def test_a_path_that_does_not_fall_is_refused(tmp_path, path):
-    with pytest.raises(ConfigError, match="path"):
-        config_of(tmp_path, f"path={path}")
-
-
 def test_a_path_that_does_not_lead_to_lam_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"path with lam at its end .* 0\.5, 0\.6"):
         run_here(tmp_path, "path=[0.5]", "lam=0.6")
-
-
-def test_a_solver_that_cannot_go_on_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(fw.Config, "follows_paths", False)
-    result = call("run", *USPS, "solver=fw", "path=[0.5]", "lam=0.1", f"results_dir={tmp_path}")
-    assert "solver=fw cannot go on with another λ" in error_of(result, 2)
-    assert not run_folders(tmp_path)
 
 
 def test_an_interrupted_path_keeps_what_is_done(tmp_path, monkeypatch):

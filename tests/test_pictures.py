@@ -429,9 +429,6 @@ def test_real_pictures_that_are_missing(tmp_path, name, file):
         assert part in message
 
 
-# ---- the real pictures --------------------------------------------------------------------------
-
-
 @real_data("weizmann/weizmann_horse_db.tar.gz")
 def test_real_weizmann(monkeypatch):
     monkeypatch.undo()

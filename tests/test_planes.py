@@ -15,6 +15,7 @@ from helpers import (
     random_chains,
     random_multiclass,
     solver,
+    together,
     working_sets,
 )
 from linear import binary_oracle, random_binary
@@ -49,9 +50,6 @@ def data(request):
     return DATA[request.param]
 
 
-# ---- the two storages ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -66,9 +64,7 @@ def data(request):
 def test_storages_agree(data, name, options):
     table = Table(data)
     one, other = (make(data, storage, name, **options) for storage in STORAGES)
-    for _ in range(8):
-        one.iterate()
-        other.iterate()
+    for _ in together(8, one, other):
         here, there = one.reported(), other.reported()
         # the same sums in another order; some hundred steps pass the rounding on
         np.testing.assert_allclose(here.w, there.w, rtol=0, atol=1e-9)
@@ -168,26 +164,6 @@ def test_what_dropped_planes_alone_have_used_is_forgotten(name, data):
         w = made.phi.outer_w()
         np.testing.assert_allclose(w, -total[:-1] / made.problem.lam, atol=1e-11)
     assert most == 0.0
-
-
-def test_marginals_are_probabilities(data):
-    table = Table(data)
-    made = make(data, "labelings", "mpbcfw", T=1, N=2)
-    iterated(made, 10)
-    store = made.phi.blocks
-    assert store.mu.min() >= 0  # μ − γ μ cannot round below 0
-    # some thousand updates, each rounding by 2⁻⁵³
-    np.testing.assert_allclose(store.mu.sum(axis=1), 1, atol=ROUNDING)
-    for i in range(table.n):
-        parts = np.arange(data.offsets[i], data.offsets[i + 1])
-        moves = slice(store.moves_start[i], store.moves_start[i] + store.moves_count[i])
-        if data.structure == "chain":
-            assert store.nu[moves].sum() == pytest.approx(parts.size - 1, abs=ROUNDING)
-            assert store.nu[moves].min(initial=0) >= -ROUNDING
-        # the loss of a combination: the mass that is not on the truth, which is seen first
-        assert store.seen[parts, 0].tolist() == data.y[parts].tolist()
-        loss = 1 - store.mu[parts, 0].mean()
-        assert store.term_offset[i] == pytest.approx(loss, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("storage", STORAGES)

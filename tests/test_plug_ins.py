@@ -165,9 +165,6 @@ def test_workers_find_the_files(mine):
     assert (mine / "r" / "runs" / "usps" / "mine").is_dir(), done.stderr
 
 
-# ---- the example --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "words",
     [("oracle", "ranking", "dataset=queries"), ("solver", "averaged"), ("dataset", "queries")],
@@ -193,9 +190,6 @@ def test_the_example_trains_and_its_entry_points_are_there(tmp_path):
         assert file.is_file()
         assert file.with_suffix(".yaml").is_file()
         assert (group, name) == (f"ssvm_bench.{file.parent.name}s", file.stem)
-
-
-# ---- broken oracles -----------------------------------------------------------------------------
 
 
 class OnlyTruth(Plain):

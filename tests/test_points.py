@@ -189,9 +189,6 @@ def test_a_subset_without_a_labeled_point_of_a_class_is_refused():
         posed(data.take(np.array([0, 4, 5, 6])))
 
 
-# ---- runs ---------------------------------------------------------------------------------------
-
-
 def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
     options = ("budget.max_iterations=3", "clock=work", f"results_dir={tmp_path}")
     assert call("run", *DIGITS, OURS, *options).exit_code == 0

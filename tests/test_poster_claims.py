@@ -324,9 +324,6 @@ def test_runs_are_found_by_their_options():
     assert "differ in more than the seed" in one(mixed, "start").note
 
 
-# ---- the size of an error ----------------------------------------------------------------------
-
-
 def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
     loose = Best(primal=1.5, dual=1.0)  # an error of 5 may be one of 4.5
     row = one(everything(), "size_bcfw", best=loose)
@@ -336,9 +333,6 @@ def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
     fw = run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])
     ratio = one([fw], "tight_fw", best=loose)
     assert ratio.median == pytest.approx((1 + 5 + 9) / 5)
-
-
-# ---- what a call costs, and finds; inexact subproblems ------------------------------------------
 
 
 def test_a_call_costs_its_share_of_the_time_and_finds_planes():
@@ -413,9 +407,6 @@ def test_a_part_of_the_examples_is_not_judged_itself():
     assert {row.title for row in rows} == {"OCR"}
     alone = judge(of_poster(n=HALF))
     assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {judging.HOLDS}
-
-
-# ---- the two papers ----------------------------------------------------------------------------
 
 
 def test_each_paper_is_judged_where_its_solvers_ran():

@@ -13,13 +13,13 @@ import pytest
 from helpers import (
     Plain,
     Table,
-    iterated,
     oracle,
     quadratic_program,
     random_chains,
     random_graphs,
     random_multiclass,
     solver,
+    together,
 )
 from program import USPS, call, config_of, error_of, run_folders, run_here
 from rich.console import Console
@@ -164,9 +164,7 @@ def test_standard_normal_planes_are_the_same_bit_for_bit(name):
     inner = Plain(oracle(CHAINS))
     standard = WithPrior(inner, Prior(np.zeros(inner.d), np.ones(inner.d)))
     one, other = (solver(Problem(terms, LAM), name) for terms in (inner, standard))
-    for _ in range(8):
-        one.iterate()
-        other.iterate()
+    for _ in together(8, one, other):
         assert one.reported().dual == other.reported().dual
         np.testing.assert_array_equal(one.reported().w, other.reported().w)
 
@@ -177,8 +175,6 @@ def test_one_variance_leaves_the_oracle_alone():
     assert made.oracle(inner) is inner
     assert with_prior(inner, LAM, made).lam == LAM / 4
 
-
-# ---- the optimum ------------------------------------------------------------------------------
 
 ENDS = {
     "fw": 0.05,
@@ -505,15 +501,3 @@ def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):
     np.save("v.npy", np.ones(3))
     made = PriorConfig(variance=Path("v.npy"))
     assert made.stated["variance"].values.tolist() == [1, 1, 1]
-
-
-def test_one_variance_is_a_larger_lam_whichever_way_it_is_posed():
-    inner = oracle(CHAINS)
-    scaled = Problem(WithPrior(inner, Prior(np.zeros(inner.d), np.full(inner.d, 2.0))), LAM)
-    ends = []
-    for posed in (scaled, Problem(inner, LAM / 4)):
-        made = iterated(solver(posed, "mpbcfw_fast"), 60)
-        w, dual = made.reported()
-        ends.append((posed.primal(w), dual, posed.oracle.weights(w)))
-    for one, other in zip(*ends, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)

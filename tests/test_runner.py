@@ -22,7 +22,6 @@ from program import (
     PATIENCE,
     USPS,
     config_of,
-    end,
     python,
     real_data,
     run_folders,
@@ -37,7 +36,6 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.report import experiment_files
 from ssvm_bench.results.reading import find_runs, is_finished, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.runs import components, path_step, recorder, runner
@@ -70,12 +68,6 @@ def sabotage(monkeypatch):
 
 
 # ---- stop reasons -------------------------------------------------------------------------------
-
-
-def test_max_iterations(tmp_path):
-    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=4")
-    assert (outcome.status, outcome.stop_reason) == ("finished", "max_iterations")
-    assert list(frame_of(outcome)["iteration"]) == [0, 1, 2, 3, 4]
 
 
 def test_no_iteration_gives_the_start(tmp_path):
@@ -419,14 +411,6 @@ def primal(data, w, lam):
     return lam / 2 * (w @ w) + total / data.n
 
 
-def test_the_summary_says_how_often_the_primal_rose():
-    made = recorder.Recorder(SimpleNamespace(d=1), Silent())
-    made.rows = [{"primal": primal, "dual": 0.0} for primal in (1.0, 3.0, 3.0, 2.0, 2.5)]
-    assert made.summary()["primal_rises"] == 0.5
-    made.rows = made.rows[:1]
-    assert np.isnan(made.summary()["primal_rises"])
-
-
 @pytest.mark.parametrize("seconds", [0.05, 0.7, 3.0, 6.0, 100.0])
 def test_no_row_is_in_memory_alone_for_more_than_ten_seconds(seconds):
     """Rows come every so many seconds; each is written in time, and seldom more often."""
@@ -542,9 +526,6 @@ def test_the_seed_decides_and_nothing_else(tmp_path):
     assert (one["primal"] != other["primal"]).any()
 
 
-# ---- finished runs ------------------------------------------------------------------------------
-
-
 def test_a_finished_run_is_skipped_unless_forced(tmp_path):
     def run(*overrides):
         return run_here(tmp_path, "solver=fw", "budget.max_iterations=2", *overrides)
@@ -584,42 +565,6 @@ def test_a_run_on_other_data_is_not_taken_for_this_one(tmp_path, monkeypatch):
     assert (first.folder / "trace.parquet").read_bytes() == before
     assert run("force=true").status == "finished"
     assert run().status == "skipped"
-
-
-def test_an_interrupted_run_starts_anew(tmp_path, sabotage, monkeypatch):
-    with monkeypatch.context():
-        sabotage(3, lambda solver: os.kill(os.getpid(), signal.SIGINT))
-        partial = run_here(tmp_path, "solver=fw").folder
-    assert run_folders(tmp_path) == ["seed=0.partial"]
-    monkeypatch.undo()
-    outcome = run_here(tmp_path, "solver=fw")
-    assert (outcome.status, len(frame_of(outcome))) == ("finished", 51)
-    assert not partial.exists()
-    assert run_folders(tmp_path) == ["seed=0"]
-
-
-# ---- signals and other processes ----------------------------------------------------------------
-
-ENDLESS = ("solver=bcfw", "budget.max_iterations=1000000000", "eval.every=100")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_program_leaves_a_partial_trace(tmp_path, number):
-    log, results = tmp_path / "log", tmp_path / "results"
-    with started("run", *USPS, *ENDLESS, f"results_dir={results}", log=log) as process:
-        wait_until(lambda: len(log.read_text().splitlines()) > 5, process)
-        assert end(process, number) == 1
-    last = log.read_text().splitlines()[-1]
-    assert last.startswith("ssvm-bench: error: bcfw on usps, seed 0: interrupted. The trace so far")
-    assert run_folders(results, hidden=True) == ["seed=0.partial"]
-    (partial,) = results.glob("runs/*/*/*/*.partial")
-    assert str(partial) in last
-    trace = read_trace(partial)
-    assert trace.summary["stop_reason"] == "interrupted"
-    assert len(trace.frame) > 3
-    assert find_runs(results) == []
-    with pytest.raises(RunFailedError, match="No run of the experiment"):
-        experiment_files.plot("quickstart", overrides=[*USPS, *ENDLESS, f"results_dir={results}"])
 
 
 def test_programs_that_wait_for_each_other_make_one_run(tmp_path):

@@ -31,8 +31,6 @@ from ssvm_bench.results.trace import write_partial, write_run
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Silent
 
-# ---- one folder ----------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_others_make_is_passed_over_and_looked_at_in_the_end(tmp_path, grid, jobs):

@@ -41,9 +41,6 @@ def variables(tmp_path, **changes):
     return {"SSVM_BENCH_MARKS": tmp_path, "PYTHONPATH": path_with(tmp_path), **changes}
 
 
-# ---- signals ------------------------------------------------------------------------------------
-
-
 def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
     log = tmp_path / "log"
     with started("run", *slow, log=log, anew=True, **variables(tmp_path)) as process:
@@ -141,9 +138,6 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
     assert len(read_trace(partial).frame) == 1
 
 
-# ---- kill -9 ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_experiment(tmp_path, slow, number):
     grid = tmp_path / "grid.yaml"
@@ -175,9 +169,6 @@ def test_the_workers_of_a_preparation_end_with_it(tmp_path, number):
     if number != signal.SIGKILL:
         assert process.returncode == 1
         assert log.read_text().splitlines()[-1] == "ssvm-bench: error: Interrupted."
-
-
-# ---- children -----------------------------------------------------------------------------------
 
 
 def sleep(connection, seconds):

@@ -14,7 +14,6 @@ from helpers import (
     COST_PLANE,
     SOLVERS,
     Table,
-    dataset,
     defaults,
     iterated,
     problem,
@@ -22,6 +21,7 @@ from helpers import (
     random_graphs,
     random_multiclass,
     solver,
+    together,
     working_sets,
 )
 
@@ -190,9 +190,7 @@ def test_tail_averages_are_means_over_the_second_half_of_the_passes(kind, data, 
 
     slow.step_towards = kept
     ends = {of: [0] for of in iterates}
-    for _ in range(8):
-        averaged.iterate()
-        slow.iterate()
+    for _ in together(8, averaged, slow):
         for of, found in iterates.items():
             if found:
                 begin = max(end for end in ends[of] if 2 * end <= len(found))
@@ -246,9 +244,7 @@ def test_bcfw_is_mpbcfw_without_approximate_passes(data, options, average):
     suffix = "_avg" if average else ""
     one = solver(problem(data), "bcfw" + suffix)
     other = solver(problem(data), "mpbcfw" + suffix, **options)
-    for _ in range(6):
-        one.iterate()
-        other.iterate()
+    for _ in together(6, one, other):
         # to the last bit
         np.testing.assert_array_equal(one.reported().w, other.reported().w)
         assert one.reported().dual == other.reported().dual
@@ -269,40 +265,12 @@ def test_the_dual_of_averages_is_the_best_bound_at_hand(data, name):
     plain, averaged = (solver(problem(data), name, average=average) for average in (False, True))
     assert plain.diagnostics() == {}
     better = set()
-    for _ in range(12):
-        for made in (plain, averaged):
-            made.iterate()
+    for _ in together(12, plain, averaged):
         own, latest = averaged.diagnostics()["dual_of_average"], plain.reported().dual
         assert averaged.reported().dual == max(own, latest)
         assert averaged.problem.primal(averaged.reported().w) >= averaged.reported().dual
         better.add(own < latest)
     assert True in better
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_clock_work_gives_the_same_bits_twice(data, name):
-    one, other = (solver(problem(data), name, seed=7) for _ in range(2))
-    for _ in range(12):
-        one.iterate()
-        other.iterate()
-        np.testing.assert_array_equal(one.reported().w, other.reported().w)
-        assert one.reported().dual == other.reported().dual
-        assert one.clock.now() == other.clock.now()
-        assert one.approx_passes == other.approx_passes
-
-
-def test_bytes_and_floats_give_the_same_bits():
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(0, 2, (30, 6)).astype(np.uint8), rng.integers(0, 5, 30)
-    lengths = [5, 1, 4, 5, 5, 3, 7]
-    runs = [solver(problem(dataset(v, y, 5, lengths)), "mpbcfw_avg") for v in (x, x.astype(float))]
-    for _ in range(3):
-        for run in runs:
-            run.iterate()
-    np.testing.assert_array_equal(runs[0].reported().w, runs[1].reported().w)
-
-
-# ---- duality ------------------------------------------------------------------------------------
 
 
 VARIANTS = [("fw", {"step": step}) for step in STEPS] + [
@@ -422,14 +390,6 @@ def test_fresh_orders_lead_to_the_same_optimum(data, name):
     for one, other in ((ours, theirs), (theirs, ours)):  # each bounds the other's suboptimality
         assert one.dual <= posed.primal(other.w) + CLOSE
     assert posed.primal(ours.w) - ours.dual < 0.5
-
-
-def test_permutations_are_uniform():
-    # each of the 6 has 1/6 of 6000 draws: 1000 ± 29 (one standard deviation); five are allowed
-    stream = Orders(3, "permutation", 0)
-    _, counts = np.unique([next(stream) for _ in range(6000)], axis=0, return_counts=True)
-    assert counts.size == 6
-    assert abs(counts - 1000).max() < 145
 
 
 def test_uniform_draws_are_in_range_and_uniform():

@@ -103,9 +103,6 @@ def test_the_first_lambda_of_a_path_starts_and_the_others_go_on(tmp_path):
         assert (row["oracle_calls"], row["time"], row["dual"] >= 0) == (0, 0, True)
 
 
-# ---- signals ------------------------------------------------------------------------------------
-
-
 def rows_of(folder, tested, *options, clock=None):
     """Run on a tiny problem from the oracle's start; return the rows and the stop reason."""
     config = config_of(folder, *options, "solver.start=oracle", "budget.max_iterations=2")

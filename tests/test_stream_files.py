@@ -222,9 +222,6 @@ def test_nothing_wrong_becomes_a_dataset(data, change, message, tmp_path, monkey
         next(chunks)
 
 
-# ---- while it is read ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("what", ["deleted", "replaced", "changed"])
 def test_a_file_that_is_not_the_same_any_more_is_told(what, path):
     found = DataStream(path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import solver
+from helpers import solver, together
 from PIL import Image
 from program import call, error_of, run_here
 
@@ -229,9 +229,7 @@ def test_solvers_agree_with_frank_wolfe_on_its_planes(make, name):
     oracle = make(segmented() if make is segments_of else marked())
     problem = Problem(oracle, 1.0)
     slow, quick = solver(problem, "fw"), solver(problem, name)
-    for _ in range(60):
-        slow.iterate()
-        quick.iterate()
+    for _ in together(60, slow, quick):
         for each in (slow, quick):
             w, dual = each.reported()
             primal = problem.primal(w)
@@ -288,9 +286,6 @@ def test_datasets_refuse_what_is_not_admissible():
         marked(admissible=BOXES._replace(sizes=((2, 3), (3, 2), (2, 9))))
     with pytest.raises(RunFailedError, match="comes before it"):
         marked(admissible=BOXES._replace(parents=(-1, 2, 0)))
-
-
-# ---- folders of one's own ----------------------------------------------------------------------
 
 
 def plate_folder(folder, segments=("a@0 b@2", "c@0", "b@0 b@1 b@2"), widths="a,2\nb,1\nc,3\n"):

@@ -69,8 +69,9 @@ def test_a_disk_of_logs_that_fills_costs_the_rest_of_the_log(tmp_path):
     assert 0 < log.stat().st_size <= 1024
 
 
-def test_a_terminal_that_is_gone_costs_nothing(tmp_path):
-    ours, theirs = pty.openpty()
+@pytest.mark.parametrize("opened", [pty.openpty, os.pipe])
+def test_a_terminal_that_is_gone_costs_nothing(tmp_path, opened):
+    ours, theirs = opened()
     command = [sys.executable, "-m", "ssvm_bench", "run", *QUICK, f"results_dir={tmp_path}"]
     process = subprocess.Popen(
         [*command, "budget.max_iterations=300"],

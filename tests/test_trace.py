@@ -7,14 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -54,9 +52,6 @@ def hidden(folder):
     return [path.name for path in folder.parent.glob(".*") if path.suffix != ".lock"]
 
 
-# ---- contents ---------------------------------------------------------------------------------
-
-
 def test_what_is_written_is_read_back(folder, tmp_path):
     table = rows(4, oracle_flips=0.25)
     table[2]["dual"] = float("nan")
@@ -74,27 +69,6 @@ def test_what_is_written_is_read_back(folder, tmp_path):
         assert weights["w"].dtype == np.float64
         assert weights["w"].tolist() == [0, 1, 2]
     assert hidden(folder) == []
-
-
-def test_the_columns_have_the_types_of_the_contract(folder):
-    write(folder)
-    schema = pq.read_schema(folder / "trace.parquet")
-    integers = ["iteration", "oracle_calls", "approx_calls", "approx_passes"]
-    assert schema.names == list(trace.COLUMNS)
-    for name in schema.names:
-        assert schema.field(name).type == (pa.int64() if name in integers else pa.float64())
-    assert "ssvm_bench" in {key.decode() for key in schema.metadata}
-
-
-def test_a_data_frame_may_be_given_in_any_column_order_but_with_every_column(folder):
-    frame = pd.DataFrame(rows())[list(reversed(trace.COLUMNS))]
-    trace.write_run(folder, frame, METADATA, {}, SUMMARY, np.zeros(3))
-    assert list(reading.read_trace(folder).frame) == list(trace.COLUMNS)
-    with pytest.raises(ValueError, match="w_norm"):
-        trace.write_run(folder, [{"iteration": 0}], METADATA, {}, SUMMARY, np.zeros(3))
-
-
-# ---- finished or not --------------------------------------------------------------------------
 
 
 def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
@@ -136,9 +110,6 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         reading.read_trace(partial)
 
 
-# ---- damaged files ----------------------------------------------------------------------------
-
-
 def refused(folder, match):
     with pytest.raises(RunFailedError, match=match) as error:
         reading.read_trace(folder)
@@ -171,9 +142,6 @@ def test_other_damage_is_refused(folder):
     (folder / "summary.json").write_text("{")
     refused(folder, "Cannot read the run")
     refused(folder.with_name("seed=9"), "Cannot read the run")
-
-
-# ---- disks that refuse ------------------------------------------------------------------------
 
 
 def test_a_full_disk_leaves_nothing_behind_and_spares_the_old_run(folder, monkeypatch):
@@ -352,20 +320,6 @@ def test_two_processes_may_write_the_same_runs(tmp_path):
         time.sleep(0.5)  # they replace what is there
     for seed in range(3):
         check_complete(tmp_path / f"seed={seed}")
-
-
-def test_threads_that_write_without_a_lock_tear_nothing(folder):
-    def replace():
-        for _ in range(20):
-            write(folder)
-
-    threads = [threading.Thread(target=replace) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert reading.is_finished(folder)
-    assert hidden(folder) == []
 
 
 # ---- provenance -------------------------------------------------------------------------------

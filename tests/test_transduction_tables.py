@@ -281,9 +281,6 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         assert {file.suffix for file in files} == ends
 
 
-# ---- theorems ---------------------------------------------------------------------------------
-
-
 def checked(**columns):
     """Return the claims about theorems by a run in which (18) holds from the third row on."""
     usual = {

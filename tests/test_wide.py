@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from helpers import dataset, oracle, solver
+from helpers import dataset, oracle, solver, together
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.nonzeros import Nonzeros
@@ -41,9 +41,7 @@ def test_rows_in_the_order_of_touch_change_nothing(average, posed, monkeypatch):
     monkeypatch.setattr(iterates, "with_own_rows", lambda same: same)
     plain = solver(posed, NAME, average=average)
     assert isinstance(posed.oracle.features, WideFeatures)
-    for _ in range(8):
-        for made in (own, plain):
-            made.iterate()
+    for _ in together(8, own, plain):
         (w, dual), (expected, other) = own.reported(), plain.reported()
         assert isinstance(w, Nonzeros) != average
         np.testing.assert_allclose(w, expected, atol=1e-12)  # sums in another order
@@ -96,9 +94,7 @@ def test_a_run_goes_on_from_its_rows(posed):
     state = made.state()
     assert state["phi"]["_state.w"].size < made.phi.w.size / 4
     again.restore(copy.deepcopy(state))
-    for _ in range(4):
-        for each in (made, again):
-            each.iterate()
+    for _ in together(4, made, again):
         assert again.phi.dual() == made.phi.dual()
     np.testing.assert_array_equal(again.reported().w, made.reported().w)
     touched = state["phi"]["touched"]

@@ -1,9 +1,7 @@
 """Users' YAML files: regular, small, of plain values, and nothing in them is interpolated."""
 
-import os
-
 import pytest
-from program import at_most_calls
+from program import at_most_calls, put_odd
 
 from ssvm_bench.base.errors import ConfigError, readable
 from ssvm_bench.config import catalog
@@ -86,16 +84,15 @@ def test_an_experiment_is_called_like_its_folder(tmp_path):
 def test_only_regular_files_are_read(tmp_path):
     folder = tmp_path / "solver"
     folder.mkdir()
-    os.mkfifo(folder / "pipe.yaml")
-    (folder / "folder.yaml").mkdir()
-    (folder / "zero.yaml").symlink_to("/dev/zero")
-    (folder / "loop.yaml").symlink_to(folder / "loop.yaml")
+    kinds = ("pipe", "folder", "endless", "loop")
+    for kind in kinds:
+        put_odd(folder / f"{kind}.yaml", kind)
     (folder / "mine.yaml").write_text("# mine\x1b[2J\n")
     found = catalog.entries("solver", [tmp_path])
     assert "mine" in found
-    assert not {"pipe", "folder", "zero", "loop"} & set(found)
+    assert not {*kinds} & set(found)
     assert catalog.description(found["mine"]) == r"mine\x1b[2J"
-    for name in ("pipe", "folder", "zero", "loop"):
+    for name in kinds:
         with pytest.raises(ConfigError, match="no regular file"):
             catalog.read_yaml(folder / f"{name}.yaml")
         with pytest.raises(ConfigError, match="no such file"):

@@ -168,7 +168,7 @@ def test_the_solvers_keep_to_their_bounds(name):
     optimum = dual_of(posed, "mpbcfw_pairwise", 300)
     theorem = THEOREMS[name]
     radius2, at_0 = Dense(data).radius2(), posed.primal(np.zeros(posed.d))
-    constants = theorems.Constants(radius2, posed.lam, posed.n, at_0)
+    constants = radius2, posed.lam, posed.n, at_0
     made, lowest = solver(posed, name, **OPTIONS.get(name, {})), at_0
     for passes in range(1, 41):
         made.iterate()
@@ -176,7 +176,7 @@ def test_the_solvers_keep_to_their_bounds(name):
         lowest = min(lowest, posed.primal(w) - dual)
         error = posed.primal(w) - optimum if theorem.error == "primal" else lowest
         k = passes if theorem.in_passes else passes * posed.n
-        assert 0 <= error <= theorem.bound(np.array([k]), constants)[0]
+        assert 0 <= error <= theorem.bound(np.array([k]), *constants)[0]
         if made.converged:
             break
     assert made.clock.oracle_calls == passes * posed.n

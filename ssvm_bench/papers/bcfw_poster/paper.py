@@ -74,18 +74,7 @@ class Order(NamedTuple):
     eps: float
 
 
-_BATCH = "n R² / (λ ε)"
-
-ORDERS = {
-    "extragradient": Order("saddle gap", "n R log|Y| / (λ ε)", 1, -1, -1),
-    "eg": Order("dual error", "(n + log|Y|) R² / (λ ε)", 1, -1, -1),
-    "excessive_gap": Order("duality gap", "n R √(log|Y| / (λ ε))", 1, -0.5, -0.5),
-    "bmrm": Order("primal error", _BATCH, 1, -1, -1),
-    "one_slack": Order("duality gap", _BATCH, 1, -1, -1),
-    "fw": Order("duality gap", _BATCH, 1, -1, -1),
-    "ssg": Order("primal error", "R² / (λ ε), but for logarithms", 0, -1, -1),
-    "bcfw": Order("duality gap", "R² / (λ ε)", 0, -1, -1),
-}
+ORDERS = {name: Order(*of) for name, of in beside(__file__, "orders").items()}
 """Table 1, and the poster's rate of batch Frank–Wolfe."""
 
 COLUMNS = [

@@ -57,7 +57,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -73,13 +73,8 @@ LEAST_ROWS = 3
 TOO_SHORT = "no iteration that the theorem is about was evaluated in all repeats"
 
 
-class Constants(NamedTuple):
-    """R², λ, n and h₀."""
-
-    R2: float
-    lam: float
-    n: int
-    h0: float
+Bound: TypeAlias = Callable[[np.ndarray, float, float, int, float], np.ndarray]
+"""k ≥ 1, R², λ, n and h₀ → bound; infinite where there is none."""
 
 
 class Theorem(NamedTuple):
@@ -94,56 +89,47 @@ class Theorem(NamedTuple):
     in_passes : bool
         Whether a step takes n calls, rather than one.
     bound : callable
-        k ≥ 1, and the constants → bound; infinite where there is none.
+        See `Bound`.
     """
 
     runs: Runs
     error: Literal["gap", "primal"]
     in_passes: bool
-    bound: Callable[[np.ndarray, Constants], np.ndarray]
+    bound: Bound
 
 
-def _block_frank_wolfe(k: np.ndarray, of: Constants) -> np.ndarray:
-    m = of.n
-    return 6 * m / (k + 1) * (4 * of.R2 / (of.lam * m) + of.h0)
+def _block_frank_wolfe(k: np.ndarray, R2: float, lam: float, m: int, h0: float) -> np.ndarray:
+    return 6 * m / (k + 1) * (4 * R2 / (lam * m) + h0)
 
 
-def _one_slack(k: np.ndarray, of: Constants) -> np.ndarray:
-    excess = of.lam * of.h0 / (4 * of.R2)
+def _batch_frank_wolfe(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.ndarray:
+    return _block_frank_wolfe(k, R2, lam, 1, h0)
+
+
+def _one_slack(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.ndarray:
+    excess = lam * h0 / (4 * R2)
     later = k - (math.ceil(math.log2(excess)) if excess > 1 else 0)
-    return np.where(later >= 4, 16 * of.R2 / (of.lam * np.maximum(later, 1)), math.inf)
+    return np.where(later >= 4, 16 * R2 / (lam * np.maximum(later, 1)), math.inf)
 
 
-def _subgradient(k: np.ndarray, of: Constants) -> np.ndarray:
+def _subgradient(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.ndarray:
     T = k + 1
-    return 17 * 4 * of.R2 * (1 + np.log(T)) / (of.lam * T)
+    return 17 * 4 * R2 * (1 + np.log(T)) / (lam * T)
 
 
 BCFW = Theorem(
     Runs("bcfw", {"step": "line_search", "sampling": "uniform"}), "gap", False, _block_frank_wolfe
 )
 INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, "sampling": "uniform"}))
-FW = Theorem(Runs("fw"), "gap", True, lambda k, of: _block_frank_wolfe(k, of._replace(n=1)))
+FW = Theorem(Runs("fw"), "gap", True, _batch_frank_wolfe)
 ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
 SSG = Theorem(Runs("ssg", {"sampling": "uniform"}), "primal", False, _subgradient)
 
 
-class Nearest(NamedTuple):
-    """Where the error of some runs is largest relative to a bound, and how it falls (`_slope`)."""
+def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
+    """Return the largest error / bound of runs on a problem instance; and say where that is.
 
-    calls: float
-    error: float
-    bound: float
-    slope: float
-
-    @property
-    def ratio(self) -> float:
-        """Error / bound."""
-        return self.error / self.bound
-
-
-def nearest(case: Case, theorem: Theorem, radius: float) -> Nearest:
-    """Return where runs on a problem instance come nearest to a bound.
+    Behind it, how the error falls (`_slope`).
 
     Raises
     ------
@@ -152,9 +138,9 @@ def nearest(case: Case, theorem: Theorem, radius: float) -> Nearest:
     """
     gap, n = theorem.error == "gap", int(case.data["n"])
     calls, error = _mean_error(case, theorem)
-    constants = Constants(radius**2, case.problem.lam, n, float(error[0]) if gap else math.nan)
+    h0 = float(error[0]) if gap else math.nan
     k = (calls - calls[0]) / (n if theorem.in_passes else 1)
-    bound = theorem.bound(k, constants)
+    bound = theorem.bound(k, radius**2, case.problem.lam, n, h0)
     bounded = (k >= 1) & np.isfinite(bound)
     ensure(bounded.any(), TOO_SHORT)
     so_far = np.minimum.accumulate(error) if gap else error
@@ -163,7 +149,9 @@ def nearest(case: Case, theorem: Theorem, radius: float) -> Nearest:
         loose = case.reference.primal - case.reference.dual
         ensure((so_far - loose > bound)[bounded].any(), TOO_LOOSE)
     slope = _slope(calls, error, 0.0 if gap else least_known(case))
-    return Nearest(float(calls[at]), float(so_far[at]), float(bound[at]), slope)
+    note = f"nearest after {calls[at]:.3g} calls: {so_far[at]:.3g}, bound {bound[at]:.3g}"
+    note += f" with R ≤ {radius:.3g}; slope of log error against log calls, in their second half: "
+    return float(so_far[at] / bound[at]), note + number(slope)
 
 
 def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
@@ -190,19 +178,15 @@ def _slope(calls: np.ndarray, error: np.ndarray, least: float) -> float:
 @measure
 def over_bound(case: Case, theorem: Theorem) -> Measured:
     """Measure the largest error / bound."""
-    radius = case.radius
-    found = nearest(case, theorem, radius)
-    note = f"nearest after {found.calls:.3g} calls: {found.error:.3g}, bound {found.bound:.3g}"
-    note += f" with R ≤ {radius:.3g}; slope of log error against log calls, in their second half: "
-    note += number(found.slope)
-    return Measured(np.array([found.ratio]), high=1.0, note=note)
+    ratio, note = nearest(case, theorem, case.radius)
+    return Measured(np.array([ratio]), high=1.0, note=note)
 
 
 @measure
 def over_bound_on_both(case: Case, theorem: Theorem) -> Measured:
     """Measure the largest error / bound on all examples and on half of them, with one R."""
     part, radius = half_of(case), case.radius  # R of all examples is no smaller
-    ratio = max(nearest(where, theorem, radius).ratio for where in (case, part))
+    ratio = max(nearest(where, theorem, radius)[0] for where in (case, part))
     note = f"R ≤ {radius:.3g}"
     try:
         note += f"; {calls_on_both(case, part, theorem.runs)[1]}"

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,9 @@ from ssvm_bench.datasets.raw_files import Content, Finding, home
 from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.synthetic import scenes
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Config = SourceConfig
 
 LABELS = ("background", "horse")
@@ -61,27 +64,6 @@ KINDS = ("superpixel_count", "edge_count", "edge_structure", "features", "labels
 def load(config: Config) -> Dataset:
     """Return the superpixels of 2376 images, labels background and horse."""
     return sources.load(config, RAW, structure="graph", n_labels=len(LABELS))
-
-
-class Image(NamedTuple):
-    """One image.
-
-    Attributes
-    ----------
-    x : csr_array, shape (L, 649)
-        Features, as they are stored.
-    y : ndarray of uint8, shape (L,)
-        Labels.
-    edges : ndarray of int32, shape (pairs, 2)
-        Neighbours k < l, sorted, each pair once.
-    repeated : int
-        Edges that are stored more than once, in either direction.
-    """
-
-    x: Any
-    y: np.ndarray
-    edges: np.ndarray
-    repeated: int
 
 
 def parse(path: Path) -> Arrays:
@@ -140,8 +122,19 @@ def count(file: Any) -> int:
     return n
 
 
-def image(file: Any, i: int) -> Image:
+def image(file: Any, i: int) -> tuple[csr_array, np.ndarray, np.ndarray, int]:
     """Return one image.
+
+    Returns
+    -------
+    x : csr_array, shape (L, 649)
+        Features, as they are stored.
+    y : ndarray of uint8, shape (L,)
+        Labels.
+    edges : ndarray of int32, shape (pairs, 2)
+        Neighbours k < l, sorted, each pair once.
+    repeated : int
+        Edges that are stored more than once, in either direction.
 
     Raises
     ------
@@ -167,7 +160,7 @@ def image(file: Any, i: int) -> Image:
     if (ends[:, 0] == ends[:, 1]).any():
         raise ContentError(f"edge_structure_{i:06d} has an edge from a superpixel to itself")
     edges = np.unique(ends, axis=0).astype(np.int32)
-    return Image(csr_array(x), y.astype(np.uint8), edges, len(ends) - len(edges))
+    return csr_array(x), y.astype(np.uint8), edges, len(ends) - len(edges)
 
 
 def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -133,78 +134,64 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     return Picture(frame, (mask > 127).astype(np.uint8))
 
 
-@dataclass(frozen=True)
-class Video:
-    """A sequence: what the registry takes for the module that loads it.
+def load(raw: SequenceFile, config: SequenceConfig) -> Dataset:
+    """Return the superpixels of all frames as points.
 
-    Attributes
-    ----------
-    RAW : SequenceFile
-        Its archive.
+    Raises
+    ------
+    ConfigError
+        There are not so many frames, or a file of features cannot be used.
     """
 
-    RAW: SequenceFile
-    Config: ClassVar[type[SequenceConfig]] = SequenceConfig
-    LABELS: ClassVar[tuple[str, ...]] = LABELS
-
-    def load(self, config: SequenceConfig) -> Dataset:
-        """Return the superpixels of all frames as points.
-
-        Raises
-        ------
-        ConfigError
-            There are not so many frames, or a file of features cannot be used.
-        """
-
-        def make(
-            offsets: np.ndarray, edges: np.ndarray, edge_offsets: np.ndarray, **fields: Any
-        ) -> Dataset:
-            n_frames = offsets.size - 1
-            if config.frames is not None and config.frames > n_frames:
-                raise ConfigError(
-                    f"dataset.frames must be ≤ {n_frames}, the number of frames of {config.name}, "
-                    f"got {config.frames}."
-                )
-            frame = np.repeat(np.arange(n_frames), np.diff(offsets))
-            first = np.repeat(offsets[:-1], np.diff(edge_offsets))
-            points = Points(
-                labeled=(frame == 0) | (config.annotated == "all"),
-                frame=frame,
-                pairs=edges.astype(np.int64) + first[:, None],
-                offsets=np.arange(frame.size + 1),
-                **fields,
-            )
-            wanted = np.flatnonzero(frame < (config.frames or n_frames))
-            taken = points if wanted.size == points.n else points.take(wanted)
-            if config.features is None:
-                return taken
-            superpixel = wanted - offsets[frame[wanted]]
-            return taken.derived(x=given_features(config.features, frame[wanted], superpixel))
-
-        return sources.load(config, self.RAW, POINTS, len(LABELS), make=make)
-
-    def scene(self, config: SequenceConfig, number: int) -> scenes.Scene:
-        """Return a frame as it is shown.
-
-        Raises
-        ------
-        ConfigError
-            There is no such frame, or as `load` does.
-        """
-        dataset = self.load(config)
-        assert isinstance(dataset, Points)
-        assert dataset.frame is not None
-        last = int(dataset.frame[-1])
-        if not 0 <= number <= last:
+    def make(
+        offsets: np.ndarray, edges: np.ndarray, edge_offsets: np.ndarray, **fields: Any
+    ) -> Dataset:
+        n_frames = offsets.size - 1
+        if config.frames is not None and config.frames > n_frames:
             raise ConfigError(
-                f"There is no frame {number}: {config.name} ({dataset.source} data) has 0 to "
-                f"{last}."
+                f"dataset.frames must be ≤ {n_frames}, the number of frames of {config.name}, "
+                f"got {config.frames}."
             )
-        pictures = self.RAW.pictures(dataset.source)
-        (segments,) = self.RAW.segments(dataset.source, [number])
-        points = np.flatnonzero(dataset.frame == number)
-        title = f"frame {pictures.names[number]}"
-        return scenes.Scene(title, pictures[number], segments, None, dataset, points)
+        frame = np.repeat(np.arange(n_frames), np.diff(offsets))
+        first = np.repeat(offsets[:-1], np.diff(edge_offsets))
+        points = Points(
+            labeled=(frame == 0) | (config.annotated == "all"),
+            frame=frame,
+            pairs=edges.astype(np.int64) + first[:, None],
+            offsets=np.arange(frame.size + 1),
+            **fields,
+        )
+        wanted = np.flatnonzero(frame < (config.frames or n_frames))
+        taken = points if wanted.size == points.n else points.take(wanted)
+        if config.features is None:
+            return taken
+        superpixel = wanted - offsets[frame[wanted]]
+        return taken.derived(x=given_features(config.features, frame[wanted], superpixel))
+
+    return sources.load(config, raw, POINTS, len(LABELS), make=make)
+
+
+def scene(raw: SequenceFile, config: SequenceConfig, number: int) -> scenes.Scene:
+    """Return a frame as it is shown.
+
+    Raises
+    ------
+    ConfigError
+        There is no such frame, or as `load` does.
+    """
+    dataset = load(raw, config)
+    assert isinstance(dataset, Points)
+    assert dataset.frame is not None
+    last = int(dataset.frame[-1])
+    if not 0 <= number <= last:
+        raise ConfigError(
+            f"There is no frame {number}: {config.name} ({dataset.source} data) has 0 to {last}."
+        )
+    pictures = raw.pictures(dataset.source)
+    (segments,) = raw.segments(dataset.source, [number])
+    points = np.flatnonzero(dataset.frame == number)
+    title = f"frame {pictures.names[number]}"
+    return scenes.Scene(title, pictures[number], segments, None, dataset, points)
 
 
 SHA256 = {
@@ -213,8 +200,8 @@ SHA256 = {
 }
 
 
-def _sequence(name: str, n: int) -> Video:
-    """Return a sequence of n frames."""
+def _sequence(name: str, n: int) -> SimpleNamespace:
+    """Return what the registry takes for the module of a sequence of n frames."""
     file = f"davis2016-480p-{name}.tar.gz"
     raw = SequenceFile(
         dataset=f"davis_{name.replace('-', '_')}",
@@ -229,7 +216,8 @@ def _sequence(name: str, n: int) -> Video:
         sha256={file: SHA256[name]},
         scenes=synthetic.moving,
     )
-    return Video(raw)
+    made = {"load": partial(load, raw), "scene": partial(scene, raw)}
+    return SimpleNamespace(RAW=raw, Config=SequenceConfig, LABELS=LABELS, **made)
 
 
 KINDS = {

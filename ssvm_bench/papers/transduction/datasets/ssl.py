@@ -22,8 +22,10 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
@@ -72,64 +74,18 @@ class SplitConfig(SourceConfig):
             raise ConfigError(f"dataset.split must be 0 to {N_SPLITS - 1}, got {self.split}.")
 
 
-class About(NamedTuple):
-    """A set, and the synthetic data like it: Gaussian clusters.
+def load(raw: ParsedFile, config: SplitConfig) -> Dataset:
+    """Return the points of the set in a raw file, of which some are labeled; see `sources.load`."""
 
-    Attributes
-    ----------
-    name : str
-        Its kind without the prefix.
-    number : int
-        In the benchmark.
-    classes : sequence of int
-        The class of each cluster.
-    apart, noise : float
-        The distance of the centres, and the standard deviation around them.
-    sha256 : sequence of str
-        Of the files of data, 10 and 100 labels.
-    n, n_features : int
-        Its size.
-    """
+    def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
+        rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
+        order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
+        labeled = np.zeros(y.size, bool)
+        labeled[rows[config.labeled][config.split]] = True
+        x = np.ascontiguousarray(x[order])
+        return Points(x=x, y=y[order], labeled=labeled[order], **fields)
 
-    name: str
-    number: int
-    classes: Sequence[int]
-    apart: float
-    noise: float
-    sha256: Sequence[str]
-    n: int = 1500
-    n_features: int = 241
-
-
-@dataclass(frozen=True)
-class SslSet:
-    """A set: what the registry takes for the module that loads it.
-
-    Attributes
-    ----------
-    RAW : ParsedFile
-        Its files.
-    """
-
-    RAW: ParsedFile
-    Config: ClassVar[type[SplitConfig]] = SplitConfig
-
-    def load(self, config: SplitConfig) -> Dataset:
-        """Return the points of the set, of which some are labeled; see `sources.load`."""
-
-        def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
-            rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
-            order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
-            labeled = np.zeros(y.size, bool)
-            labeled[rows[config.labeled][config.split]] = True
-            return Points(
-                x=np.ascontiguousarray(x[order]),
-                y=y[order],
-                labeled=labeled[order],
-                **fields,
-            )
-
-        return sources.load(config, self.RAW, POINTS, 2, make=make)
+    return sources.load(config, raw, POINTS, 2, make=make)
 
 
 def parse(raw: bytes) -> np.ndarray:
@@ -162,51 +118,73 @@ def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) 
     return {"x": data[:, :-1], "y": (data[:, -1] > 0).astype(np.uint8), **kept}
 
 
-def synthetic(of: About) -> Arrays:
-    """Return arrays like those of the real files."""
-    bits = np.random.PCG64(1700 + of.number)
-    clusters = len(of.classes)
-    cluster = permutation(of.n, bits) % clusters
-    centres = approx_normal((clusters, of.n_features), bits)
-    centres *= of.apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
-    x = centres[cluster] + of.noise * approx_normal((of.n, of.n_features), bits)
-    y = np.array(of.classes, np.uint8)[cluster]
+def synthetic(
+    number: int, classes: Sequence[int], apart: float, noise: float, n: int, f: int
+) -> Arrays:
+    """Return arrays like those of the real files: Gaussian clusters.
+
+    Parameters
+    ----------
+    number : int
+        Of the set in the benchmark.
+    classes : sequence of int
+        The class of each cluster.
+    apart, noise : float
+        The distance of the centres, and the standard deviation around them.
+    n, f : int
+        Number of points and of features.
+    """
+    bits = np.random.PCG64(1700 + number)
+    clusters = len(classes)
+    cluster = permutation(n, bits) % clusters
+    centres = approx_normal((clusters, f), bits)
+    centres *= apart / np.sqrt(2.0 * np.square(centres).sum(axis=1, keepdims=True))
+    x = centres[cluster] + noise * approx_normal((n, f), bits)
+    y = np.array(classes, np.uint8)[cluster]
     kept = {}
     for labels in LABELED:
         rows: list[np.ndarray] = []
         while len(rows) < N_SPLITS:
-            chosen = permutation(of.n, bits)[:labels]
+            chosen = permutation(n, bits)[:labels]
             if np.unique(y[chosen]).size == 2:
                 rows.append(chosen)
         kept[f"labeled_{labels}"] = np.array(rows)
     return {"x": np.round(x, 4), "y": y, **kept}
 
 
-def _set(of: About) -> SslSet:
-    """Return a set, with its files."""
+def _set(
+    name: str,
+    number: int,
+    sha256: Sequence[str],
+    n: int = 1500,
+    n_features: int = 241,
+    **clusters: Any,
+) -> SimpleNamespace:
+    """Return what the registry takes for the module of a set; given what ``ssl.yaml`` says of it.
+
+    ``clusters`` are those of the synthetic data.
+    """
     ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
+    files = (f"SSL,set={number},{end}.mat" for end in ends)
     raw = ParsedFile(
-        dataset=f"ssl_{of.name}",
+        dataset=f"ssl_{name}",
         folder="ssl",
         licence="none stated at its home",
         url=(
             "https://raw.githubusercontent.com/edche/star_svm/"
             "c96d22fd79e28287ed8b400b00d6251214cdf3e9/data/"
         ),
-        n=of.n,
-        sha256={
-            f"SSL,set={of.number},{end}.mat": digest
-            for end, digest in zip(ends, of.sha256, strict=True)
-        },
+        n=n,
+        sha256=dict(zip(files, sha256, strict=True)),
         parse=parse,
         heads=(MATLAB,),
-        combine=lambda data, *splits: _combined(data, splits, of.n, of.n_features),
-        synthetic=lambda: synthetic(of),
+        combine=lambda data, *splits: _combined(data, splits, n, n_features),
+        synthetic=partial(synthetic, number, n=n, f=n_features, **clusters),
         version=1,
     )
-    return SslSet(raw)
+    return SimpleNamespace(RAW=raw, Config=SplitConfig, load=partial(load, raw))
 
 
 _SETS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-KINDS = {f"ssl_{name}": _set(About(name=name, **about)) for name, about in _SETS.items()}
+KINDS = {f"ssl_{name}": _set(name, **about) for name, about in _SETS.items()}
 """Kind → set, in the order of the benchmark."""

@@ -22,10 +22,10 @@ def load(name):
     ("module", "version", "expected"),
     [
         (ocr, 1, "953c0251ddb6222b"),
-        (usps, 1, "9c8ec3278748ad14"),
+        (usps, 2, "2dfa58dc3148e3ab"),
         (mnist, 3, "de606b3657bbd392"),
         (adult, 2, "53fa875c886a9824"),
-        (abalone, 2, "64b2d5205783e58f"),
+        (abalone, 3, "576aeb5ec46eb3d4"),
         (conll2000, 2, "819388e87f8a6df1"),
     ],
 )

@@ -84,5 +84,5 @@ RAW = ParsedFile(
     parse=parse,
     heads=(GZIP, *(f"{sex},".encode() for sex in SEXES)),
     synthetic=simulate,
-    version=2,
+    version=3,
 )

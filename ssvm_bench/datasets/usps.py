@@ -65,5 +65,5 @@ RAW = ParsedFile(
     n=N_SAMPLES,
     parse=parse,
     synthetic=simulate,
-    version=1,
+    version=2,
 )

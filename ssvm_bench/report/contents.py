@@ -22,7 +22,13 @@ from ssvm_bench.report.experiment_files import finished, load
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
-from ssvm_bench.results.problem_instance import ProblemInstance, instance_of, named_in, weight_in
+from ssvm_bench.results.problem_instance import (
+    BestValues,
+    ProblemInstance,
+    instance_of,
+    named_in,
+    weight_in,
+)
 from ssvm_bench.results.reading import read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.run_folder import PARTIAL
@@ -78,6 +84,32 @@ class Group(NamedTuple):
 
 
 Groups: TypeAlias = Mapping[ProblemInstance, Sequence[Group]]
+
+
+class Page(NamedTuple):
+    """What a page is made from.
+
+    Attributes
+    ----------
+    found : Contents
+        What it is about.
+    groups, names : mapping
+        Problem instance → the runs that are shown together, and its title.
+    best : BestValues
+    where : ResultsFolder
+        Where its pictures are.
+    folder : Path
+        Where it will lie.
+    """
+
+    found: Contents
+    groups: Groups
+    names: Mapping[ProblemInstance, str]
+    best: BestValues
+    where: ResultsFolder
+    folder: Path
+
+
 Stored: TypeAlias = Callable[[str], list[Trace]]
 """The stored traces of an experiment, read once."""
 

@@ -18,7 +18,7 @@ from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import axis_label, clocks_of
 from ssvm_bench.figures.document import Table, Warning
 from ssvm_bench.report import contents, shown
-from ssvm_bench.report.contents import Contents, Failure, Group, Groups
+from ssvm_bench.report.contents import Contents, Failure, Group, Page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.markup import Html, block, code, details, facts, marked, plain, rows, section
 from ssvm_bench.report.markup import page as whole
@@ -139,11 +139,11 @@ def page(
         Whether there is a page that lists this one.
     """
     groups = contents.group(found)
-    names = contents.titles(groups)
+    about = Page(found, groups, contents.titles(groups), best, where, folder)
     tables = {problem: list(_targets(parts, best)) for problem, parts in groups.items()}
-    figures, documents = shown.made(found, groups, names, best, where, folder)
+    figures, documents = shown.made(about)
     spent = [
-        block(table._replace(title=f"To a relative gap: {names[problem]}{setting}"))
+        block(table._replace(title=f"To a relative gap: {about.names[problem]}{setting}"))
         for problem, parts in tables.items()
         for setting, _, table in parts
     ]
@@ -162,10 +162,10 @@ def page(
     return whole(
         found.title,
         links,
-        *_summary(found, names, {problem: parts[:1] for problem, parts in tables.items()}),
+        *_summary(about, {problem: parts[:1] for problem, parts in tables.items()}),
         section("figures", "Figures", *shown.opened(figures)),
         section("numbers", "Tables", *documents),
-        section("runs", "Runs", *_of_runs(found.traces, groups, names, best)),
+        section("runs", "Runs", *_of_runs(about)),
         section("failed", "What failed", *_failed(found.failures)),
         section("about", "About this page", _about([found])),
     )
@@ -174,12 +174,8 @@ def page(
 # ---- the summary ------------------------------------------------------------------------------
 
 
-def _summary(
-    found: Contents,
-    names: Mapping[ProblemInstance, str],
-    tables: Mapping[ProblemInstance, Sequence[tuple]],
-) -> Iterator[Html]:
-    traces = found.traces
+def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> Iterator[Html]:
+    traces, failures, names = page.found.traces, page.found.failures, page.names
     if not traces:
         yield Html("<p>No run has finished.</p>\n")
     else:
@@ -215,10 +211,9 @@ def _summary(
     if said:
         more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
         yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
-    if found.failures:
+    if failures:
         yield Html(
-            f'<p>Beside them: <a href="#failed">{len(found.failures)} failed or '
-            "incomplete</a>.</p>\n"
+            f'<p>Beside them: <a href="#failed">{len(failures)} failed or incomplete</a>.</p>\n'
         )
 
 
@@ -268,27 +263,21 @@ def listed(names: Iterable[str], many: str = "") -> str:
 # ---- tables of runs ------------------------------------------------------------------------------
 
 
-def _of_runs(
-    traces: Sequence[Trace],
-    groups: Groups,
-    names: Mapping[ProblemInstance, str],
-    best: BestValues,
-) -> Iterator[Html]:
+def _of_runs(page: Page) -> Iterator[Html]:
     """Yield the tables of all runs, closed."""
-    if traces:
-        count = len(groups)
-        yield details(f"The problem{'s' * (count > 1)}", block(_problems(groups, names, best)))
-        yield details(f"Every run ({len(traces)})", block(_table_of_runs(traces, names)))
+    if traces := page.found.traces:
+        yield details(f"The problem{'s' * (len(page.groups) > 1)}", block(_problems(page)))
+        yield details(f"Every run ({len(traces)})", block(_table_of_runs(traces, page.names)))
         yield details("Machines and versions", facts(_came_from(traces)))
 
 
-def _problems(groups: Groups, names: Mapping[ProblemInstance, str], best: BestValues) -> Table:
+def _problems(page: Page) -> Table:
     header = ["problem", "data", "n", "d", "weight", "objective and data", "solvers", "runs"]
     cells = []
-    for problem, parts in groups.items():
+    for problem, parts in page.groups.items():
         traces = [trace for part in parts for trace in part.traces]
-        data, known = traces[0].metadata["dataset"], best[problem]
-        row: list[object] = [names[problem], style.source_name(data["source"])]
+        data, known = traces[0].metadata["dataset"], page.best[problem]
+        row: list[object] = [page.names[problem], style.source_name(data["source"])]
         row += [f"{data['n']:,}", f"{data['d']:,}", contents.weight_text(traces[0])]
         row += [code(problem.fingerprint), ", ".join(sorted({*map(contents.solver_name, traces)}))]
         row += [len(traces), f"{known.primal:.6g}", number(known.dual, ".6g")]

@@ -26,12 +26,10 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, needs_log_x, why_empty
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report import contents
-from ssvm_bench.report.contents import Contents, Group, Groups
+from ssvm_bench.report.contents import Group, Page
 from ssvm_bench.report.experiment_files import kinds
 from ssvm_bench.report.markup import Html, block, details, plain
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.folder import ResultsFolder
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
@@ -176,65 +174,54 @@ def opened(figures: Sequence[Shown]) -> Iterator[str]:
         )
 
 
-def made(
-    found: Contents,
-    groups: Groups,
-    names: Mapping[ProblemInstance, str],
-    best: BestValues,
-    where: ResultsFolder,
-    folder: Path,
-) -> tuple[list[Shown], list[Html]]:
+def made(page: Page) -> tuple[list[Shown], list[Html]]:
     """Return the figures of a page, and its documents."""
     figures: list[Shown] = []
     documents: list[Html] = []
+    found, known = page.found, kinds()
     asked = found.experiment.figures if found.experiment else {}
-    known = kinds()
     for kind in [known[name] for name in asked] if found.experiment else known.values():
         anything = not found.experiment  # what is empty says why
-        mine = list(_of_instances(kind, groups, names, best, bool(figures), anything))
+        mine = list(_of_instances(page, kind, bool(figures), anything))
         figures += mine
         if not mine and (found.experiment or kind.documents):
-            choices = asked.get(kind.name, kind.choices.names)
-            for shown in _outputs(kind, choices, found, groups, best, where, folder):
+            for shown in _outputs(page, kind, asked.get(kind.name, kind.choices.names)):
                 if isinstance(shown, Shown):
                     figures.append(shown)
                 else:
                     documents.append(shown)
     if found.experiment and not any("data-plot" in figure.markup for figure in figures):
-        for place in where.read:
+        for place in page.where.read:
             for path in sorted(place.glob(f"figures/{found.name}/*.png")):
-                picture = _picture(path, folder)
+                picture = _picture(path, page.folder)
                 if picture not in figures:
                     figures.append(picture)
         if not figures:
             bounded = {
-                problem: parts for problem, parts in groups.items() if best[problem].dual > -np.inf
+                problem: parts
+                for problem, parts in page.groups.items()
+                if page.best[problem].dual > -np.inf
             }
-            figures += _of_instances(known["suboptimality"], bounded, names, best)
+            figures += _of_instances(page._replace(groups=bounded), known["suboptimality"])
     return figures, documents
 
 
 def _of_instances(
-    kind: Kind,
-    groups: Groups,
-    names: Mapping[ProblemInstance, str],
-    best: BestValues,
-    named: bool = False,
-    also_empty: bool = False,
+    page: Page, kind: Kind, named: bool = False, also_empty: bool = False
 ) -> Iterator[Shown]:
     """Yield the figures of a kind, one for each group of runs on a problem instance.
 
     If there are others before it, or several on a problem, headings have the names of figures.
     """
-    for problem, parts in groups.items():
+    for problem, parts in page.groups.items():
         for part in parts:
             drawn = [
                 shown
-                for shown in kind.of_instance(FigureData(part.traces, best))
+                for shown in kind.of_instance(FigureData(part.traces, page.best))
                 if isinstance(shown, Switched) and (also_empty or not is_empty(shown))
             ]
             for shown in drawn:
-                title = names[problem] + f", {part.setting}" * bool(part.setting)
+                title = page.names[problem] + f", {part.setting}" * bool(part.setting)
                 if named or len(drawn) > 1:
                     title += f": {shown.what[0].lower()}{shown.what[1:]}"
                 yield Shown(title, _plot(title, shown, _data_of(part.traces[0]), kind.intro))
@@ -267,30 +254,22 @@ def _picture(path: Path, folder: Path) -> Shown:
     return Shown(title, Html(f'<figure><a href="{place}">{image}</a></figure>\n'))
 
 
-def _outputs(
-    kind: Kind,
-    choices: Sequence[str],
-    found: Contents,
-    groups: Groups,
-    best: BestValues,
-    where: ResultsFolder,
-    folder: Path,
-) -> Iterator[Shown | Html]:
+def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
     """Yield what a kind shows of all runs: the pictures that are there, and its documents."""
-    runs = found.traces
+    found, runs = page.found, page.found.traces
     if not found.experiment:
-        runs = [trace for parts in groups.values() for trace in _largest(parts)]
+        runs = [trace for parts in page.groups.values() for trace in _largest(parts)]
     together = grouped(runs, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
     for source, mine in together.items() if found.experiment else [("real", runs)]:
         others = [trace for of, some in together.items() if of != source for trace in some]
         gaps = found.experiment.gaps if found.experiment else ()
-        data = FigureData(mine, best, found.title, gaps, where.root, others)
+        data = FigureData(mine, page.best, found.title, gaps, page.where.root, others)
         for output in kind.outputs(data, choices):
             title = output.title or f"{found.title}: {output.name}"
             name = f"{output.name}{stored_traces.suffix(source)}.png"
-            for place in where.read if output.figure else ():
+            for place in page.where.read if output.figure else ():
                 if (path := place / "figures" / found.name / name).is_file():
-                    yield _picture(path, folder)
+                    yield _picture(path, page.folder)
                     break
             if output.blocks and len(output.table):
                 yield details(title, *map(block, output.blocks))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.papers.transduction.oracles import kernels, losses
+from ssvm_bench.papers.transduction.oracles import kernels, losses, transduction
 from ssvm_bench.papers.transduction.oracles.energies import (
     Counts,
     Energy,
@@ -19,6 +19,12 @@ from ssvm_bench.papers.transduction.oracles.energies import (
 )
 
 EPS = np.finfo(float).eps
+
+
+def built(kernel, x, **options):
+    """Return a kernel of points."""
+    config = transduction.Config("transduction", "transduction", kernel=kernel, **options)
+    return kernels.build(config, x, "tiny")
 
 
 def table(name, c, rho, guess=None):
@@ -136,7 +142,7 @@ def test_linear_without_k_is_linear_with_k(shape, sparse, decomposed, monkeypatc
     monkeypatch.setattr(kernels, "MOST_DECOMPOSED", 3000 if decomposed else 0)
     rng = np.random.default_rng(0)
     x, beta, multipliers = rng.normal(size=shape), *rng.normal(size=(2, shape[0], 3))
-    made = kernels.build("linear", csr_array(x) if sparse else x, "none", 1, 1, 0.0, "tiny")
+    made = built("linear", csr_array(x) if sparse else x)
     nu, rho, K = 0.3, 2.0, x @ x.T
     W = made.fit(rho * beta - multipliers, nu, rho, np.zeros((shape[1], 3)))
     alpha = np.linalg.solve(2 * nu * np.eye(shape[0]) + rho * K, rho * beta - multipliers)
@@ -159,7 +165,7 @@ def test_conjugate_gradients_are_counted_and_end_at_their_precision():
     x, target = basis * [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], rng.normal(size=(20, 2))
     counts = {}
     for precision in (1e-10, 0.3):
-        made = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny", precision)
+        made = built("linear", x, precision=precision)
         W = made.fit(target, 0.3, 2.0, np.zeros((6, 2)))
         counts[precision] = made.cg_iterations
         right = x.T @ target
@@ -170,10 +176,8 @@ def test_conjugate_gradients_are_counted_and_end_at_their_precision():
         made.fit(target, 0.3, 2.0, W)
         assert made.cg_iterations == counts[precision]
     assert counts[0.3] < counts[1e-10] == 3
-    direct = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny")
-    exact = kernels.build("linear", x, "none", 1, 1, 0.0, "tiny", 1e-10).fit(
-        target, 0.3, 2.0, np.zeros((6, 2))
-    )
+    direct = built("linear", x)
+    exact = built("linear", x, precision=1e-10).fit(target, 0.3, 2.0, np.zeros((6, 2)))
     np.testing.assert_allclose(direct.fit(target, 0.3, 2.0, exact), exact, atol=1e-9)
     assert direct.cg_iterations == 0
 
@@ -181,7 +185,7 @@ def test_conjugate_gradients_are_counted_and_end_at_their_precision():
 def test_rbf_steps_are_those_of_a_dense_solve():
     rng = np.random.default_rng(1)
     x, target = rng.normal(size=(25, 3)), rng.normal(size=(25, 2))
-    made = kernels.build("rbf", x, "none", 0.9, 1, 0.01, "tiny")
+    made = built("rbf", x, sigma=0.9, ridge=0.01)
     K = kernel_matrix(x, 0.9) + 0.01 * np.eye(25)
     alpha = np.linalg.solve(0.2 * np.eye(25) + 3.0 * K, target)
     W = made.fit(target, 0.1, 3.0, np.zeros((made.m, 2)))
@@ -193,11 +197,11 @@ def test_rbf_steps_are_those_of_a_dense_solve():
 def test_nystrom_with_all_landmarks_is_the_kernel_and_random_features_come_near():
     x = np.random.default_rng(2).normal(size=(40, 2))
     K = kernel_matrix(x, 1.0)
-    whole = kernels.build("nystrom", x, "none", 1.0, 40, 0.0, "tiny").G
+    whole = built("nystrom", x, sigma=1.0, components=40).G
     np.testing.assert_allclose(whole @ whole.T, K, atol=1e-6)
-    few = kernels.build("nystrom", x, "none", 1.0, 10, 0.0, "tiny")
+    few = built("nystrom", x, sigma=1.0, components=10)
     assert few.m <= 10
-    random = kernels.build("random_features", x, "none", 1.0, 20000, 0.0, "tiny").G
+    random = built("random_features", x, sigma=1.0, components=20000).G
     # a mean of 20000 numbers within ±2: five of their standard deviations
     assert np.abs(random @ random.T - K).max() < 5 / np.sqrt(20000)
 

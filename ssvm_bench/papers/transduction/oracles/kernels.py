@@ -167,38 +167,24 @@ class Decomposed(Kernel):
         return (self._back @ W).T
 
 
-def build(
-    kind: str,
-    x: Any,
-    scaling: str,
-    sigma: float,
-    components: int,
-    ridge: float,
-    what: str,
-    precision: float | None = None,
-) -> Kernel:
+def build(config: Any, x: Any, what: str) -> Kernel:
     """Return a kernel of points.
 
     Parameters
     ----------
-    kind, scaling : str
-        One of ``KERNELS``, of ``SCALINGS``.
+    config : transduction.Config
+        Its ``kernel``, one of ``KERNELS``, and the options of that.
     x : ndarray or csr_array, shape (n, f)
-    sigma, ridge : float
-        σ; and γ, which is added to the diagonal of an ``rbf`` kernel.
-    components : int
-        Landmarks, or random features.
     what : str
         Whose points they are, for messages.
-    precision : float or None
-        As of `Kernel`.
 
     Raises
     ------
     ConfigError
         The kernel is too large for the memory; or there are fewer points than landmarks.
     """
-    x = scaled(x, scaling)
+    kind, sigma, components = config.kernel, config.sigma, config.components
+    x, precision = scaled(x, config.scaling), config.precision
     if kind == "linear":
         return Kernel(x, precision=precision)
     x = x if isinstance(x, np.ndarray) else x.toarray()
@@ -206,7 +192,7 @@ def build(
     if kind == "rbf":
         _check_memory(n, what)
         K = _rbf(x, x, sigma)
-        K[np.diag_indices(n)] += ridge
+        K[np.diag_indices(n)] += config.ridge
         return Decomposed(K, precision)
     if kind == "nystrom":
         landmarks = x[permutation(n, bits)[:components]]

@@ -223,18 +223,8 @@ class Transduction(Terms):
         points.check_labelled(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
         observed = np.where(dataset.labeled, truth, -1)
-        kernel = kernels.build(
-            config.kernel,
-            dataset.x,
-            config.scaling,
-            config.sigma,
-            config.components,
-            config.ridge,
-            dataset.name,
-            config.precision,
-        )
         self.made = TransductiveProblem(
-            kernel=kernel,
+            kernel=kernels.build(config, dataset.x, dataset.name),
             loss=losses.build(config.loss, dataset.n_labels),
             energy=_energy(config, dataset, observed),
             lam=config.nu,

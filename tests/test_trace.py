@@ -345,24 +345,24 @@ def test_the_commit_is_that_of_the_checkout_only(tmp_path, monkeypatch):
         identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
 
-    assert provenance._source_commit(tmp_path) == (None, None)
+    assert provenance._source_commit.__wrapped__(tmp_path) == (None, None)
     git("init", "-q")
     (tmp_path / "ssvm_bench").mkdir()
     (tmp_path / "ssvm_bench" / "a.py").write_text("a = 1\n")
     git("add", ".")
     git("commit", "-q", "-m", "one")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    commit, dirty = provenance._source_commit(tmp_path)
+    commit, dirty = provenance._source_commit.__wrapped__(tmp_path)
     assert len(commit) == 40
     assert dirty is False
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "new").write_text("results do not make the code dirty")
-    assert provenance._source_commit(tmp_path) == (commit, False)
+    assert provenance._source_commit.__wrapped__(tmp_path) == (commit, False)
     (tmp_path / "ssvm_bench" / "a.py").write_text("a = 2\n")
-    assert provenance._source_commit(tmp_path) == (commit, True)
+    assert provenance._source_commit.__wrapped__(tmp_path) == (commit, True)
     installed = tmp_path / ".venv" / "lib"
     installed.mkdir(parents=True)
-    assert provenance._source_commit(installed) == (None, None)
+    assert provenance._source_commit.__wrapped__(installed) == (None, None)
 
 
 def test_reading_starts_no_threads(folder):

@@ -62,10 +62,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+@functools.cache
 def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
     """Return a checkout's commit and whether its code (not its results) has changed since.
 
-    Only a folder with its own ``.git`` counts: an installed package must not report the commit
+    As it was when first asked for: that is what a process has loaded. Only a folder with its own ``.git`` counts: an installed package must not report the commit
     of whatever repository its environment happens to lie in.
     """
     if not (checkout / ".git").exists():

@@ -66,8 +66,9 @@ def versions() -> dict[str, str]:
 def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
     """Return a checkout's commit and whether its code (not its results) has changed since.
 
-    As it was when first asked for: that is what a process has loaded. Only a folder with its own ``.git`` counts: an installed package must not report the commit
-    of whatever repository its environment happens to lie in.
+    As it was when first asked for: that is what a process has loaded. Only a folder with its own
+    ``.git`` counts: an installed package must not report the commit of whatever repository its
+    environment happens to lie in.
     """
     if not (checkout / ".git").exists():
         return None, None

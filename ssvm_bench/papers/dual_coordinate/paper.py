@@ -90,12 +90,11 @@ def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame
     return table[table["repeats"] > 0]  # there is no UB before the first sweep
 
 
-def _of_distances(*_: object) -> list[str]:
-    return [
-        "UB and UB': above F*, the highest dual value seen. LB: below the lowest primal value.",
-        "An iteration is a sweep over all terms. UB' is no bound: it may be below F*, where it is "
-        "not drawn.",
-    ]
+OF_DISTANCES = [
+    "UB and UB': above F*, the highest dual value seen. LB: below the lowest primal value.",
+    "An iteration is a sweep over all terms. UB' is no bound: it may be below F*, where it is not "
+    "drawn.",
+]
 
 
 def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
@@ -176,7 +175,7 @@ CURVES = {
             file="bounds_{}",
             chosen=_of(TRUE_BOUND),
             tabulate=bounds,
-            notes=_of_distances,
+            notes=lambda *_: OF_DISTANCES,
         ),
         ("iteration", "time"),
     ),

@@ -351,11 +351,11 @@ def _kind(name: str, **made: Callable[[FigureData], Iterator[Output]]) -> Kind:
     return Kind(name, Choices((*made,), "figure", "figures"), outputs, loads=load)
 
 
-def _convergence(data: FigureData) -> Iterator[Output]:
-    return CONVERGENCE.outputs(data, ["iteration"])
-
-
 KINDS = (
     _kind("pictures", masks=_draw_masks, frames=_draw_frames, overlap=_overlap),
-    _kind("transduction", labels=_draw_labels, convergence=_convergence),
+    _kind(
+        "transduction",
+        labels=_draw_labels,
+        convergence=partial(CONVERGENCE.outputs, axes=["iteration"]),
+    ),
 )

@@ -43,24 +43,18 @@ def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
     """Yield the claims about a column and number of labels of Table 1."""
-    cells = {name: by.TABLE_1[name, labeled, kernel] for name in SETS}
-    ours, sdp = ({of: cell[k] for of, cell in cells.items()} for k in (1, 0))
+    ours, sdp = ({of: by.TABLE_1[of, labeled, kernel][k] for of in SETS} for k in (1, 0))
     ahead = {of: sdp[of] for of in SETS if ours[of].mean > sdp[of].mean}
     steadier = {of: sdp[of] for of in SETS if ours[of].deviation < sdp[of].deviation}
-    said = {
-        "table_1": (by.accuracy(ours, AS_PRINTED), {of: _spread(ours[of]) for of in SETS}),
-        "sdp": (by.above(sdp, AS_PRINTED), {of: _spread(cell) for of, cell in ahead.items()}),
-        "consistent": (
-            by.deviation(sdp, AS_PRINTED),
-            {of: _spread(cell) for of, cell in steadier.items()},
-        ),
-    }
-    for name, (measured, paper) in said.items():
-        low = above(0.0) if name == "sdp" else -math.inf
-        words = {"labeled": f"{labeled}", "kernel": by.NAMES[kernel]}
+    words = {"labeled": f"{labeled}", "kernel": by.NAMES[kernel]}
+    for name, measured, paper, low in (
+        ("table_1", by.accuracy(ours, AS_PRINTED), ours, -math.inf),
+        ("sdp", by.above(sdp, AS_PRINTED), ahead, above(0.0)),
+        ("consistent", by.deviation(sdp, AS_PRINTED), steadier, -math.inf),
+    ):
         key, only = f"{name}_{kernel}_{labeled}", _problem(labeled, kernel)
         claim = SAID.claim(name, measured, percent, key, low=low, words=words, only=only)
-        yield claim._replace(paper=paper)
+        yield claim._replace(paper={of: _spread(cell) for of, cell in paper.items()})
 
 
 def _problem(labeled: int, kernel: str) -> dict[str, Any]:

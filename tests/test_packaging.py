@@ -79,13 +79,13 @@ def test_an_extra_that_is_asked_for_is_one():
         for extra in re.findall(r'needed\("(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert {"images", "horseseg", "graphs", "dask"} == asked
-    assert {*asked, "ray", "slurm", "all", "dev", "docs"} == set(EXTRAS)
+    assert {*asked, "ray", "slurm", "network", "all", "dev", "docs"} == set(EXTRAS)
 
 
 def test_the_lock_file_has_all_that_is_needed():
     lines = (ROOT / "experiments/requirements.lock").read_text(encoding="utf-8").splitlines()
     locked = {line.partition("==")[0] for line in lines if not line.startswith("#")}
-    of_users = [EXTRAS[name][0] for name in EXTRAS if name not in ("dev", "docs")]
+    of_users = [EXTRAS[name][0] for name in EXTRAS if name not in ("dev", "docs", "network")]
     parts = (*ABOUT["dependencies"], *of_users)
     assert {re.match(r"[\w-]+", part)[0] for part in parts} <= locked
 

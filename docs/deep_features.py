@@ -81,7 +81,7 @@ def pooled(maps: list[np.ndarray], segments: np.ndarray) -> np.ndarray:
             member = scipy.sparse.csr_array((np.ones(w, np.float32), (column, np.arange(w))))
             sums[here] += member @ pixels
         features.append(sums / size[:, None])
-    return np.hstack(features)
+    return np.hstack(features).astype(np.float32)
 
 
 def main() -> None:

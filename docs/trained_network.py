@@ -1,7 +1,7 @@
 """Train a small network on the masks of Weizmann and Stanford, for features of superpixels.
 
     pip install "ssvm-bench[images,network]"
-    python docs/trained_network.py network.npz
+    python docs/trained_network.py network.npz  # ten minutes of a core
     python docs/deep_features.py davis_car_shadow car.npz --network network.npz
 
 It is a U-Net: four levels, of 1/2 to 1/16 of the picture's size, and back up, with residual blocks
@@ -176,7 +176,8 @@ def train(steps: int, seed: int, keep: Callable[[Weights], None]) -> None:
     """Take so many steps of AdamW, whose rate rises, and falls to 0 as a cosine."""
     rng = np.random.default_rng(seed)
     weights = initial(seed)
-    rate = optax.warmup_cosine_decay_schedule(0, RATE, steps // 20, steps)
+    keep(weights)  # of no step, to compare with
+    rate = optax.warmup_cosine_decay_schedule(0, RATE, steps // 20, max(steps, 1))
     method = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=DECAY))
 
     @jax.jit

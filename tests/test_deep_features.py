@@ -15,6 +15,7 @@ def test_a_feature_is_the_mean_over_the_pixels_of_a_superpixel_of_maps_of_unit_n
     segments = RNG.integers(0, 5, (6, 8))
     maps = [RNG.normal(size=(6, 8, 3)).astype(np.float32) for _ in range(2)]
     found = pooled(maps, segments)
+    assert found.dtype == np.float32
     of_pixels = [map / np.linalg.norm(map, axis=2, keepdims=True) for map in maps]
     for k in range(5):
         means = [map[segments == k].mean(axis=0) for map in of_pixels]

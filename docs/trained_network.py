@@ -8,7 +8,7 @@ It is a U-Net: four levels, of 1/2 to 1/16 of the picture's size, and back up, w
 and channels normed in groups. Two heads give each pixel of the finest level a label: horse or
 ground, and one of Stanford's eight classes. The loss is their cross-entropy over crops that are
 scaled, mirrored and coloured at random. Every 20th picture is held out, among them all that
-`dcadmm_scribbles` has; no video is seen. With one seed and one thread the weights are the same.
+`dcadmm_scribbles` has; no video is seen. The same seed gives the same weights on one machine.
 
 References
 ----------

@@ -68,14 +68,19 @@ def _fill(gram, offsets, indptr, indices, values, gram_start, n_features, stride
 
 
 def radius2(features: Any, r2: float) -> float:
-    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖²; NaN without G.
+    """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
 
-    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without a second sum, the
+    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without transitions, the
     first: inner products of such differences of labels are at most r², and of L − 1 transitions as
-    many may go as come. Exact for examples of one part.
+    many may go as come. Exact for examples of one part. Where G is not kept, its numbers are at
+    most ‖ψ(x^l)‖ ‖ψ(x^m)‖.
     """
-    if not features.gram.size:
-        return np.nan
-    of_unary = np.add.reduceat(np.abs(features.gram), features.gram_start[:-1], dtype=np.float64)
+    if features.gram.size:
+        absolute = np.abs(features.gram)
+        of_unary = np.add.reduceat(absolute, features.gram_start[:-1], dtype=np.float64)
+    else:
+        part = np.repeat(np.arange(features.truth.size), np.diff(features.indptr))
+        squares = np.bincount(part, np.square(features.values, dtype=float), features.truth.size)
+        of_unary = np.add.reduceat(np.sqrt(squares), features.offsets[:-1]) ** 2
     moves = (np.diff(features.offsets) - 1.0) * features.transitions
     return float((r2 * of_unary + 2.0 * moves**2).max())

@@ -41,6 +41,9 @@ class Config(KernelConfig, ClassesConfig):
     has_expectations: ClassVar[bool] = True
 
 
+_LONG = 64
+"""Shorter chains are visited by a compiled pass, which planes as rows do not have."""
+
 _SMALL = 1e-250
 """Sums above this have lost nothing to underflow: what vanishes is below 1e-307."""
 
@@ -67,8 +70,19 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
         return kernel_features.oracle(config, dataset, _with_scratch, losses, weights=weights)
-    features = joint_features.build(dataset, weights=weights, losses=losses)
+    with_gram = _products_pay(dataset)
+    features = joint_features.build(dataset, with_gram, weights=weights, losses=losses)
     return LabelingOracle(_with_scratch(features), losses)
+
+
+def _products_pay(dataset: Dataset) -> bool:
+    """Tell whether to keep products between the parts of an example: L² numbers for L parts.
+
+    Without them, planes are sparse rows, of up to d numbers, whose inner products take as long.
+    """
+    K, lengths = dataset.n_labels, np.diff(dataset.offsets).astype(float)
+    d = K * (dataset.n_features + K)
+    return bool(np.square(lengths).mean() <= max(d, _LONG**2))
 
 
 def _with_scratch(features: Any) -> Viterbi:

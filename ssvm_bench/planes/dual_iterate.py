@@ -202,7 +202,7 @@ class DualIterate(Stateful, ABC):
         self.problem = problem
         self.N = N
         self.blocks = blocks
-        self._state = at_zero(problem.oracle.inner_d, problem.lam, problem.oracle.nonnegative)
+        self._state = at_zero(self.inner_d, problem.lam, problem.oracle.nonnegative)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; the storage has no more room than its planes need."""
@@ -226,6 +226,15 @@ class DualIterate(Stateful, ABC):
     def point(self) -> np.ndarray | Nonzeros:
         """Return −φ⋆/λ in the outer layout, as is best for a long one that is mostly 0."""
         return self.outer_w()
+
+    @property
+    def inner_d(self) -> int:
+        """Length of w in the storage's layout."""
+        return self.problem.oracle.inner_d
+
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """Return a w of the outer layout, shape (d,), in the storage's one; a copy."""
+        return self.problem.oracle.pack(w)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         """Return a w in the storage's layout in the outer one; a copy, shape (d,)."""

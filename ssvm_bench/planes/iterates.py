@@ -4,7 +4,8 @@
 `LabelingIterate`    planes are labelings; a whole pass is one compiled call
 `AllLabels`          all labels of examples of one part, from the beginning
 `KernelIterate`      planes are labelings, and w is known by kernel values alone
-`RowIterate`         planes are sparse rows, for any oracle; it is called from Python
+`RowIterate`         planes are sparse rows, for any oracle; it is called from Python: also where
+                     chains are so long that products between their parts are not kept
 `GivenRows`          all planes, as the oracle lists them
 ===================  ==========================================================================
 
@@ -33,7 +34,7 @@ def dual_iterate(problem: Problem, N: int, own_rows: bool = False) -> DualIterat
         from ssvm_bench.planes.kernel_iterate import KernelIterate
 
         return KernelIterate(problem, problem.oracle, N)
-    if isinstance(problem.oracle, LabelingOracle):
+    if isinstance(problem.oracle, LabelingOracle) and problem.oracle.features.gram.size > 0:
         oracle = with_own_rows(problem.oracle) if own_rows else problem.oracle
         return LabelingIterate(problem, oracle, N)
     from ssvm_bench.planes.row_iterates import RowIterate

@@ -35,13 +35,24 @@ from ssvm_bench.planes.stored import (
 
 
 class RowIterate(DualIterate):
-    """Planes are sparse rows; the oracle is called from Python, term by term."""
+    """Planes are sparse rows of the outer layout; the oracle is called from Python."""
 
     _phi_i = rows.CHANGED
 
     def __init__(self, problem: Problem, N: int) -> None:
         super().__init__(problem, rows.allocate(problem.n, problem.d), N)
         begin_at_candidates(self.blocks, N)
+
+    @property
+    def inner_d(self) -> int:
+        """See `DualIterate`."""
+        return self.problem.d
+
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """See `DualIterate`."""
+        return w.copy()
+
+    outer = pack
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
         changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared

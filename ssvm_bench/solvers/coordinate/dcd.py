@@ -133,7 +133,7 @@ class DCD(DualSolver):
         self.finds = every is None
         phi = every or dual_iterate(problem, N=sys.maxsize)
         super().__init__(phi, clock)
-        limits = cone(problem.oracle.pack(floor) if floor.size else floor)
+        limits = cone(phi.pack(floor) if floor.size else floor)
         self.visits: Visits
         if isinstance(phi.blocks, LineRows):
             policy = line.Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))

@@ -39,6 +39,7 @@ from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.runs import recorder
 from ssvm_bench.runs.outcome import Outcome
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
@@ -80,6 +81,7 @@ def variables(request, tmp_path, monkeypatch):
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path / "marks"))
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)  # as `TROUBLED` leaves it
     if request.node.get_closest_marker("slurm"):
         for key, text in request.getfixturevalue("slurm").items():
             monkeypatch.setenv(key, text)

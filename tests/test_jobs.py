@@ -21,6 +21,7 @@ from ssvm_bench.jobs.dispatch import Job
 from ssvm_bench.jobs.processes import Worker, choose
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.runs import recorder
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def troubled(tmp_path, monkeypatch):
     monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", path_with(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)  # as `TROUBLED` leaves it
     return install_solver(tmp_path, "troubled", TROUBLED)
 
 

@@ -222,7 +222,7 @@ class Hand:
         else:
             self.blocks = rows.allocate(1, self.oracle.d)
             self.put(Plane(np.zeros(0, int), np.zeros(0), 0.0))
-        dual_iterate.begin_at_candidates(self.blocks, N)
+        self.blocks.n_planes[:] = N > 0
         wrong = [row for row in range(16) if row != self.table.truth[0]]
         self.rows = dict(zip("tABCD", [self.table.truth[0], *wrong], strict=False))
 
@@ -248,7 +248,7 @@ class Hand:
 
 def test_an_empty_plane_needs_a_slot_too():
     blocks = rows.allocate(2, 5)
-    dual_iterate.begin_at_candidates(blocks, 10)
+    blocks.n_planes[:] = 1
     nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
     room = rows.set_candidate(blocks, 0, *nothing)
     assert any(room)

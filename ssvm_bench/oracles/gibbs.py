@@ -81,7 +81,7 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
     omega = joint_features.pack(features, z[:-1])
     star = np.zeros_like(omega)
     oracle.pause(oracle.n)
-    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star)
+    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star, longest(features))
     if not math.isfinite(total):
         raise _not_finite(oracle, "a larger lam")
     phi = np.append(joint_features.unpack(features, star), offset) / oracle.n
@@ -105,7 +105,7 @@ def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
     """
     features = oracle.features
     found = np.zeros((features.truth.size, features.n_labels))
-    _marginals(oracle.compiled, oracle.pack(w), found)
+    _marginals(oracle.compiled, oracle.pack(w), found, longest(features))
     if not np.isfinite(found).all():
         raise _not_finite(oracle, "a higher temperature")
     return found
@@ -119,12 +119,14 @@ def _not_finite(oracle: LabelingOracle, advice: str) -> RunFailedError:
 
 
 @allocating_kernel
-def _marginals(oracle, omega, found):
-    """Write the marginals of every part into ``found``; omega is in the inner layout."""
+def _marginals(oracle, omega, found, most):
+    """Write the marginals of every part into ``found``; omega is in the inner layout.
+
+    ``most`` is the largest number of parts.
+    """
     features = oracle.features
     K, stride = features.n_labels, features.stride
     moves = omega[features.n_features * stride :]
-    most = longest(features)
     theta = np.zeros((most, stride))
     mu = np.zeros((most, stride))
     nu = np.zeros(moves.size)
@@ -140,13 +142,12 @@ def _marginals(oracle, omega, found):
 
 
 @allocating_kernel
-def _pass(oracle, omega, loss, star):
+def _pass(oracle, omega, loss, star, most):
     """Return n A(z) and n φ∘(z); add n φ⋆(z) to ``star``; z = [omega loss] in the inner layout."""
     features = oracle.features
     K, stride = features.n_labels, features.stride
     base = features.n_features * stride
     moves = omega[base:]
-    most = longest(features)
     theta = np.zeros((most, stride))
     mu = np.zeros((most, stride))
     nu = np.zeros(moves.size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.jit import allocating_kernel
+from ssvm_bench.base.jit import kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,17 +30,14 @@ def matrices(
         largest = int(np.diff(indptr).max(initial=0)) * int(values.max(initial=0)) ** 2
         kind = np.uint8 if largest < 1 << 8 else np.float64
     gram = np.empty(gram_start[-1], kind)
-    _fill(gram, offsets, indptr, indices, values, gram_start, n_features, stride)
+    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
+    features = np.empty(np.diff(indptr[offsets]).max(initial=0), np.int64)
+    _fill(gram, offsets, indptr, indices, values, gram_start, stride, dense, features)
     return gram
 
 
-@allocating_kernel
-def _fill(gram, offsets, indptr, indices, values, gram_start, n_features, stride):
-    most = 0
-    for i in range(offsets.size - 1):
-        most = max(most, indptr[offsets[i + 1]] - indptr[offsets[i]])
-    dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
-    features = np.empty(most, np.int64)
+@kernel
+def _fill(gram, offsets, indptr, indices, values, gram_start, stride, dense, features):
     for i in range(offsets.size - 1):
         first = offsets[i]
         L = offsets[i + 1] - first

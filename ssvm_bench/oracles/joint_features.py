@@ -223,9 +223,9 @@ def pack(features: Any, w: np.ndarray) -> np.ndarray:
     if isinstance(features, WideFeatures):
         _to_rows(w, inner, K, features.rows)
     else:
-        _transpose(w[: K * f], inner, K, f, (f, 1), (1, stride))
+        inner[: f * stride].reshape(f, stride)[:, :K] = w[: K * f].reshape(K, f).T
     if features.transitions:
-        _transpose(w[K * f :], inner[f * stride :], K, K, (K, 1), (1, stride))
+        inner[f * stride :].reshape(K, stride)[:, :K] = w[K * f :].reshape(K, K).T
     return inner
 
 
@@ -236,27 +236,18 @@ def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     if isinstance(features, WideFeatures):
         _from_rows(inner, w, K, features.rows)
     else:
-        _transpose(inner, w, K, f, (1, stride), (f, 1))
+        w[: K * f].reshape(K, f)[:] = inner[: f * stride].reshape(f, stride)[:, :K].T
     if features.transitions:
-        _transpose(inner[f * stride :], w[K * f :], K, K, (1, stride), (K, 1))
+        w[K * f :].reshape(K, K)[:] = inner[f * stride :].reshape(K, stride)[:, :K].T
     return w
 
 
 @kernel
-def _transpose(source, target, rows, columns, steps, new_steps):
-    """Copy a matrix whose entry (c, j) is ``c · steps[0] + j · steps[1]`` in a vector.
+def _to_rows(w, inner, K, rows):
+    """Copy w to the rows of its features, where zeros are.
 
     In blocks of columns that the cache holds: with many features, w is larger than that.
     """
-    for begin in range(0, columns, _BLOCK):
-        for c in range(rows):
-            for j in range(begin, min(begin + _BLOCK, columns)):
-                target[c * new_steps[0] + j * new_steps[1]] = source[c * steps[0] + j * steps[1]]
-
-
-@kernel
-def _to_rows(w, inner, K, rows):
-    """Copy w to the rows of its features, block by block as `_transpose`; zeros are there."""
     f = rows.size
     for begin in range(0, f, _BLOCK):
         for c in range(K):

@@ -115,7 +115,7 @@ class LatentChainOracle(LabelingOracle):
     def update_latent(self, w: np.ndarray) -> tuple[LatentChainOracle, int]:
         """Return the oracle with the best states at w that have the observed labels."""
         best = self.features.truth.copy()
-        _impute(self.compiled, self.pack(w), self.states, best)
+        _impute(self.compiled, self.pack(w), self.states, best, longest(self.features))
         changes = int(np.count_nonzero(best != self.features.truth))
         return self.with_latent(best.astype(np.int64) + 1), changes
 
@@ -188,7 +188,7 @@ def _start(config: Config, dataset: Dataset) -> np.ndarray:
 
 
 @allocating_kernel
-def _impute(oracle, w, states, best):
+def _impute(oracle, w, states, best, most):
     """Write the best states that have the labels of the present ones; these stay if none is better.
 
     Parameters
@@ -200,9 +200,10 @@ def _impute(oracle, w, states, best):
         S.
     best : ndarray, shape (parts,)
         The present states.
+    most : int
+        The largest number of parts.
     """
     features = oracle.features
-    most = longest(features)
     theta = np.zeros((most, features.stride))
     y = np.zeros(most, features.truth.dtype)
     for i in range(features.offsets.size - 1):

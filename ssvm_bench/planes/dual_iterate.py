@@ -37,7 +37,6 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.operations import (
     add_direction,
     approximate_visit,
-    insert,
     insert_truth,
     look_ahead_in,
     look_ahead_to_visit,
@@ -136,13 +135,6 @@ def sum_of_terms(blocks, lam, w):
         add_direction(blocks, i, -1.0 / (lam * n), w)
         offset += blocks.term_offset[i]
     return offset / n
-
-
-@kernel
-def begin_at_candidates(blocks, N):
-    """Let every W_i be {the candidate}, the ground truth's plane (Algorithm 3, line 3)."""
-    for i in range(blocks.n_planes.size if N > 0 else 0):
-        insert(blocks, i, 0)
 
 
 @kernel
@@ -328,8 +320,9 @@ class DualIterate(Stateful, ABC):
     def recompute(self) -> None:
         """Sum φ anew from the terms, to keep roundings from adding up."""
         self._state.offset[0] = sum_of_terms(self.blocks, self.problem.lam, self.w)
-        self._state.multiplier[:] = 0.0
-        set_multiplier(self.shared, 0.0)
+        if self._state.multiplier.size:
+            self._state.multiplier[:] = 0.0
+            set_multiplier(self.shared, 0.0)
 
     def warm_start(self, lam: float, policy: Any) -> None:
         """Go to another λ, at the best multiple of φ for it, with all working sets."""

@@ -17,9 +17,9 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
 from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
-from ssvm_bench.oracles.scoring import label_index, label_size, longest, unary_scores, waits
+from ssvm_bench.oracles.scoring import label_index, label_size, unary_scores, waits
 from ssvm_bench.planes import labelings
-from ssvm_bench.planes.dual_iterate import DualIterate, Tally, begin_at_candidates, scale_term
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Labelings, set_candidate
 from ssvm_bench.planes.operations import (
@@ -50,7 +50,7 @@ class LabelingIterate(DualIterate):
         super().__init__(problem, labelings.allocate(oracle.features), N)
         self._support = Support(oracle.inner_d)
         self._own_rows = oracle.features is not getattr(problem.oracle, "features", None)
-        begin_at_candidates(self.blocks, N)
+        self.blocks.n_planes[:] = N > 0  # of the ground truth's plane (Algorithm 3, line 3)
         self._support.update(self.blocks)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
@@ -187,9 +187,8 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
         Of all visits; or of those until one after which the features wait for what the caller has
         to do (`scoring.waits`).
     """
-    most = longest(oracle.features)
-    y = np.zeros(most, oracle.features.truth.dtype)
-    theta = np.zeros((most, oracle.features.stride))
+    theta = np.zeros((blocks.theta.shape[0], oracle.features.stride))
+    y = np.zeros(blocks.theta.shape[0], oracle.features.truth.dtype)
     timespec = np.zeros(2, np.int64)
     changed = 0
     skipped = 0
@@ -225,7 +224,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
         else:
             gather(blocks, state.w, i)
         changed += exact_visit(policy, blocks, i, state)
-    share = oracle_time / max(nanoseconds(timespec) - begin, 1)
+    share = oracle_time / (nanoseconds(timespec) - begin + 1)
     return Tally(changed, share, visits - skipped, skipped, evaluated, i, fault)
 
 

@@ -65,13 +65,14 @@ def _load_moves(storage, w, i):
 @implements(operations.look_ahead, Labelings)
 def _look_ahead(blocks, order, k):
     features = blocks.features
-    later = order[min(k + 2, order.size - 1)]  # where the next one's entries begin is known then
+    last = order.size - 1
+    later = order[k + 2 if k + 2 < last else last]  # where the next one's entries begin is known
     for numbers in (features.offsets, features.gram_start, blocks.start, blocks.plane_start):
         prefetch(numbers, later)
     for numbers in (blocks.n_planes, blocks.moves_start, blocks.moves_count):
         prefetch(numbers, later)
     prefetch(blocks.term_offset, later)
-    i = order[min(k + 1, order.size - 1)]
+    i = order[k + 1 if k + 1 < last else last]
     first, L = parts(features, i)
     slot = blocks.start[i]
     _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])

@@ -110,7 +110,7 @@ def allocate(features: Any) -> Labelings:
     The ground truth's plane is every term's candidate.
     """
     lengths = np.diff(features.offsets)
-    n, parts, most = lengths.size, features.truth.size, int(longest(features))
+    n, parts, most = lengths.size, features.truth.size, longest(features)
     moves = _moves(features)
     kinds = features.n_labels**2 if features.transitions else 0
     storage = Labelings(
@@ -207,15 +207,18 @@ def _regrown(
     begin = starts_of(room)
     arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
     for name, array in arrays.items():
-        _move(getattr(storage, name), array, count, getattr(storage, start), begin)
+        old, size = getattr(storage, name).view(np.uint8), array.itemsize
+        _move(old, array.view(np.uint8), size, count, getattr(storage, start), begin)
     return storage._replace(**{start: begin}, **arrays)
 
 
 @kernel
-def _move(source, target, count, old_start, new_start):
+def _move(source, target, size, count, old_start, new_start):
+    """Copy entries of so many bytes."""
     for i in range(count.size):
-        for k in range(count[i]):
-            target[new_start[i] + k] = source[old_start[i] + k]
+        old, new = size * old_start[i], size * new_start[i]
+        for k in range(size * count[i]):
+            target[new + k] = source[old + k]
 
 
 @kernel
@@ -277,7 +280,7 @@ def set_candidate(storage, i, y):
 
 @implements(operations.look_ahead_in, Labelings)
 def _look_ahead_in(blocks, w, order, k):
-    i = order[min(k + 1, order.size - 1)]
+    i = order[k + 1 if k + 1 < order.size else k]
     fetch(blocks.features, w, i, blocks.seen, blocks.seen_count)
 
 

@@ -16,7 +16,6 @@ from ssvm_bench.planes.dual_iterate import (
     DualIterate,
     Tally,
     approximate_pass,
-    begin_at_candidates,
     scale_term,
 )
 from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows
@@ -41,7 +40,7 @@ class RowIterate(DualIterate):
 
     def __init__(self, problem: Problem, N: int) -> None:
         super().__init__(problem, rows.allocate(problem.n, problem.d), N)
-        begin_at_candidates(self.blocks, N)
+        self.blocks.n_planes[:] = N > 0  # of the ground truth's plane (Algorithm 3, line 3)
 
     @property
     def inner_d(self) -> int:

@@ -150,7 +150,8 @@ class SubgradientMethod(Solver):
     def _steps(self, oracle: Any, exact: bool, order: np.ndarray, batch: int) -> float:
         """Do the steps of a pass over some terms; return the oracle's share of the time."""
         kind = AVERAGES.index(self.config.average)
-        share, *found = _steps(oracle, exact, order, self.sums, self.problem.lam, kind, batch)
+        parts = oracle, exact, order, self.sums, self.problem.lam, kind, batch
+        share, *found = _steps(*parts, longest(oracle.features))
         checks.check_fault(self.labeling, *found)
         return float(share)
 
@@ -193,13 +194,13 @@ def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
 
 
 @allocating_kernel
-def _steps(oracle, exact, order, state, lam, average, batch):
+def _steps(oracle, exact, order, state, lam, average, batch, most):
     """Do the steps of a pass; return the oracle's share of the time, the last term, its fault.
 
-    A step is that of ``batch`` terms; with more than one, the oracle knows the answers.
+    A step is that of ``batch`` terms; with more than one, the oracle knows the answers. No term has
+    more than ``most`` parts.
     """
     features = oracle.features
-    most = longest(features)
     y = np.zeros(most, features.truth.dtype)
     theta = np.zeros((most, features.stride))
     labels = np.zeros(2, features.truth.dtype)

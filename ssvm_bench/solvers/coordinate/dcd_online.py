@@ -68,6 +68,7 @@ from ssvm_bench.config.validation import Count, Natural, NotNegative, at_least, 
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle
+from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
@@ -247,9 +248,11 @@ class DCDOnline(Solver):
         parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
         with self.clock.exact(0) as made:
             if drawn is not None:
-                found = explore(drawn, False, *parts, order, position)
+                most = longest(drawn.features)
+                found = explore(drawn, False, *parts, order, position, most)
             elif isinstance(part, LabelingOracle) and part.caller is None:
-                found = explore(part.compiled, part.exact, *parts, order, position)
+                most = longest(part.features)
+                found = explore(part.compiled, part.exact, *parts, order, position, most)
             else:
                 found = _ask_one_by_one(part, parts, order, position)
             end, reason, made.share, fault = found
@@ -339,7 +342,8 @@ def _ask_one_by_one(
             answered = oracle.answering(state.w, asked)
             seconds += perf_counter() - start
             met = cache, policy, state, plan, seen, order[: position + 1], position
-            position, reason, _, fault = explore(answered, oracle.exact, *met)
+            most = longest(oracle.features)
+            position, reason, _, fault = explore(answered, oracle.exact, *met, most)
         else:
             (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
             seconds += perf_counter() - start

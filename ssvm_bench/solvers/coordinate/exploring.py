@@ -29,7 +29,7 @@ import numpy as np
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.labeling import judged, maximise
-from ssvm_bench.oracles.scoring import difference_row, longest, unary_scores
+from ssvm_bench.oracles.scoring import difference_row, unary_scores
 from ssvm_bench.planes.cache import (
     PLANES,
     TERMS,
@@ -191,8 +191,10 @@ def _visit(cache, policy, state, seen, t):
 
 
 @allocating_kernel
-def explore(oracle, exact, cache, policy, state, plan, seen, order, position):
+def explore(oracle, exact, cache, policy, state, plan, seen, order, position, most):
     """Meet examples of a chunk with a compiled oracle, from a position in their order.
+
+    None has more than ``most`` parts.
 
     Returns
     -------
@@ -204,7 +206,6 @@ def explore(oracle, exact, cache, policy, state, plan, seen, order, position):
         What is wrong with the oracle at the example that the order has at ``position``.
     """
     features = oracle.features
-    most = longest(features)
     y = np.zeros(most, features.truth.dtype)
     theta = np.zeros((most, features.stride))
     timespec = np.zeros(2, np.int64)

@@ -346,6 +346,8 @@ def test_folders_that_cannot_be_used_are_refused(mine):
     (mine / "solver" / "fw.yaml").write_text("name: fw\nkind: fw\n")
     assert "Rename one of them" in message(config_dirs=[mine])
     assert "there is no such folder" in message(config_dirs=[mine / "nowhere"])
+    (mine / "loop").symlink_to(mine / "loop")
+    assert "there is no such folder" in message(config_dirs=[mine / "loop"])
 
 
 def test_description_is_the_first_comment(tmp_path):

@@ -1,7 +1,6 @@
 """What is committed under ``results/``: redrawn from the stored traces, it is the same."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -63,11 +62,3 @@ def test_the_paper_s_runs_are_of_real_data_and_of_one_commit(name):
     assert set(table["source"]) == {"real"}
     # whole runs, of all repeats, at the beginning of each curve
     assert (table[table["x"] == 0]["repeats"] == 10).all()
-
-
-def test_the_overview_of_the_results_shows_the_claims_table():
-    claims = (RESULTS / "claims.md").read_text()
-    tables = list(re.finditer(r"^\| # \| claim \|.*?\n\n", claims, re.MULTILINE | re.DOTALL))
-    assert tables
-    for overview in tables:
-        assert overview.group().rstrip() in (RESULTS / "README.md").read_text()

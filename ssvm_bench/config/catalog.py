@@ -23,6 +23,7 @@ That of the solver counts more than that of the dataset, a budget that is chosen
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -176,7 +177,7 @@ def check_folders(config_dirs: Iterable[str | Path]) -> list[Path]:
     """
     folders = {}
     for given in config_dirs:
-        folder = Path(given).resolve()
+        folder = Path(os.path.realpath(given))  # of links in a circle, resolve() raises
         if not folder.is_dir():
             raise ConfigError(f"--config-dir {shown(given, 200)}: there is no such folder.")
         if "${" in str(folder) or not str(folder).isprintable():  # Hydra would interpolate it

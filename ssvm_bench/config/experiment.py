@@ -304,7 +304,7 @@ def _read(name: str, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]
             f"{shown(file, 200)}: the name of an experiment begins with a letter, and has at most "
             "100 characters. Rename the file."
         )
-    if known.get(file.stem, file).resolve() != file.resolve():
+    if not known.get(file.stem, file).samefile(file):
         raise ConfigError(
             f"{file} has the name of {known[file.stem]}, and its results would replace those. "
             "Rename it."

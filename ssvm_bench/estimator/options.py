@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import pickle  # noqa: S403 - to see whether it can be written
 import threading
 from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ def check(model: Any) -> tuple[Path, ...]:
         known = f"{', '.join(STRUCTURES)} (or give an oracle)"
         raise ConfigError(f"structure={shown(repr(model.structure))} is unknown: {known}")
     folders = convert(tuple[Path, ...], model.config_dirs, "config_dirs")
-    return tuple(folder.resolve() for folder in folders)
+    return tuple(Path(os.path.realpath(folder)) for folder in folders)
 
 
 def run_config(

@@ -98,7 +98,7 @@ def _called(oracle: GraphOracle, w: np.ndarray, checked: bool) -> None:
 
 def _compiled(oracle: LabelingOracle, w: np.ndarray, checked: bool) -> None:
     """Ask for the labelings of all terms as a compiled pass does, or without the checks."""
-    _labelings(oracle.compiled, oracle.exact, oracle.pack(w), checked)
+    _labelings(oracle.compiled, oracle.exact, oracle.pack(w), longest(oracle.features), checked)
 
 
 @allocating_kernel
@@ -112,9 +112,8 @@ def _read_clock(times):
 
 
 @allocating_kernel
-def _labelings(oracle, exact, w, checked):
+def _labelings(oracle, exact, w, most, checked):
     features = oracle.features
-    most = longest(features)
     y = np.zeros(most, np.uint8)
     theta = np.zeros((most, features.stride))
     faults = 0

@@ -209,14 +209,14 @@ def test_the_cutting_planes_of_the_poster_are_those_without_a_cache():
     assert (row.verdict, "1-slack (cache=0) has" in row.note) == (judging.HOLDS, True)
 
 
-def test_self_checks_and_other_rivals_are_not_counted():
+def test_self_checks_and_other_baselines_are_not_counted():
     rows = judged()
     kinds = {kind: {row.key for row in rows if row.beside == kind} for kind in POSTER.beside}
     rates = {f"rate_{name}" for name in ("bcfw", "ssg", "fw", "one_slack")}
     bounds = {"inexact_rate", "size_fw", "size_one_slack"} | rates
     assert kinds["self-checks"] == {"sparse", "certificate_bcfw", "certificate_fw"} | bounds
     assert kinds["unlike averages"] == against("any_ssg", kinds=IN_PASSES)
-    assert kinds["other rivals"] == against("cached", "n_slack", kinds=IN_PASSES)
+    assert kinds["other baselines"] == against("cached", "n_slack", kinds=IN_PASSES)
     assert all(key.startswith("seconds_") for key in kinds["in seconds"])
     text = claims_table.output(POSTER, rows).markdown()
     counted = [row for row in rows if not row.beside]
@@ -256,14 +256,14 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     )
 
 
-def test_nothing_is_compared_beyond_the_end_of_a_rival():
+def test_nothing_is_compared_beyond_the_end_of_a_baseline():
     ours = run("bcfw", [10, 6, 2, 0.9], passes=[0, 1, 2, 3])
     baselines = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
     assert one([ours, *baselines], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
     assert one([ours, *baselines], "ahead_bcfw_fw").verdict == judging.UNKNOWN
 
 
-def test_one_of_our_repeats_is_compared_with_the_median_of_the_rival():
+def test_one_of_our_repeats_is_compared_with_the_median_of_the_baseline():
     ours = [run("bcfw", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([1, 3, 5])]
     baselines = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
     row = one(ours + baselines, "ahead_bcfw_eg")
@@ -298,14 +298,14 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     assert row.note.endswith("to 0.1: 2.99 passes, EG 7.98")
     row = one([*ours, run("eg", [10, 0.99, 0.98, 0.97, 0.2], passes=passes)], "passes_bcfw_eg")
     assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
-    assert row.note.endswith("to 0.1: 2.99 passes, no rival")
+    assert row.note.endswith("to 0.1: 2.99 passes, no baseline")
     early = run("eg", [10, 0.99, 0.98], passes=passes[:3])
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
     short = run("eg", [10, 0.99, 0.98, 0.95], passes=[0, 1, 2, 3.5])
     row = one(
         [*ours, run("bcfw", [10, 0.99, 0.45, 0.3, 0.09], 2, passes=passes), short], "passes_bcfw_eg"
     )
-    assert row.note.endswith("to 0.5: 1.87 passes, no rival")  # 0.1 takes longer than it ran
+    assert row.note.endswith("to 0.5: 1.87 passes, no baseline")  # 0.1 takes longer than it ran
     row = one([run("bcfw", [10, 0.15, 0.11], passes=passes[:3]), early], "passes_bcfw_eg")
     assert (row.verdict, "after the first pass" in row.note) == (judging.UNKNOWN, True)
 

@@ -65,7 +65,7 @@ def sooner(
 
     It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
     pass, where there is nothing to read off but the line from w = 0; if there are such, of those
-    that a rival reaches, or that none has reached when all of ours have.
+    that a baseline reaches, or that none has reached when all of ours have.
     """
     mine, baselines = ours.of(case), family_runs(case, family)
     if axis == "time":
@@ -81,12 +81,12 @@ def sooner(
             median, name = _first(case, baselines, level, axis)
             told = math.isfinite(median) or ends >= spent.max()
             if told or not found:
-                text = f"{name} {median:.3g}" if math.isfinite(median) else "no rival"
+                text = f"{name} {median:.3g}" if math.isfinite(median) else "no baseline"
                 notes.append(f"to {level:g}: {np.median(spent):.3g} {unit}, {text}")
                 found.append((spent, median))
     ensure(found, "there is no level that all repeats reach, and after the first pass")
     spent, median = found[-1]
-    ended = "a rival ended before it reached that suboptimality"
+    ended = "a baseline ended before it reached that suboptimality"
     note = "; ".join(notes[-2:])
     return Measured(median / spent, note=note, bounds=ends / spent, ended=ended)
 

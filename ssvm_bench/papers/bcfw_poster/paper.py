@@ -367,7 +367,7 @@ CLAIMS = (
     *_gap_claims("bcfw", "BCFW", BCFW),
     *_gap_claims("fw", "batch Frank–Wolfe", FW),
     *_beside("unlike averages", OURS, [ANY_SSG]),
-    *_beside("other rivals", OURS[:2], OTHERS),
+    *_beside("other baselines", OURS[:2], OTHERS),
     *(claim for ours in OURS for claim in _in_seconds(ours)),
 )
 

@@ -1,4 +1,4 @@
-"""The classical bundle method on the whole objective, with proximity control (a rival of BMRM).
+"""The classical bundle method on the whole objective, with proximity control (a baseline of BMRM).
 
 Its planes are of F = λ/2 ‖w‖² + R, so that the regulariser is linearised as well (Uřičář and Franc
 2012, section 2, equation 8). With a subgradient a_j of R at w_j, and R(w_j) = ⟨a_j, w_j⟩ + b_j,

@@ -1,6 +1,6 @@
 """A semidefinite relaxation of the labels, for the time and memory that one takes.
 
-The rival of section 4.1 is that of A. Joulin and F. Bach (*A convex relaxation for weakly
+The baseline of section 4.1 is that of A. Joulin and F. Bach (*A convex relaxation for weakly
 supervised classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the labels
 Y ∈ {0, 1}^{n×L}, for the softmax loss. Here the loss is the square, as in its predecessor (F. Bach,
 Z. Harchaoui: *DIFFRAC*, NIPS 2007): the best W is known, and the objective linear in M.

@@ -390,11 +390,12 @@ def test_long_names_take_fewer_columns_of_the_legend(length):
 
 def test_variants_of_a_solver_differ_in_their_lines():
     labels = ["bcfw T=5", "bcfw T=10", "bcfw_avg", "bcfw T=20", "bcfw T=5"]
-    lines = style.dashes(labels)
+    lines = style.strokes(labels)
     assert list(lines) == list(dict.fromkeys(labels))
-    assert lines["bcfw T=5"] == style.line("bcfw")
+    for name in ("bcfw T=5", "bcfw_avg"):
+        assert lines[name] == (style.color(name), style.line(name))
     assert len(set(lines.values())) == 4
-    assert lines["bcfw_avg"] == style.line("bcfw_avg")
+    assert len(set(style.strokes(f"mpbcfw T={k}" for k in range(12)).values())) == 12
 
 
 def test_how_numbers_are_written():

@@ -79,7 +79,7 @@ def draw_curves(
     alone = len(quantities) == 1 and len(problems) > 1
     if alone:
         shape = -(-len(problems) // SIDE_BY_SIDE), min(len(problems), SIDE_BY_SIDE)
-    lines = style.dashes(table["solver"])
+    lines = style.strokes(table["solver"])
     share: Literal["none", "col"] = "none" if log_y or alone else "col"
     layout = page(title, notes, shape, legend_of(lines), sharex=share)
     with layout as (figure, panels):
@@ -190,20 +190,20 @@ def page(
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 
 
-def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Dashes]) -> None:
-    """Draw the curves of one quantity on one problem instance; each label has its line style."""
+def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stroke]) -> None:
+    """Draw the curves of one quantity on one problem instance, by label."""
     panel.grid(axis="y")
     panel.set_axisbelow(True)
     reason = why_empty(curves)
     curves = curves[curves["x"] > 0] if panel.get_xscale() == "log" else curves.dropna(subset="x")
     for label, curve in curves.groupby("solver", sort=False):
         name = str(label)
-        color = style.color(name)
+        color, dashes = lines[name]
         panel.fill_between(
             curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
         )
         marker = "o" if len(curve) == 1 else None  # a line of one point is none
-        panel.plot(curve["x"], curve["median"], color=color, linestyle=lines[name], marker=marker)
+        panel.plot(curve["x"], curve["median"], color=color, linestyle=dashes, marker=marker)
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
@@ -236,11 +236,9 @@ def label_log_x(panel: Axes) -> None:
         panel.xaxis.set_minor_formatter(PLAIN)
 
 
-def legend_of(lines: Mapping[str, style.Dashes]) -> Legend:
-    """Return the legend of curves with their line styles."""
-    handles = [
-        Line2D([], [], color=style.color(name), linestyle=dashes) for name, dashes in lines.items()
-    ]
+def legend_of(lines: Mapping[str, style.Stroke]) -> Legend:
+    """Return the legend of curves."""
+    handles = [Line2D([], [], color=color, linestyle=dashes) for color, dashes in lines.values()]
     return handles, [style.as_written(style.solver_label(name)) for name in lines]
 
 

@@ -121,23 +121,29 @@ def line(label: str) -> Line:
     return look(label).line
 
 
-def repeats(labels: Iterable[str]) -> dict[str, int]:
-    """Return of each curve of a figure how many before it look the same: variants of its solver."""
-    found: dict[str, int] = {}
+class Stroke(NamedTuple):
+    """Colour and line style of a curve."""
+
+    color: str
+    dashes: Dashes
+
+
+def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
+    """Return how each curve of a figure is drawn.
+
+    Of those that look the same, variants of a solver, each has a line style of its own; where
+    there are no more, the next ones are darker.
+    """
+    found: dict[str, Stroke] = {}
     seen: Counter[tuple[str, Line]] = Counter()
     for label in dict.fromkeys(labels):
         same = color(label), line(label)
-        found[label] = seen[same]
+        darker, place = divmod(seen[same], 1 + len(FURTHER))
+        rgb = (int(same[0][k : k + 2], 16) >> darker for k in (1, 3, 5))
+        shade = "#" + "".join(f"{part:02X}" for part in rgb)
+        found[label] = Stroke(shade, (line(label), *FURTHER)[place])
         seen[same] += 1
     return found
-
-
-def dashes(labels: Iterable[str]) -> dict[str, Dashes]:
-    """Return the line style of each curve of a figure; of those that look the same, one each."""
-    return {
-        label: FURTHER[(before - 1) % len(FURTHER)] if before else line(label)
-        for label, before in repeats(labels).items()
-    }
 
 
 def solver_label(label: str) -> str:

@@ -58,12 +58,12 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
     first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
-    dashes = style.dashes(solvers)
+    strokes = style.strokes(solvers)
     curves = [
         {
             "name": style.solver_label(solver),
-            "color": style.color(solver),
-            "dash": _lengths(dashes[solver]),
+            "color": strokes[solver].color,
+            "dash": _lengths(strokes[solver].dashes),
         }
         for solver in solvers
     ]

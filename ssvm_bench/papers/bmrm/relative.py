@@ -109,7 +109,7 @@ def draw(
 
     from ssvm_bench.figures import drawing
 
-    lines, comparisons = style.dashes(table["solver"]), list(dict.fromkeys(table["quantity"]))
+    lines, comparisons = style.strokes(table["solver"]), list(dict.fromkeys(table["quantity"]))
     rows = [
         [curves[curves["quantity"] == comparison] for _, curves in block.groupby("lam", sort=False)]
         for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)

@@ -320,7 +320,7 @@ def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
     from ssvm_bench.figures import drawing
 
     wide = table.rename(columns={"frame": "x", "iou": "median"})
-    lines = style.dashes(wide["solver"])
+    lines = style.strokes(wide["solver"])
     curves = wide.assign(min=wide["median"], max=wide["median"], quantity="IoU", repeats=1)
     with drawing.page(title, [], (1, 1), drawing.legend_of(lines)) as (figure, panels):
         panel = panels[0, 0]

@@ -97,7 +97,10 @@ def test_a_plug_in_that_fails_is_named(tmp_path, monkeypatch, code):
 
 @pytest.mark.parametrize("title", ["costs $5", "$x", "$\\frac{1}$", "\\$", "$a$ and $b"])
 def test_a_title_is_drawn_as_it_stands(title):
-    with drawing.page(title, [title], (1, 1), drawing.legend_of({title: "-"})) as (figure, _):
+    with drawing.page(title, [title], (1, 1), drawing.legend_of({title: ("k", "-")})) as (
+        figure,
+        _,
+    ):
         pass
     assert figure._suptitle.get_text().replace(r"\$", "$") == title
     drawing.rendered(figure, "png")

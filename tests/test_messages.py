@@ -8,7 +8,7 @@ from program import USPS, call, error_of, install_solver
 
 from ssvm_bench.base.errors import ConfigError, nearest, readable, shown
 from ssvm_bench.cli.commands import explain, report
-from ssvm_bench.figures import drawing
+from ssvm_bench.figures import drawing, style
 
 
 def test_what_is_echoed_is_one_short_line():
@@ -97,10 +97,8 @@ def test_a_plug_in_that_fails_is_named(tmp_path, monkeypatch, code):
 
 @pytest.mark.parametrize("title", ["costs $5", "$x", "$\\frac{1}$", "\\$", "$a$ and $b"])
 def test_a_title_is_drawn_as_it_stands(title):
-    with drawing.page(title, [title], (1, 1), drawing.legend_of({title: ("k", "-")})) as (
-        figure,
-        _,
-    ):
+    legend = drawing.legend_of({title: style.Stroke("k", "-")})
+    with drawing.page(title, [title], (1, 1), legend) as (figure, _):
         pass
     assert figure._suptitle.get_text().replace(r"\$", "$") == title
     drawing.rendered(figure, "png")

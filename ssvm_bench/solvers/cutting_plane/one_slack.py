@@ -124,7 +124,7 @@ class OneSlack(DualSolver):
     def reported(self) -> Iterate:
         """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
         w = self._best[1] if self.ended else self.phi.w
-        return Iterate(self.problem.oracle.unpack(w), self.lower)
+        return Iterate(self.phi.outer(w), self.lower)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds spent on inner QPs, and on the Gram matrix."""

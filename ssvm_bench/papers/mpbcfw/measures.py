@@ -27,8 +27,8 @@ from ssvm_bench.claims.cases import Case, Runs, least_positive
 from ssvm_bench.claims.claim import Measure, Measured, Options, UnmeasurableError, ensure, measure
 from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import counts, percent, seconds, span, times
+from ssvm_bench.results.trace import Trace, dual_of_reported
+from ssvm_bench.results.words import counts, number, percent, seconds, span, times
 
 PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
 """The pairs that the paper compares: single-plane and multi-plane solver."""
@@ -92,15 +92,16 @@ class Common(NamedTuple):
         return float(stands_for[self.multi < self.single].sum() / self.iterations[-1])
 
 
-def common(case: Case, one: str, other: str, column: str = "primal") -> list[Common]:
+def common(
+    case: Case, one: str, other: str, column: str = "primal", first_column: str = "primal"
+) -> list[Common]:
     """Return what two solvers have in common, per seed; `column` is that of the second one.
 
     Iteration 0 is left out: there w is the same for everyone.
     """
-    first, second = (Runs(solver).by_seed(case) for solver in (one, other))
     found = []
-    for seed in sorted(first.keys() & second.keys()):
-        (k, here), (l, there) = _known(first[seed], "primal"), _known(second[seed], column)
+    for first, second in _seeds(case, one, other):
+        (k, here), (l, there) = _known(first, first_column), _known(second, column)
         at, of_one, of_two = np.intersect1d(k, l, assume_unique=True, return_indices=True)
         if at.size:
             found.append(Common(at, here[of_one], there[of_two]))
@@ -108,9 +109,10 @@ def common(case: Case, one: str, other: str, column: str = "primal") -> list[Com
 
 
 def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the iterations from 1 at which a column has a value, and these."""
+    """Return the iterations from 1 at which a column has a value, and these; an average's dual."""
     at = run.frame["iteration"].to_numpy(int)
     values = run.frame.get(column, pd.Series(math.nan, run.frame.index)).to_numpy(float)
+    values = dual_of_reported(run) if column == "dual" else values
     known = (at > 0) & ~np.isnan(values)
     return at[known], values[known]
 
@@ -123,9 +125,7 @@ def share_below(case: Case, pair: str) -> Measured:
     the single-plane solver, and no approximate pass since.
     """
     found = _evaluated(case, pair)
-    at, every = [len(both.iterations) for both in found], [both.iterations for both in found]
-    note = f"{counts(at)} common evaluations, at iterations {min(map(min, every))} to "
-    note += f"{max(map(max, every))}{_where_behind(found)}"
+    note = _where_common(found) + _where_behind(found)
     after_exact = common(case, *PAIRS[pair], "primal_after_exact")
     if after_exact:
         shares = [both.share_below for both in after_exact]
@@ -149,21 +149,47 @@ def curves_below(case: Case, pair: str) -> Measured:
     return Measured(np.array([curves.share_below]), low=1.0, note=note)
 
 
+@of_printed
+def dual_above(case: Case, pair: str) -> Measured:
+    """Measure the share of the iterations at which the multi-plane F is higher; averages' own."""
+    duals = common(case, *PAIRS[pair], "dual", "dual")
+    ensure(duals, NOTHING_COMMON)
+    found = [Common(at, -single, -multi) for at, single, multi in duals]
+    note = _where_common(found) + _where_behind(found, "higher")
+    return Measured(np.array([both.share_below for both in found]), low=1.0, note=note)
+
+
 def _evaluated(case: Case, pair: str) -> list[Common]:
-    """Return the common iterations of `_common`, of which there must be some."""
+    """Return the common iterations of `common`, of which there must be some."""
     found = common(case, *PAIRS[pair])
-    ensure(found, "no iteration was evaluated in two runs with the same seed")
+    ensure(found, NOTHING_COMMON)
     return found
 
 
-def _where_behind(found: Sequence[Common]) -> str:
-    """Say at how many evaluations the multi-plane primal is not lower, and where the last is."""
+NOTHING_COMMON = "no iteration was evaluated in two runs with the same seed"
+
+
+def _seeds(case: Case, one: str, other: str) -> list[tuple[Trace, Trace]]:
+    """Return the runs of two solvers with the same seed."""
+    first, second = (Runs(solver).by_seed(case) for solver in (one, other))
+    return [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
+
+
+def _where_common(found: Sequence[Common]) -> str:
+    """Say how many evaluations two runs have in common, and where they are."""
+    at, every = [len(both.iterations) for both in found], [both.iterations for both in found]
+    where = f"at iterations {min(map(min, every))} to {max(map(max, every))}"
+    return f"{counts(at)} common evaluations, {where}"
+
+
+def _where_behind(found: Sequence[Common], ahead: str = "lower") -> str:
+    """Say at how many evaluations the multi-plane run is not ahead, and where the last is."""
     last = [int(both.behind[-1]) for both in found if both.behind.size]
     if not last:
         return ""
     behind = sum(both.behind.size for both in found)
     of = sum(both.iterations.size for both in found)
-    note = f"; not lower at {behind} of {of} evaluations, the last at iteration {counts(last)}"
+    note = f"; not {ahead} at {behind} of {of} evaluations, the last at iteration {counts(last)}"
     return note + f" ({len(last)} of {len(found)} repeats)" * (len(last) < len(found))
 
 
@@ -263,6 +289,31 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
         bounds=np.array([float(run.values(axis)[-1]) / base for run in multi]),
         ended=f"{solver_label(solvers[1])} ended before it reached that gap",
     )
+
+
+@of_printed
+def not_sooner(case: Case, pair: str) -> Measured:
+    """Measure the smallest gap to which the multi-plane run is not sooner, the optimum as 1.
+
+    Gaps are those of the rows of both runs of a seed. Iterations are read between rows, as times
+    are, so that two runs are not alike because their rows are. That of the start is one of them.
+    """
+    optimum = max(abs(case.reference.dual), 1e-12)
+    found, smallest = [], []
+    for runs in _seeds(case, *PAIRS[pair]):
+        gaps = [run.values("gap") for run in runs]
+        smallest.append(max(map(least_positive, gaps)))
+        known = np.unique(np.concatenate(gaps))
+        known = known[known >= smallest[-1]]
+        single, multi = (
+            np.array([crossing(along(run, "iteration"), of, gap) for gap in known])
+            for run, of in zip(runs, gaps, strict=True)
+        )
+        found.append(known[multi >= single].min())
+    ensure(found, NOTHING_COMMON)
+    ends = min(smallest) / optimum, max(smallest) / optimum
+    note = f"down to {span(ends, number)}, the smallest gap that both reach"
+    return Measured(np.array(found) / optimum, note=note)
 
 
 # ---- the oracle -------------------------------------------------------------------------------

@@ -314,6 +314,13 @@ CLAIMS = (
         for pair in by.PAIRS
     ),
     SAID.claim("rule", over_best_fixed(), times, high=by.AS_FAST),
+    SAID.claim(
+        "quality", by.not_sooner("plain"), key="quality_plain", low=1, words=_words("plain")
+    ),
+    *(
+        SAID.claim("duals", by.dual_above(pair), percent, f"duals_{pair}", words=_words(pair))
+        for pair in by.PAIRS
+    ),
 )
 
 EXPERIMENT = "mpbcfw_costs"

@@ -51,13 +51,14 @@ def test_scale_counts_the_iterations_at_which_the_second_primal_is_lower():
 
 def test_slope_is_the_time_to_the_gap_of_bcfw_over_that_with_the_rule():
     single = [run("bcfw", [8, 4, 2, 1, 0.5], time=np.arange(5.0))]
-    usual = [run("mpbcfw", [8, 2, 1, 0.5, 0.2], time=np.arange(5.0))]
-    fixed = [run("mpbcfw", [8, 2, 1, 0.5, 0.2], time=2 * np.arange(5.0), rule="fixed", M=5)]
+    usual = [run("mpbcfw", [8, 2, 1, 0.5, 0.1], time=np.arange(5.0))]
+    fixed = [run("mpbcfw", [8, 2, 1, 0.5, 0.1], time=2 * np.arange(5.0), rule="fixed", M=5)]
     other = [run("mpbcfw", [8, 8, 8, 8, 8], time=np.arange(5.0), T=3)]
     traces = single + usual + fixed + other
     table = tables.slope(traces, best(traces))
     assert table[["M", "T"]].values.tolist() == [[0, 10], [5, 10], [0, 3]]
     assert table["ratio"].tolist() == [1, pytest.approx(2), np.inf]
+    assert table["tenth"].tolist() == [1, pytest.approx(2), np.inf]  # at 4 seconds
     assert table["gap"].iloc[0] == 2.0  # at 3 of 4 seconds, within 80 % of the budget
     (output,) = outputs(tables.KINDS[1], traces)
     assert "| slope rule | 10 | 1 |" in output.markdown()

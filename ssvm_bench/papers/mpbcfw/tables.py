@@ -22,6 +22,7 @@ and another pass is made while ``last > iteration``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,10 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             continue
         target = by.target_gap(case.repeats("bcfw"))
         usual = Runs("mpbcfw").by_seed(by.as_printed(case))
-        at = {seed: by.reach(run, target, "time") for seed, run in usual.items()}
+        at, later = (
+            {seed: by.reach(run, gap, "time") for seed, run in usual.items()}
+            for gap in (target, target / 10)
+        )
         for runs in case.runs.values():
             solver = next(iter(runs.values())).metadata["config"]["solver"]
             if solver["name"] != "mpbcfw":
@@ -121,6 +125,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             both = sorted(runs.keys() & at.keys())
             times = [by.reach(runs[seed], target, "time") for seed in both]
             ratios = [time / at[seed] for time, seed in zip(times, both, strict=True)]
+            tenth = [by.reach(runs[seed], target / 10, "time") / later[seed] for seed in both]
             iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
             rows.append(
                 {
@@ -134,6 +139,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
                     "ratio_min": min(ratios),
                     "ratio_max": max(ratios),
                     "iterations": float(np.median(iterations)),
+                    "tenth": float(np.median(tenth)),
                 }
             )
     order = ["dataset", "T", "M"]
@@ -151,6 +157,9 @@ SLOPE: Cells = {
     "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
     "to the rule's": lambda row: words.median(
         (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
+    ),
+    "to a tenth of the gap": lambda row: (
+        words.NONE if math.isnan(row["tenth"]) else words.reached(row["tenth"], words.times)
     ),
 }
 

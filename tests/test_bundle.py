@@ -77,6 +77,7 @@ def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
         assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-12)
         np.testing.assert_allclose(sum(part.star for part in parts), whole.star, atol=1e-14)
         model.add(np.array([part.star for part in parts]), np.array([p.offset for p in parts]))
+    assert model.size == 6 * P
     for w in points:
         assert value_of(model, w) == pytest.approx(posed.oracle.risk(w).value, rel=1e-12)
     for w in 2 * rng.normal(size=(50, posed.d)):

@@ -101,7 +101,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
             if "prox" in solver["name"]:
                 solver["accept"] = rule
                 runs.append(run)
-    costs_, claims = paper.tables(costs(runs))
+    costs_, *_, claims = paper.tables(costs(runs))
     assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
         "Prox-BMRM (accept=always)",
         "Prox-BMRM (accept=sufficient)",
@@ -145,7 +145,7 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
         "as measured": ("λ = 10: 1.1, λ = 1: 1.3", HOLDS),
         "without SGD": ("λ = 10: 2.5, λ = 1: 2", FAILS),
     }
-    _, others, _ = paper.tables(costs(runs))
+    _, others, *_ = paper.tables(costs(runs))
     assert others.rows[1] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
 
 
@@ -186,10 +186,56 @@ def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
     assert (row.ours, row.verdict) == ("mnist: 1.3×, landmarks: 1.4×, plates: 1.9×", HOLDS)
 
 
+def test_what_the_report_s_iterations_take_is_told():
+    """On its landmarks, speed-ups in iterations fall with λ: passes of BMRM differ in length."""
+    runs = [
+        run_of("bmrm", 10, dataset="landmarks", source="synthetic"),
+        run_of("prox_bmrm", 10, dataset="landmarks", source="synthetic"),
+    ]
+    for run in runs:
+        run.metadata["dataset"]["n"], run.metadata["lam"] = 7000, 10 / 7000
+    (table,) = (one for one in paper.tables(costs(runs)) if one.title.startswith("The report's"))
+    plain, prox = ([row for row in table.rows if row[1] == name] for name in ("BMRM", "Prox-BMRM"))
+    assert [row[3] for row in plain] == ["83.1", "144", "79.8", "159"]
+    assert [row[3] for row in prox] == ["89.1", "90.8", "93.1", "90.9"]
+    assert [row[4:] for row in prox] == [
+        ["3.9", "3.6"],
+        ["3.4", "5.4"],
+        ["2.5", "2.1"],
+        ["1.4", "2.4"],
+    ]
+    others = paper.tables(costs([run_of("bmrm", 5)]))  # a λ that is not in its Table 2
+    assert not [one for one in others if one.title.startswith("The report's")]
+
+
+def test_the_time_of_prox_bmrm_is_judged_too():
+    assert told(statement_runs(), "less_time")[""] == ("15 s against 60 s, at λ = 1", HOLDS)
+    assert told(statement_runs(prox_1={"seconds": 60}), "less_time")[""][1] == FAILS
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"prox_1": {"seconds": 12}}, FAILS),
+        ({"both_10": {"seconds": 1}}, FAILS),
+        ({"both_1": None, "both_10": None}, UNKNOWN),
+        ({"plain_1": {"reached": False}, "prox_1": {"seconds": 11}}, UNKNOWN),
+    ],
+)
+def test_the_largest_speedup_is_that_of_several_planes_at_the_smallest_lambda(changes, verdict):
+    found = told(statement_runs(**changes), "largest_speedup")[""]
+    assert found[1] == verdict
+    if not changes:
+        assert found[0] == (
+            "Prox-BMRM: λ = 10: 0.91, λ = 1: 4; Prox-P=16-BMRM: λ = 10: 0.83, λ = 1: 5"
+        )
+
+
 def test_figure_3_is_of_mnist():
     about = {"dataset": "plates", "source": "synthetic"}
     runs = [run_of("bmrm", 1, rises=0.0, **about), run_of("prox_bmrm", 1, rises=0.0, **about)]
-    _, claims = paper.tables(costs(runs))
+    *_, claims = paper.tables(costs(runs))
     assert not [row for row in claims.rows if "fluctuates" in row[0] or "steadily" in row[0]]
 
 
@@ -203,7 +249,7 @@ def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
     run = run_of("bmrm", 2000, dataset="plates", source="synthetic")
     run.metadata["dataset"]["n"] = 6788
     run.metadata["lam"] = 2000 / 6788
-    costs_, _ = paper.tables(costs([run]))
+    costs_, *_ = paper.tables(costs([run]))
     assert costs_.rows[0][:5] == ["2000 (for 100)", "BMRM", "100", "0", "840"]
 
 

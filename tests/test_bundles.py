@@ -299,7 +299,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     }
     text = (tmp_path / "figures/some/speedup.md").read_text()
     assert "| 1 | Prox-BMRM | 150 | – | 698 | 15 | 25 % | – | 4 | 7.6 | 20 % | 10 % |" in text
-    assert text.count(f"**{HOLDS}**") == 5
+    assert text.count(f"**{HOLDS}**") == 7
     table = costs(runs).drop(columns="options")  # empty texts
     csv = pd.read_csv(tmp_path / "figures/some/speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
@@ -341,7 +341,7 @@ def test_the_report_shows_them():
     text = shown(runs)
     assert 'relative distance of the current solution to the optimum"' in text
     assert "<strong>0.1000</strong>" in text
-    assert text.count(f"<strong>{HOLDS}</strong>") == 5
+    assert text.count(f"<strong>{HOLDS}</strong>") == 7
     text = shown([make_trace([2.0, 1.0], [0.0, 0.5])])
     assert "elative distance" not in text
     assert "undle methods" not in text

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ssvm_bench.datasets.images import preparation, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
-from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.synthetic import scenes
 

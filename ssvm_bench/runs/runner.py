@@ -23,7 +23,7 @@ from ssvm_bench.base.errors import RunFailedError, contained
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.progress import silence
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock

@@ -23,7 +23,7 @@ from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.progress import silence
+from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.results.reading import read_run, read_weights

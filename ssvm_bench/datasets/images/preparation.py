@@ -31,7 +31,7 @@ from ssvm_bench.datasets.arrays import ends_of
 from ssvm_bench.datasets.cache import Arrays, cached
 from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
-from ssvm_bench.datasets.images.progress import shown
+from ssvm_bench.datasets.progress import shown
 from ssvm_bench.datasets.reading import ContentError, ensure
 
 VERSION = 1

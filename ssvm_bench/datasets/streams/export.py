@@ -29,7 +29,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
-from ssvm_bench.datasets.images.progress import shown
+from ssvm_bench.datasets.progress import shown
 from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import (
     SPLIT,

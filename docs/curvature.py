@@ -61,11 +61,16 @@ def largest_eigenvalue(x, y, K, steps=100):
     return np.linalg.norm(V)
 
 
-def tell(curvature, euclidean, of_sums):
-    """Print two bounds of λ C_f, given by their logarithms, in powers of ten of it."""
-    above = [bound - np.log10(curvature) for bound in (euclidean, of_sums)]
-    assert min(above) >= 0
-    print("    L_f diam(M)² ≥ 10^{:.1f} C_f, with sums 10^{:.1f} C_f".format(*above))
+def tell(name, n, low, high, product, euclidean, of_sums):
+    """Print C_f over C_f^prod, and two bounds of it, given by their logarithms, over C_f."""
+    print(f"{name}, n = {n}: C_f is {low / product:.2f} to {high / product:.2f} of n C_f^prod,")
+    print(f"    {n * low / product:.0f} to {n * high / product:.0f} times C_f^prod")
+    above = [10 ** (bound - np.log10(end)) for bound in (euclidean, of_sums) for end in (high, low)]
+    assert min(above) >= 1
+    text = (
+        "    L_f diam(M)² is at least {:.2g} to {:.2g} times C_f, with sums {:.2g} to {:.2g} times"
+    )
+    print(text.format(*above))
 
 
 data = load("ocr", "dataset.folds=[1,2,3,4,5,6,7,8,9]")
@@ -74,19 +79,18 @@ lengths = np.diff(data.offsets)
 s = np.column_stack((np.add.reduceat(x, data.offsets[:-1], axis=0), lengths - 1))
 assert (s >= 0).all()
 squares = (s**2).sum(axis=1)
-share = (s.mean(axis=0) ** 2).sum() / squares.mean()
-print(f"OCR, n = {n}: C_f = {share:.2f} n C_f^prod")
+curvature, product = 2 * (s.mean(axis=0) ** 2).sum(), 2 * squares.mean()
 i = lengths.argmax()
 word = slice(data.offsets[i], data.offsets[i + 1])
 mean = (np.eye(K)[data.y[word]] - 1 / K).T @ x[word]  # its part without transitions
 largest = lengths[i] * np.log10(K) + np.log10((mean**2).sum())
 # ‖ψ_i(y)‖² ≥ ‖s_i‖² where y is one letter that the word does not have
-tell(2 * share * squares.mean(), np.log10(2 / n) + largest, np.log10(4 * squares.max()))
+bounds = np.log10(2 / n) + largest, np.log10(4 * squares.max())
+tell("OCR", n, curvature, curvature, product, *bounds)
 
 data = load("usps")
 x, n = np.asarray(data.x, float), data.n
 squares = (x**2).sum(axis=1)
-low, high = furthest(x) / squares.mean(), np.sqrt(squares).mean() ** 2 / squares.mean()
-print(f"USPS, n = {n}: C_f = {low:.2f} to {high:.2f} n C_f^prod")
-largest = largest_eigenvalue(x, data.y, data.n_labels)
-tell(2 * high * squares.mean(), np.log10(2 / n * largest), np.log10(8 * squares.max()))
+low, high = 2 * furthest(x), 2 * np.sqrt(squares).mean() ** 2
+bounds = np.log10(2 / n * largest_eigenvalue(x, data.y, data.n_labels)), np.log10(8 * squares.max())
+tell("USPS", n, low, high, 2 * squares.mean(), *bounds)

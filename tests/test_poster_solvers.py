@@ -1,6 +1,7 @@
 """What the BCFW poster says of solvers: other domains, subgradients, and inexact subproblems."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -182,3 +183,15 @@ def test_with_an_error_the_gap_falls_to_it_and_without_it_is_bcfw():
     assert gaps[0.5, False] <= 0.5
     assert gaps[0.5, True] < 0.1 * gaps[0.5, False]
     assert made.clock.oracle_calls == 2000 * posed.n
+
+
+@pytest.mark.parametrize("step", ["line_search", "2n/(k+2n)"])
+def test_batch_frank_wolfe_allows_inexact_subproblems_too(step):
+    """An error that stays leaves a gap of at most that share of P; one that falls leaves none."""
+    posed, gaps = problem(DATA["chains"], LAM), {}
+    for falls in (False, True):
+        config = inexact.Config("x", "inexact", error=0.5, falls=falls)
+        short = replace(posed, oracle=inexact.inexact(config, posed.oracle))
+        w, dual = iterated(solver(short, "fw", step=step), 2000).reported()
+        gaps[falls] = (posed.primal(w) - dual) / posed.primal(w)
+    assert 0 <= gaps[True] < 0.1 * gaps[False] < 0.1 * 0.5

@@ -156,7 +156,11 @@ def test_feasibility_comes_in_the_limit_unlike_with_penalties_and_dual_decomposi
 
     enough = 1.1 * solver(made).enough
     ours = iterated(solver(made, rho=enough, tau=1.0), 600)
-    assert violation(ours) < 1e-9
+    assert violation(ours) < 1e-9  # (23)
+    before = [np.copy(each) for each in (ours.scores, ours.beta, ours.multipliers)]
+    ours.iterate()
+    for old, new in zip(before, (ours.scores, ours.beta, ours.multipliers), strict=True):
+        assert np.linalg.norm(new - old) < 1e-8 * np.linalg.norm(new)  # (20) to (22)
     left = []
     for rho in (enough, 10 * enough):
         penalty = solver(made, rho=rho, tau=1.0)  # Gauss–Seidel, without multipliers
@@ -177,6 +181,17 @@ def test_feasibility_comes_in_the_limit_unlike_with_penalties_and_dual_decomposi
     assert max(duals) <= value
     assert max(duals) - max(duals[:1500]) < 0.02 * value  # nor does the bound still rise much
     assert min(violations[-1000:]) > 0.5
+
+
+def test_iterates_are_bounded_by_a_regulariser_that_grows():
+    """Lemma 2: A.2 has no proof of it; with f = 0, K = I and ρ = 1, (18) holds as L = m = 0."""
+    observed, counts, farthest = np.array([0, 1]), (1, 1), {}
+    for nu in (0.0, 0.1):
+        run = plain_dcadmm.algorithm_1(np.eye(2), nu, 1.0, 1.0, 2, observed, counts, 160)
+        margins = [beta[0, 0] - beta[0, 1] for _, beta, _, _ in run]
+        farthest[nu] = [max(margins[: 40 * k]) for k in (1, 2, 4)]
+    assert np.diff(farthest[0.0]).min() > 0.6  # it grows as the logarithm: log 2 each time
+    assert np.diff(farthest[0.1]).max() < 1e-6
 
 
 def test_where_18_does_not_hold_the_lagrangian_may_rise():

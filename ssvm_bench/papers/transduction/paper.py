@@ -38,7 +38,8 @@ FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
 def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
     """Return a claim about the wrong labels of a solver."""
     words = {"baseline": BASELINES.get(solver, ""), "printed": percent(MOONS[solver])}
-    return SAID.claim(name, by.errors(Runs(solver)), percent, key, **ends, words=words)
+    ours = Runs(PROPOSED) if solver == "coordinate_descent" else None  # both minimise (5)
+    return SAID.claim(name, by.errors(Runs(solver), ours), percent, key, **ends, words=words)
 
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:

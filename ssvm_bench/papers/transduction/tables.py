@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Case, Runs, cases, column, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, UnmeasurableError, above, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
@@ -204,7 +204,7 @@ def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
 
 def _larger(pairs: Sequence[tuple[Trace, Trace]]) -> Measured:
     values = np.array([overlap(one) - overlap(other) for one, other in pairs])
-    return Measured(values, low=0.0, note=_means(pairs))
+    return Measured(values, low=above(0.0), note=_means(pairs))
 
 
 @measure
@@ -227,7 +227,7 @@ def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
     pairs = _pairs(case, ours, inductive)
     _check_features(case, [other for _, other in pairs], _means(pairs))
     fewer = [column(other, FALSE)[-1] - column(one, FALSE)[-1] for one, other in pairs]
-    return Measured(np.array(fewer), low=0.0, note=_means(pairs))
+    return Measured(np.array(fewer), low=above(0.0), note=_means(pairs))
 
 
 def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> None:

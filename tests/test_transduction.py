@@ -414,6 +414,26 @@ def test_the_defaults_reach_the_converged_result(words, least):
     assert made.accuracy(run.y) >= least
 
 
+@real_data("ssl/SSL,set=5,data.mat")
+def test_the_order_of_the_points_decides_no_accuracy():
+    """From α = 0 the first labels are by the index; g241c is sorted by class in its file."""
+    words = ["dataset=ssl_g241c", "dataset.labeled=100", "oracle.kernel=rbf", "oracle.nu=0.0025"]
+    (config,) = compose_runs(["solver=dcadmm", "oracle.scaling=unit", *words])
+    data = registry.module("dataset", config.dataset.kind).load(config.dataset)
+    by_class = np.argsort(data.y, kind="stable")
+    first, last = [], []
+    for order in (np.arange(data.n), by_class, by_class[::-1]):
+        made = transduction.build(config.oracle, data.take(order)).problem(config.oracle.nu)
+        run = registry.module("solver", "dcadmm").build(config.solver, made, Clock("work"), 0)
+        run.begin()
+        first.append(made.accuracy(run.y))
+        while not run.converged:
+            run.iterate()
+        last.append(made.accuracy(run.y))
+    assert max(first) - min(first) > 0.8
+    assert max(last) - min(last) < 0.02
+
+
 def test_a_run_without_a_gap_tells_that_it_has_not_converged():
     (config,) = compose_runs(["solver=dcadmm", "dataset=moons"])
     shown = {

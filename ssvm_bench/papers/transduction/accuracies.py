@@ -24,6 +24,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.transduction.measures import (
+    ALTERNATING,
     INDUCTIVE,
     KERNELS,
     PROPOSED,
@@ -49,7 +50,7 @@ COLUMNS = [
 
 
 def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return the accuracy of ``dcadmm`` on each set, for each number of labels and each setting.
+    """Return the accuracy on each set, for each number of labels, method and setting.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
         there = dict(zip(solver, case.runs, strict=True))
         inductive = row_of(case, there[INDUCTIVE], _right) if INDUCTIVE in there else {}
         for name, run, (label, runs) in zip(solver, first, case.runs.items(), strict=True):
-            if name != PROPOSED:
+            if name == INDUCTIVE:
                 continue
             row = row_of(case, label, _right)
             row |= zip(("dataset", "labeled", "kernel"), _cell(run), strict=True)
@@ -92,8 +93,8 @@ def _right(run: Trace) -> float:
 
 def _is_of_table_1(run: Trace) -> bool:
     config: Any = run.metadata["config"]
-    ours = config["solver"]["name"] in (PROPOSED, INDUCTIVE) and "labeled" in config["dataset"]
-    return ours and _cell(run) in TABLE_1
+    known = config["solver"]["name"] in (PROPOSED, INDUCTIVE, ALTERNATING)
+    return known and "labeled" in config["dataset"] and _cell(run) in TABLE_1
 
 
 def _cell(run: Trace) -> tuple[str, int, str]:
@@ -107,7 +108,8 @@ def _settings(run: Trace) -> str:
     options = {**config["oracle"], **config["solver"]}
     if options["kernel"] == "linear":
         del options["sigma"]
-    return ", ".join(f"{name} {options[name]}" for name in OPEN if name in options)
+    first = [] if options["name"] == PROPOSED else [style.solver_label(options["name"])]
+    return ", ".join(first + [f"{name} {options[name]}" for name in OPEN if name in options])
 
 
 # ---- the tables -------------------------------------------------------------------------------

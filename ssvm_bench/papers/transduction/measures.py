@@ -84,7 +84,7 @@ NAMES = {"linear": "linear", "rbf": "RBF"}
 DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")}
 """Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
 
-PROPOSED, INDUCTIVE = "dcadmm", "inductive"
+PROPOSED, INDUCTIVE, ALTERNATING = "dcadmm", "inductive", "coordinate_descent"
 BASELINES: dict[str, str] = _PRINTED["baselines"]
 """Solvers that it is compared with → what a reader calls them."""
 

@@ -234,7 +234,7 @@ def test_who_gives_all_has_nothing_left():
 # ---- Algorithm 1 --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("products", ["keep", "compute"])
+@pytest.mark.parametrize("products", ["keep", "compute", "lengths"])
 @pytest.mark.parametrize("order", ["random", "sequential"])
 @pytest.mark.parametrize(
     ("name", "planes"),
@@ -271,6 +271,22 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
     if name == "multiclass" and planes == "all":
         kinds |= {("pair", "up", "inside"), ("pair", "up", "bound"), ("pair", "none", "bound")}
     assert cases >= kinds or planes == "found"
+
+
+def test_without_pair_steps_a_term_whose_constraint_is_active_gets_stuck():
+    """Section 5: then no single variable can be improved, and a pair of them can."""
+    data, lam = DATA["multiclass"], 1.0
+    stuck, free = (Paper(Table(data), lam, True, 0) for _ in range(2))
+    stuck.pair = lambda *step: None
+    for _ in range(300):
+        for paper in (stuck, free):
+            paper.sweep(range(data.n))
+    before = stuck.dual()
+    stuck.sweep(range(data.n))
+    assert stuck.dual() == pytest.approx(before, abs=CLOSE)
+    best = optimum(problem(data, lam))
+    assert lam * free.dual() == pytest.approx(best, abs=1e-6)
+    assert lam * stuck.dual() < best - 1e-3
 
 
 def opposite(rng, n, d, apart):
@@ -329,10 +345,11 @@ def test_planes_given_as_rows_are_planes_that_are_labels(name, products):
             np.testing.assert_allclose(plane_weights(of_rows, i), plane_weights(of_labels, i))
 
 
+@pytest.mark.parametrize("otherwise", ["compute", "lengths"])
 @pytest.mark.parametrize("name", DATA)
-def test_kept_and_computed_products_give_the_same_trace(name):
+def test_kept_and_computed_products_give_the_same_trace(name, otherwise):
     kept, computed = (
-        solver(problem(DATA[name]), "dcd", products=products) for products in ("keep", "compute")
+        solver(problem(DATA[name]), "dcd", products=products) for products in ("keep", otherwise)
     )
     for _ in together(15, kept, computed):
         np.testing.assert_allclose(kept.reported().w, computed.reported().w, atol=CLOSE)

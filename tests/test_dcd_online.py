@@ -219,6 +219,20 @@ def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
     assert visits[-3:].mean() > 3 * visits[:3].mean()
 
 
+def test_an_optimisation_from_zero_comes_to_the_same_bounds_by_more_visits():
+    visits = {}
+    for hot in (True, False):
+        made = solver(problem(MULTICLASS), "dcd_online", hot=hot, tol=1e-6, verify=True)
+        for _ in range(50):
+            made.iterate()
+            if made.converged:
+                break
+        assert made.converged
+        assert made.upper - made.reported().dual <= 1e-6 * made.upper
+        visits[hot] = made.clock.approx_calls
+    assert visits[False] > visits[True]
+
+
 def test_an_order_at_random_is_for_examples_in_memory():
     sequential, random = (
         solver(problem(MULTICLASS), "dcd_online", order=order, schedule="one_pass")

@@ -173,6 +173,13 @@ class CachedProblem(Stateful):
         evaluated = dual_iterate.approximate_pass(self.policy, cached, order, self.shared)
         clock.approximate(order.size, evaluated)
 
+    def begin_anew(self) -> None:
+        """Give all weight of the cached examples back to their ground truths: α = 0."""
+        blocks, used = self.cache.blocks, self.cache.used
+        self.cache.numbers.alpha[:] = 0.0
+        self.cache.numbers.alpha[blocks.start[: used[TERMS]]] = 1.0
+        self.recompute()
+
     def reserve(self, planes: int, nonzeros: int) -> None:
         """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
         self.cache = caches.reserve(self.cache, planes, nonzeros)

@@ -23,8 +23,9 @@ option       meaning
 planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
              are labels, those found are fewer, and sweeps over them cheaper
 order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
-products     inner products between planes of a term: ``keep`` or ``compute`` when needed; never
-             kept where weights must not be negative
+products     inner products between planes of a term: ``keep``, ``compute`` when needed, or keep
+             for the ``lengths`` of steps, with gradients from w; never kept where weights must not
+             be negative
 bound        ``tracked``, or ``true``: UB is computed after every sweep
 tol          relative gap at which the solver is done
 epsilon      gradients up to this size call for no step, in units of the loss
@@ -73,7 +74,7 @@ CODE_VERSION = 1
 
 PLANES = AUTO, ALL, FOUND = ("auto", "all", "found")
 ORDERS = {"random": "permutation", "sequential": "sequential"}
-PRODUCTS = KEEP, COMPUTE = ("keep", "compute")
+PRODUCTS = KEEP, COMPUTE, LENGTHS = ("keep", "compute", "lengths")
 BOUNDS = TRACKED, TRUE = ("tracked", "true")
 
 _REBUILD_EVERY = 10
@@ -278,12 +279,13 @@ class TurnVisits(Visits):
     def __init__(self, phi: DualIterate, config: Config, limits: Cone, seed: int) -> None:
         self._bits = np.random.PCG64([seed, 2])
         n, room = phi.problem.n, phi.blocks.n_planes.copy()
-        keeps = config.products == KEEP and not limits.floor.size
+        keeps = config.products != COMPUTE and not limits.floor.size
         if keeps:
             _check_products_fit(room)
         numbers, violations = simplex.allocate(n, room, with_gram=keeps), np.full(n, np.inf)
         shuffles = config.order == "random"
-        policy = turns.coordinates(config.epsilon, shuffles, numbers, limits, violations)
+        follows = config.products != LENGTHS
+        policy = turns.coordinates(config.epsilon, shuffles, numbers, limits, violations, follows)
         super().__init__(phi, policy)
 
     @property

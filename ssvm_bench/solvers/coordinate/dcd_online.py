@@ -45,6 +45,8 @@ cache        most planes in the cache
 chunk        examples of a stream that are in memory at a time
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over the cache in an optimisation
+hot          whether it goes on from the weights of the one before: else it begins at α = 0, which
+             shows what that is worth
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
              (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
@@ -127,6 +129,7 @@ class Config(ConstrainedConfig):
     chunk: Count = 4096
     epsilon: NotNegative = 1e-9
     M: Natural = 1000
+    hot: bool = True
 
     @property
     def chunk_rows(self) -> int:
@@ -267,9 +270,15 @@ class DCDOnline(Solver):
         _, upper, half_norm = self.seen.bounds
         slack, met = self.seen.met
         scale = max(upper, half_norm + slack / max(met, 1.0))
-        self.cached.optimise(_GOAL * self.config.tol * scale, self.config.M, self.clock)
+        self._reduce_gap(_GOAL * self.config.tol * scale)
         self.cached.drop_idle()
         self._look()
+
+    def _reduce_gap(self, gap: float) -> None:
+        """Optimise over the cache until its gap is that small."""
+        if not self.config.hot:
+            self.cached.begin_anew()
+        self.cached.optimise(gap, self.config.M, self.clock)
 
     def _make_room(self) -> None:
         """Have room for planes in a cache that is full."""
@@ -291,7 +300,7 @@ class DCDOnline(Solver):
         cached, steps = self.cached, self.cached.steps
         lower, upper, _ = self.seen.bounds
         if self.plan.optimises and upper - lower > self.config.tol * upper:
-            cached.optimise(self.config.tol * upper, self.config.M, self.clock)
+            self._reduce_gap(self.config.tol * upper)
         cached.drop_idle()
         cached.recompute()
         self._look()

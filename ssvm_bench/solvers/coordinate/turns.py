@@ -40,9 +40,10 @@ L(w), F(α)                     P(w)/λ and F/λ
 
     g_q ← g_q − a/(λ n) (K[q, j] − K[q, k])
 
-or computed when a step needs them, which then changes w, and the g_q are computed anew. But for
-rounding, that is the same. Where weights must not be negative, w is not linear in α: a step is
-that of :mod:`ssvm_bench.solvers.coordinate.nonnegative`, and gradients are always computed anew.
+or computed when a step needs them, which then changes w, and the g_q are computed anew; or they are
+kept, and used for h alone. But for rounding, that is the same. Where weights must not be negative,
+w is not linear in α: a step is that of :mod:`ssvm_bench.solvers.coordinate.nonnegative`, and
+gradients are always computed anew.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class Coordinates(NamedTuple):
         ε, in units of the loss.
     shuffles : bool
         Whether the planes of a term take turns in random order.
+    follows : bool
+        Whether gradients follow from K, where that is kept: else from w, anew after each step.
     simplex : Simplex
         α, and K if inner products are kept.
     cone : Cone
@@ -102,6 +105,7 @@ class Coordinates(NamedTuple):
 
     epsilon: float
     shuffles: bool
+    follows: bool
     simplex: Simplex
     cone: Cone
     words: np.ndarray
@@ -112,12 +116,18 @@ class Coordinates(NamedTuple):
 
 
 def coordinates(
-    epsilon: float, shuffles: bool, simplex: Simplex, cone: Cone, violations: np.ndarray
+    epsilon: float,
+    shuffles: bool,
+    simplex: Simplex,
+    cone: Cone,
+    violations: np.ndarray,
+    follows: bool = True,
 ) -> Coordinates:
     """Return the policy of visits that begin with these weights and violations."""
     return Coordinates(
         epsilon,
         shuffles,
+        follows,
         simplex,
         cone,
         words=np.zeros(0, np.uint64),
@@ -171,6 +181,7 @@ def _turns(policy, blocks, i, highest, state):
     gram = numbers.gram[numbers.gram_start[i] :]
     bounded = policy.cone.floor.size > 0
     kept = numbers.gram.size > 0 and not bounded
+    follow = kept and policy.follows
     room = numbers.room[i]
     g, change = numbers.values, numbers.change
     lam_n = state.lam * blocks.n_planes.size
@@ -207,26 +218,25 @@ def _turns(policy, blocks, i, highest, state):
         if abs(slope) <= policy.epsilon or (alpha[k] if slope > 0.0 else alpha[j]) == 0.0:
             continue
 
-        if kept:
-            length = gram[j * room + j] + gram[k * room + k] - 2.0 * gram[j * room + k]
-            a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
-        else:
+        if not follow:
             change[j], change[k] = 1.0, -1.0
             set_direction_of_mixture(blocks, i, 0.0, change)
             change[j], change[k] = 0.0, 0.0
-            if bounded:
-                a = constrained_step(
-                    policy.cone, blocks, i, slope, alpha[j], alpha[k], lam_n, state.w
-                )
+        if bounded:
+            a = constrained_step(policy.cone, blocks, i, slope, alpha[j], alpha[k], lam_n, state.w)
+        else:
+            if kept:
+                length = gram[j * room + j] + gram[k * room + k] - 2.0 * gram[j * room + k]
             else:
-                a = exchanged(lam_n * slope, squared_length(blocks, i), alpha[j], alpha[k])
+                length = squared_length(blocks, i)
+            a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
         exchange(alpha, j, k, a)
         policy.steps[kind] += 1
         moved = True
         first = blocks.start[i]
         climb = a * (blocks.offset[first + j] - blocks.offset[first + k])
         state.offset[0] += climb / blocks.n_planes.size
-        if kept:
+        if follow:
             change[j] += a
             change[k] -= a
             if m > 2:
@@ -240,7 +250,7 @@ def _turns(policy, blocks, i, highest, state):
                 gather(blocks, state.w, i)
                 _gradients(blocks, i, g)
 
-    if moved and kept:
+    if moved and follow:
         set_direction_of_mixture(blocks, i, 0.0, change)
         add_direction(blocks, i, -1.0 / lam_n, state.w)
     policy.met[0] += highest

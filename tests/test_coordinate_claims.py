@@ -17,10 +17,12 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
 from ssvm_bench.papers.dual_coordinate.paper import (
     BATCH,
+    COLD,
     COMPUTED,
     CONSTANT,
     FIRST_SWEEP,
     KIND,
+    LENGTHS,
     ONLINE,
     PAPER,
     ROOM,
@@ -69,30 +71,49 @@ def trace(solver, dataset, primal, dual, seconds, seed=0, *, n=N, met=True, path
     return run
 
 
-def dcd(dataset, seed=0, *, half=1.0, seconds=1.0, above=0.1, sweeps=ITERATIONS, **options):
-    """Return a run of Algorithm 1 whose gap halves in so many sweeps, with UB' = (1 + above) UB."""
+def dcd(
+    dataset, seed=0, *, half=1.0, seconds=1.0, above=0.1, later=1.0, sweeps=ITERATIONS, **options
+):
+    """Return a run of Algorithm 1 whose gap halves in so many sweeps, with UB' = (1 + above) UB.
+
+    Its second half takes ``later`` times as long as it would at the pace of the first sweep.
+    """
     error = 0.5 ** (sweeps / half)
     upper = np.where(sweeps > 0, 1 + error, math.nan)
-    pairs = 4.0 * np.maximum(sweeps - 1, 0)
-    single = options.pop("single_steps", 10.0 * np.minimum(sweeps, 1) + sweeps)
+    pairs = 4.0 * np.maximum(sweeps - 2, 0)
+    single = options.pop("single_steps", 10.0 * np.minimum(sweeps, 2) + sweeps)
     columns = {"upper_bound": upper, "tracked_bound": upper * (1 + above)}
     columns |= {"single_steps": single, "pair_steps": options.pop("pair_steps", pairs)}
     primal = options.pop("primal", 1 + error)
     dual = options.pop("dual", 1 - error)
-    return trace("dcd", dataset, primal, dual, seconds, seed, **columns, **{**SWEEPS, **options})
+    run = trace("dcd", dataset, primal, dual, seconds, seed, **columns, **{**SWEEPS, **options})
+    if later != 1.0:
+        time = run.frame["time"].to_numpy()
+        run.frame["time"] = time + (later - 1.0) * np.maximum(time - time[time.size // 2], 0.0)
+    return run
 
 
-def online(dataset, schedule, seed=0, *, gaps=(1, 0.005), seconds=1.0, kept=50.0, n=N, **more):
-    """Return a run of Algorithm 2 with these relative gaps after its passes."""
+def online(
+    dataset, schedule, seed=0, *, gaps=(1, 0.005), seconds=1.0, kept=50.0, n=N, peak=1.0, **more
+):
+    """Return a run of Algorithm 2 with these relative gaps after its passes; ``peak`` scales P."""
     gap = np.asarray(gaps, float)
+    scale = np.where(np.arange(gap.size) > 0, peak, 1.0)
     columns = {"cache_size": np.where(np.arange(gap.size) > 0, kept, 0.0)}
     columns["fixed_examples"] = 0 * gap
-    dual = more.pop("dual", 1 - gap)
+    dual = more.pop("dual", scale * (1 - gap))
     more = {"verify": True, "cache": 200000, **more}
     return trace(
-        "dcd_online", dataset, np.ones(gap.size), dual, seconds, seed,
+        "dcd_online", dataset, scale, dual, seconds, seed,
         n=n, schedule=schedule, **columns, **more,
     )  # fmt: skip
+
+
+def started(dataset, seed=0, *, hot=True, visits=100.0):
+    """Return a pass of Algorithm 2 whose calls of Optimize have so many visits."""
+    run = online(dataset, "gap", seed, verify=False, hot=hot)
+    run.frame["approx_calls"] = [0.0, visits]
+    return run
 
 
 def streamed(dataset, seed=0, *, left=400.0, **more):
@@ -120,6 +141,8 @@ def of_paper(seeds=2):
                 dcd(name, seed, bound="true", seconds=2.0),
                 dcd(name, seed, path=["2/n"], seconds=0.2),
                 online(name, "gap", seed),
+                started(name, seed),
+                started(name, seed, hot=False, visits=300.0),
                 *(online(name, schedule, seed, seconds=3.0) for schedule in ("one_pass", "mining")),
                 online(name, "larank", seed, seconds=1.5),
                 *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
@@ -132,7 +155,8 @@ def of_paper(seeds=2):
             *(online(name, "gap", seed, n=N // 2) for name in STREAMS),
             *(streamed(name, seed) for name in STREAMS),
             *(streamed(name, seed, n=N // 2, left=200.0) for name in STREAMS),
-            *(dcd(name, seed, products="compute", seconds=1.2) for name in LABELLED),
+            *(dcd(name, seed, products="compute", later=1.5) for name in LABELLED),
+            *(dcd(name, seed, products="lengths") for name in LABELLED),
             dcd("weizmann", seed),
             *(ssg("weizmann", runs.solver, seed) for runs in SUBGRADIENT),
         ]
@@ -188,7 +212,8 @@ def contrary(seeds=2):
                 dcd(name, seed, primal=above, **bad),
                 dcd(name, seed, bound="true", **bad),
                 dcd(name, seed, path=["2/n"], **bad),
-                online(name, "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=1.8),
+                online(name, "gap", seed, gaps=(1, 0.5, 0.6, 0.009), seconds=1.8, peak=2.0),
+                *(started(name, seed, hot=hot) for hot in (True, False)),
                 *(online(name, schedule, seed) for schedule in ("one_pass", "mining")),
                 online(name, "larank", seed, seconds=1.2),
                 *(ssg(name, runs.solver, seed) for runs in SUBGRADIENT),
@@ -196,12 +221,13 @@ def contrary(seeds=2):
         runs += [
             dcd("neighbours", seed),
             dcd("neighbours", seed, order="sequential", half=0.5),
-            online("neighbours", "gap", seed, gaps=(1, 0.5, 0.009)),
-            online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009)),
-            *(online(name, "gap", seed, n=N // 2, kept=50.0 / 2) for name in STREAMS),
+            online("neighbours", "gap", seed, gaps=(1, 0.5, 0.009), peak=2.0),
+            online("digits", "gap", seed, gaps=(1, 0.5, 0.6, 0.009), peak=2.0),
+            *(online(name, "gap", seed, n=N // 2, kept=50.0 / 2, peak=2.0) for name in STREAMS),
             *(streamed(name, seed) for name in STREAMS),
             *(streamed(name, seed, n=N // 2, kept=50.0 / 2) for name in STREAMS),
             *(dcd(name, seed, products="compute", seconds=1.6, **bad) for name in LABELLED),
+            *(dcd(name, seed, products="lengths", **bad) for name in LABELLED),
             dcd("weizmann", seed, primal=above, **bad),
             *(ssg("weizmann", runs.solver, seed) for runs in SUBGRADIENT),
         ]
@@ -226,12 +252,14 @@ def without(runs, *kinds):
     ("missing", "unknown"),
     [
         (TRUE_BOUND, {"tracked_faster", "tracked_above"}),
-        (WARM, {"hot_start"}),
+        (WARM, {"path"}),
+        (COLD, {"hot_start"}),
         (SEQUENTIAL, {"random_order"}),
-        (COMPUTED, {"products"}),
+        (COMPUTED, {"products", "slower_later"}),
+        (LENGTHS, {"products"}),
         (STREAMED, {"storage"}),
     ],
-    ids=["true", "hot", "sequential", "computed", "streamed"],
+    ids=["true", "path", "cold", "sequential", "computed", "lengths", "streamed"],
 )
 def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
     rows = judge(without(of_paper(), missing))
@@ -249,25 +277,25 @@ def test_what_the_bench_has_not_measured_is_unknown():
     assert {row.verdict for row in rows if row.key == "first_sweep"} == {judging.UNKNOWN}
 
 
-def test_hot_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
+def test_warm_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
     warm_start, cold = dcd("usps", path=["2/n"], seconds=0.25), dcd("usps", seconds=1.0)
     found = [kind.has(run) for run in (warm_start, cold) for kind in (WARM, BATCH)]
     assert found == [True, False, False, True]
-    row = one([warm_start, cold], "hot_start", "usps")
+    row = one([warm_start, cold], "path", "usps")
     assert row.median == 0.25
     assert row.note == "250 ms and 40 sweeps from λ = 2/n, 1 s and 40 from α = 0"
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(0.25, judging.HOLDS), (0.75, judging.UNKNOWN)])
-def test_a_hot_start_is_cheap_beside_a_cold_one_that_takes_longer_still(seconds, verdict):
+def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still(seconds, verdict):
     runs = [dcd("usps", path=["2/n"], seconds=seconds), dcd("usps", met=False)]
-    row = one(runs, "hot_start", "usps")
+    row = one(runs, "path", "usps")
     assert row.verdict == verdict
     if verdict == judging.HOLDS:
         assert row.ours == "< 0.25×"
         assert "more than 1 s" in row.note
     runs = [dcd("usps", path=["2/n"], seconds=seconds, met=False), dcd("usps", met=False)]
-    assert one(runs, "hot_start", "usps").verdict == judging.UNKNOWN
+    assert one(runs, "path", "usps").verdict == judging.UNKNOWN
 
 
 def test_the_larger_lam_of_a_path_is_no_problem_instance_to_judge():
@@ -339,9 +367,33 @@ def test_a_factor_of_two_is_one_within_a_quarter_of_it_and_its_parts_are_told():
 
 
 def test_inner_products_are_compared_by_seconds_to_the_tolerance():
-    runs = [dcd("usps", seconds=2.0), dcd("usps", products="compute", seconds=3.0)]
+    made = [("lengths", 2.0), ("compute", 3.0), ("keep", 1.0)]
+    runs = [dcd("usps", products=products, seconds=seconds) for products, seconds in made]
     row = one(runs, "products", "usps")
     assert (row.median, row.note) == (1.5, "3 s against 2 s")
+
+
+def test_later_sweeps_are_compared_with_the_first_one():
+    def row(later):
+        return one([dcd("usps", products="compute", later=later)], "slower_later", "usps")
+
+    assert row(1.5).median == pytest.approx(1.5)
+    assert [row(later).verdict for later in (1.1, 1.0)] == [judging.HOLDS, judging.FAILS]
+    assert row(1.5).note.startswith("in the second half 80 % of the steps are pairs; ")
+
+
+def test_single_steps_are_counted_where_a_pair_could_be_made():
+    single = 10.0 * np.minimum(ITERATIONS, 2)
+    pairs = np.where(ITERATIONS >= 2, 10.0, 0.0)
+    row = one([dcd("usps", single_steps=single, pair_steps=pairs)], "single_first", "usps")
+    assert (row.median, row.note) == (0.5, "of all sweeps 66.7 %")
+
+
+def test_a_hot_start_is_compared_by_visits_with_one_at_zero():
+    runs = [started("usps", visits=500.0), started("usps", hot=False, visits=2000.0)]
+    row = one(runs, "hot_start", "usps")
+    assert row.median == 0.25
+    assert row.note == "0.5 visits for each new example, 2 from α = 0"
 
 
 def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
@@ -358,6 +410,7 @@ def test_one_pass_is_judged_at_each_lam_and_other_claims_where_their_runs_are():
     rows = [row for row in judge([*of_paper(), other]) if row.dataset == "mnist"]
     assert {row.key for row in rows if row.title == "MNIST, n = 1000, λ = 100/n"} == {
         "one_pass",
+        "stable",
         "dual_online",
     }
     assert judging.UNKNOWN not in {row.verdict for row in rows}
@@ -433,7 +486,7 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
 def test_what_the_paper_does_not_claim_is_not_counted():
     beside = {row.key for row in judged() if row.beside == "not claimed"}
     costs = {f"{cost}_{of}" for cost in ("schedule", "slow", "calls") for of in SCHEDULES}
-    assert beside == {"ahead_few_labels", "cache", *costs}
+    assert beside == {"ahead_few_labels", "path", "cache", *costs}
 
 
 def test_self_checks_are_not_counted():

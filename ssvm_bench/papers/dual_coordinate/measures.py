@@ -38,6 +38,11 @@ WARM = Runs("dcd", SWEEPS, warm_start=True)
 TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, warm_start=False)
 SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, warm_start=False)
 COMPUTED = Runs("dcd", {**SWEEPS, "products": "compute"}, warm_start=False)
+LENGTHS = Runs("dcd", {**SWEEPS, "products": "lengths"}, warm_start=False)
+HOT, COLD = (
+    Runs("dcd_online", {"schedule": "gap", "verify": False, "hot": hot}, warm_start=False)
+    for hot in (True, False)
+)
 
 ROUNDING = 1e-9
 """How far a dual value may be off, relative to it: it is a sum over all terms."""
@@ -164,17 +169,41 @@ def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Meas
 
 @measure
 def single_first(case: Case, runs: Runs) -> Measured:
-    """Measure the share of single steps among those of the first sweep; tell that of all."""
-    first, whole = [], []
+    """Measure the share of single steps among those of the second sweep; tell that of all.
+
+    In the first one, over planes found, a term has no two planes, of which a pair could be made.
+    """
+    second, whole = [], []
     for run in runs.of(case):
         single, pair = column(run, "single_steps"), column(run, "pair_steps")
         made = single + pair
-        if made.size < 2 or run.frame["iteration"].iloc[1] != 1 or made[1] == 0:
-            raise UnmeasurableError("a run does not tell the steps of its first sweep")
-        first.append(single[1] / made[1])
+        if run.frame["iteration"].tolist()[:3] != [0, 1, 2] or made[2] == made[1]:
+            raise UnmeasurableError("a run does not tell the steps of its second sweep")
+        second.append((single[2] - single[1]) / (made[2] - made[1]))
         whole.append(single[-1] / made[-1])
     note = f"of all sweeps {percent(float(np.median(whole)))}"
-    return Measured(np.array(first), note=note)
+    return Measured(np.array(second), note=note)
+
+
+@measure
+def slower_later(case: Case, runs: Runs) -> Measured:
+    """Measure the seconds of a sweep in the second half of a run over those of its first one."""
+    ratios, pairs, planes = [], [], []
+    for run in runs.of(case):
+        sweeps, spent = along(run, "iteration"), along(run, "time")
+        pair, made = (column(run, "pair_steps"), column(run, "single_steps"))
+        ensure(
+            sweeps.size > 2 and sweeps[1] == 1, "a run does not tell the time of its first sweep"
+        )
+        at = int(np.searchsorted(sweeps, sweeps[-1] / 2))
+        later = (spent[-1] - spent[at]) / (sweeps[-1] - sweeps[at])
+        ratios.append(later / (spent[1] - spent[0]))
+        pairs.append((pair[-1] - pair[at]) / (pair[-1] - pair[at] + made[-1] - made[at]))
+        planes.append(run.frame["working_set_mean"].to_numpy()[[1, -1]])
+    first, last = np.median(planes, axis=0)
+    note = f"in the second half {percent(float(np.median(pairs)))} of the steps are pairs; "
+    note += f"{first:.3g} planes an example after the first sweep, {last:.3g} at the end"
+    return Measured(np.array(ratios), note=note)
 
 
 @measure
@@ -231,6 +260,16 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
     ends = span((min(after_one), max(after_one)), "{:.2g}".format)
     note = f"verified relative gap after one pass {ends}"
     return Measured(np.array(passes), note=note)
+
+
+@measure
+def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
+    """Measure the visits of cached examples in a pass over those where each call begins at 0."""
+    pairs = _pairs(case, hot, cold)
+    visits = np.array([[column(run, "approx_calls")[-1] for run in pair] for pair in pairs])
+    mine, theirs = np.median(visits, axis=0) / int(case.data["n"])
+    note = f"{mine:.3g} visits for each new example, {theirs:.3g} from α = 0"
+    return Measured(visits[:, 0] / visits[:, 1], note=note)
 
 
 @measure

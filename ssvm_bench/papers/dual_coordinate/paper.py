@@ -36,7 +36,16 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Shown
 from ssvm_bench.papers.dual_coordinate import measures as by
-from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND, WARM
+from ssvm_bench.papers.dual_coordinate.measures import (
+    BATCH,
+    COLD,
+    COMPUTED,
+    HOT,
+    LENGTHS,
+    SEQUENTIAL,
+    TRUE_BOUND,
+    WARM,
+)
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
@@ -302,18 +311,21 @@ _TOLD = {"tol": percent(TOL), "room": f"{ROOM}"}
 CLAIMS = (
     SAID.claim("first_sweep", by.on_bench(FIRST_SWEEP, BATCH), times, high=ABOUT),
     SAID.claim("single_first", by.single_first(BATCH), percent, low=MOST),
+    SAID.claim("slower_later", by.slower_later(COMPUTED), times, low=above(1)),
     SAID.claim("tracked_faster", by.speedup(BATCH, TRUE_BOUND), _factor, "", *TWICE),
     SAID.claim("tracked_above", by.share_above(TRUE_BOUND), percent, low=MOST),
     SAID.claim("random_order", by.mimicked_sweeps(BATCH, SEQUENTIAL), times, low=above(1)),
-    SAID.claim("hot_start", by.cost_of_warm_start(WARM, BATCH, CHEAP), times, high=CHEAP),
-    SAID.claim("products", by.slowdown(COMPUTED, BATCH), _factor, high=ABOUT),
+    SAID.claim("hot_start", by.cost_of_hot_start(HOT, COLD), times, high=CHEAP),
+    SAID.claim("products", by.slowdown(COMPUTED, LENGTHS), _factor, high=ABOUT),
     SAID.claim("crucial", by.spread_of_schedules(tuple(CACHED.values())), times, low=CRUCIAL),
     SAID.claim("revisiting", by.costlier_schedule(LARANK, ONE_PASS, 0.0), times, low=above(1)),
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE, TOL), high=1, words=_TOLD),
     SAID.claim("storage", by.growth_of_storage(STREAMED), _factor, high=CONSTANT, words=_TOLD),
-    SAID.claim("stable", above_start(BATCH, SSG), times),
+    SAID.claim("stable", above_start(ONLINE, BATCH), times),
+    SAID.claim("untuned", above_start(BATCH, SSG), times),
     SAID.claim("ahead_of_ssg", share_ahead(BATCH, SUBGRADIENT), percent, low=MOST),
     SAID.claim("ahead_few_labels", share_ahead(BATCH, SUBGRADIENT), percent, low=MOST),
+    SAID.claim("path", by.cost_of_warm_start(WARM, BATCH, CHEAP), times, high=CHEAP),
     *_schedules(),
     SAID.claim("cache", by.growth_of_cache(ONLINE), times, high=STEADY),
     SAID.claim("dual_batch", by.never_falls(BATCH), percent),

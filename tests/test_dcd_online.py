@@ -212,11 +212,14 @@ def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
     """Section 4, exploration vs optimization: within the first pass, tenth by tenth."""
     first_pass = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "online.py"))["first_pass"]
     data = random_multiclass(600, 3, 8, seed=7)
-    passed, visits = first_pass(data, oracle, 0.01, "one_pass")
+    passed, visits, _ = first_pass(data, oracle, 0.01, "one_pass")
     assert passed[0] < 0.5 < passed[-3:].mean()
     assert visits.max() <= 1  # an example's own step
-    _, visits = first_pass(data, oracle, 0.01, "gap")
+    _, visits, _ = first_pass(data, oracle, 0.01, "gap")
     assert visits[-3:].mean() > 3 * visits[:3].mean()
+    passed, _, steps = first_pass(data, oracle, 0.01, "larank")
+    assert 0 <= steps.min() <= steps.max() <= 1  # one plane an example
+    assert (steps[3:] > 1 - passed[3:]).all()  # "more likely to trigger an update"
 
 
 def test_an_optimisation_from_zero_comes_to_the_same_bounds_by_more_visits():

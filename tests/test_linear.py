@@ -19,7 +19,7 @@ from linear import (
     regression_oracle,
     repeated,
 )
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
@@ -178,8 +178,8 @@ def optimum(data):
     return 0.5 / data.n * w @ w + (costs * losses).mean()
 
 
-def with_constant(data):
-    return replace(data, x=np.column_stack((data.x, np.ones(data.n))))
+def with_constant(data, v=1.0):
+    return replace(data, x=np.column_stack((data.x, np.full(data.n, v))))
 
 
 PROBLEMS = {
@@ -208,6 +208,25 @@ def test_the_optimum_is_liblinears(name, solved_by):
             break
     assert problem.primal(w) == pytest.approx(expected, rel=1e-6)
     assert dual == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_large_constant_is_a_bias_that_is_not_regularised():
+    """Section 1.1: v → ∞ is (4), which LIBSVM solves."""
+    data = random_binary(40, 2, seed=3)
+    data = replace(data, x=data.x + 3.0)
+    expected = SVC(kernel="linear", C=1.0, tol=1e-8).fit(data.x, data.y).intercept_[0]
+    off = {}
+    for v in (1.0, 10.0, 100.0):
+        problem = posed(with_constant(data, v))
+        made = solver(problem, "mpbcfw_fast")
+        for _ in range(300):
+            made.iterate()
+            w, dual = made.reported()
+            if problem.primal(w) - dual <= 1e-8 * dual:
+                break
+        off[v] = abs(v * w[-1] / expected - 1)
+    assert off[100.0] < 0.01 < off[1.0]
+    assert off[100.0] < off[10.0] < off[1.0]
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])

@@ -191,7 +191,7 @@ def slower_later(case: Case, runs: Runs) -> Measured:
     ratios, pairs, planes = [], [], []
     for run in runs.of(case):
         sweeps, spent = along(run, "iteration"), along(run, "time")
-        pair, made = (column(run, "pair_steps"), column(run, "single_steps"))
+        pair, made = column(run, "pair_steps"), column(run, "single_steps")
         ensure(
             sweeps.size > 2 and sweeps[1] == 1, "a run does not tell the time of its first sweep"
         )
@@ -202,7 +202,8 @@ def slower_later(case: Case, runs: Runs) -> Measured:
         planes.append(run.frame["working_set_mean"].to_numpy()[[1, -1]])
     first, last = np.median(planes, axis=0)
     note = f"in the second half {percent(float(np.median(pairs)))} of the steps are pairs; "
-    note += f"{first:.3g} planes an example after the first sweep, {last:.3g} at the end"
+    note += f"{first:.3g} planes an example, its truth's included, after the first sweep, "
+    note += f"{last:.3g} at the end"
     return Measured(np.array(ratios), note=note)
 
 

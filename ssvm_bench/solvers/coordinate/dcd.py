@@ -37,8 +37,8 @@ nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in 
              (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
 
-Units are those of P, in which L of the paper is P/λ. At another λ, `DCD.warm_start` goes on with the
-same weights.
+Units are those of P, in which L of the paper is P/λ. At another λ, `DCD.warm_start` goes on with
+the same weights.
 """
 
 from __future__ import annotations

@@ -25,6 +25,11 @@ the plain shares) makes a linear classifier under the strong regularisation λ =
 many rare words then say as much together as a frequent one. SIFT descriptors are compared in the
 same way (RootSIFT: Arandjelović and Zisserman, CVPR 2012).
 
+**The same on every machine.** Libraries choose code for the processor, whose sums are rounded in
+another order, and k-means makes much of a last digit. So OpenCV is asked for the code that all x86
+processors can run, Lab colours are rounded before SLIC compares them, and descriptors and words are
+whole numbers, so small that a matrix product of them in float32 is exact in any order.
+
 References
 ----------
 D. Lowe: Distinctive image features from scale-invariant keypoints. IJCV 2004.
@@ -32,9 +37,8 @@ D. Lowe: Distinctive image features from scale-invariant keypoints. IJCV 2004.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
+from scipy.sparse import csr_array
 
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.random import uniform
@@ -45,6 +49,8 @@ N_COLOUR_WORDS = 128
 CELLS = 3
 N_FEATURES = N_GRADIENT_WORDS + N_COLOUR_WORDS + CELLS**2
 
+LENGTH = 1024  # of a descriptor before it is rounded: sums of products stay below 2²⁴
+ITERATIONS = 20  # of k-means
 BATCH = 8192  # points whose distances to all words are computed at a time
 
 
@@ -72,15 +78,19 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
         The picture has no pixels, or is no array of colours.
     """
     with needed("images", "Preparing pictures"):
+        from skimage.color import rgb2lab
         from skimage.segmentation import slic
 
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
         raise ContentError(f"expected h × w × 3 bytes, found {rgb.dtype} of shape {rgb.shape}")
     ensure(rgb.size != 0, f"the picture is empty ({rgb.shape[1]} × {rgb.shape[0]} pixels)")
+    lowest, highest = int(rgb.min()), int(rgb.max())
+    lab = np.round(32.0 * rgb2lab((rgb - lowest) / max(highest - lowest, 1))) / 32.0
     found = slic(
-        rgb,
+        lab,
         n_segments=n_segments,
-        compactness=compactness,
+        compactness=compactness / (np.ptp(lab) or 1.0),  # slic divides what it gets by its range
+        convert2lab=False,
         start_label=0,
         enforce_connectivity=True,
     )
@@ -187,8 +197,12 @@ def gradients(rgb: np.ndarray, step: int, diameter: float) -> np.ndarray:
 
     rows, columns = (_grid(length, step) for length in rgb.shape[:2])
     points = [cv2.KeyPoint(float(x), float(y), diameter, 0.0) for y in rows for x in columns]
-    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
-    _, found = cv2.SIFT.create().compute(grey, points)
+    before = cv2.useOptimized()
+    cv2.setUseOptimized(False)
+    try:
+        _, found = cv2.SIFT.create().compute(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), points)
+    finally:
+        cv2.setUseOptimized(before)
     return found.reshape(rows.size, columns.size, -1).astype(np.uint8)
 
 
@@ -198,12 +212,12 @@ def _grid(length: int, step: int) -> np.ndarray:
 
 
 def rooted(descriptors: np.ndarray) -> np.ndarray:
-    """Return RootSIFT: float32 of the same shape, of Euclidean length 1 (or 0) along the last axis.
+    """Return RootSIFT: whole numbers in float32 of the same shape, of length `LENGTH`, but rounded.
 
     In a patch of one colour there are no gradients; its descriptor is and stays 0.
     """
     total = np.maximum(descriptors.sum(axis=-1, keepdims=True, dtype=np.float32), 1)
-    return np.sqrt(descriptors / total)
+    return np.rint(LENGTH * np.sqrt(descriptors / total))
 
 
 def sample(points: np.ndarray, count: int, seed: int) -> np.ndarray:
@@ -213,31 +227,33 @@ def sample(points: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def vocabulary(points: np.ndarray, n_words: int, seed: int) -> np.ndarray:
-    """Return the visual words of a sample: centres of k-means.
+    """Return the visual words of a sample: centres of k-means (Lloyd's), rounded.
 
     Parameters
     ----------
     points : ndarray, shape (m, p)
-        The sample, m ≥ n_words.
+        The sample, of whole numbers, m ≥ n_words.
     n_words : int
         Number of words. Of fewer distinct points, some words never occur.
     seed : int
-        Of the start.
+        Of the start: some of the points.
 
     Returns
     -------
     ndarray of float32, shape (n_words, p)
+        Whole numbers.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
-    # With several threads, the order of the sums would depend on their number. k-means++ would
-    # take longer than all iterations, and gains nothing here.
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        means = KMeans(n_words, init="random", n_init=1, max_iter=20, random_state=seed)
-        return means.fit(points.astype(np.float32)).cluster_centers_
+    points = points.astype(np.float32)
+    order = np.argsort(uniform((len(points),), np.random.PCG64(seed)))
+    centres = points[order[:n_words]]
+    for _ in range(ITERATIONS):
+        nearest = words(points, centres)
+        members = csr_array((np.ones(len(points)), nearest, np.arange(len(points) + 1))).T
+        sizes = np.bincount(nearest, minlength=n_words)
+        there = np.flatnonzero(sizes)
+        sums = (members @ points.astype(float))[there]
+        centres[there] = np.rint(sums / sizes[there, None])
+    return centres
 
 
 def words(points: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:

@@ -101,6 +101,28 @@ def test_a_long_chain_of_the_size_of_ocr():
         assert value == pytest.approx(best.max(), rel=1e-13)  # 2000 terms, rounded at random
 
 
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("integers", [True, False])
+def test_many_labels_of_which_a_step_looks_at_few(scale, integers):
+    # transitions from none to larger than all else, so that from one to all labels matter;
+    # integers tie: all 37³ labelings in lexicographic order have the first maximiser first
+    rng = np.random.default_rng(0)
+    L, K, f = 3, 37, 5
+    data = dataset(rng.normal(size=(L, f)).round(), rng.integers(0, K, L), K, [L])
+    tested, w = oracle(data), np.round(4 * rng.normal(size=K * f + K * K)) / 4
+    w[K * f :] *= scale
+    if integers:
+        w = np.round(w)
+    unary, moves = data.x @ w[: K * f].reshape(K, f).T, w[K * f :].reshape(K, K)
+    for loss in (0, 1):
+        v = 3 * unary + loss * (np.arange(K) != data.y[:, None])  # times L: integers stay so
+        total = v[0][:, None, None] + v[1][:, None] + v[2] + 3 * (moves[:, :, None] + moves)
+        found = tested.argmax(w, 0) if loss else tested.predict(w, 0)
+        if integers and not loss:
+            check_bits(np.unravel_index(np.argmax(total), total.shape), found)
+        assert total[tuple(found)] == pytest.approx(total.max(), rel=1e-13)
+
+
 @given(instances())
 def test_the_mean_loss_is_that_of_the_predictions(instance):
     data, w = instance

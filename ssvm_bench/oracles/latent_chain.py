@@ -59,7 +59,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import labeling_score, longest, unary_scores
-from ssvm_bench.oracles.viterbi import Viterbi
+from ssvm_bench.oracles.viterbi import Viterbi, with_scratch
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -165,8 +165,7 @@ def build(config: Config, dataset: Dataset) -> LatentChainOracle:
         weights=weights,
         losses=np.kron(of_labels, np.ones((S, S))),
     )
-    scratch = np.zeros((longest(features), features.stride))
-    return LatentChainOracle(Viterbi(features, scratch), losses, S)
+    return LatentChainOracle(with_scratch(features), losses, S)
 
 
 def _start(config: Config, dataset: Dataset) -> np.ndarray:

@@ -10,6 +10,15 @@ l, …, L−1 that begins with c, and messages from the end of the chain to its 
 the maximiser is read off forwards: y^0 = argmax v[0], y^l = argmax_b { T[y^{l−1}, b] + v[l, b] }.
 Reading forwards with the lowest label first is what makes ties lexicographic. Only maxima are
 kept on the way back, so that the inner loop runs over contiguous a without branches.
+
+Of many labels, a step looks at few. With b' = argmax v[l+1], it leaves out every b with
+
+.. code-block:: text
+
+    max_a T[a, b] + v[l+1, b]  ≤  min_a T[a, b'] + v[l+1, b']
+
+which is above b' for no a; the maxima have the same bits. Esposito and Radicioni (CarpeDiem, JMLR
+2009) and Kaji et al. (staggered decoding, ACL 2010) leave labels out by bounds of this kind, too.
 """
 
 from __future__ import annotations
@@ -44,6 +53,9 @@ class Config(KernelConfig, ClassesConfig):
 _LONG = 64
 """Shorter chains are visited by a compiled pass, which planes as rows do not have."""
 
+_MANY = 32
+"""From so many labels on, a step looks for those that can be maximisers first."""
+
 _SMALL = 1e-250
 """Sums above this have lost nothing to underflow: what vanishes is below 1e-307."""
 
@@ -52,10 +64,15 @@ _LARGE = 200.0
 
 
 class Viterbi(NamedTuple):
-    """The compiled oracle: the examples, and scratch for v, shape (longest, stride)."""
+    """The compiled oracle: the examples, and scratch.
+
+    That is v, shape (longest, stride); max_a T[a, b] of each b; and the labels b of a step.
+    """
 
     features: Any
     v: np.ndarray
+    most: np.ndarray
+    labels: np.ndarray
 
 
 def build(config: Config, dataset: Dataset) -> LabelingOracle:
@@ -69,10 +86,10 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     config.check_structure(dataset)
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
-        return kernel_features.oracle(config, dataset, _with_scratch, losses, weights=weights)
+        return kernel_features.oracle(config, dataset, with_scratch, losses, weights=weights)
     with_gram = _products_pay(dataset)
     features = joint_features.build(dataset, with_gram, weights=weights, losses=losses)
-    return LabelingOracle(_with_scratch(features), losses)
+    return LabelingOracle(with_scratch(features), losses)
 
 
 def _products_pay(dataset: Dataset) -> bool:
@@ -85,36 +102,67 @@ def _products_pay(dataset: Dataset) -> bool:
     return bool(np.square(lengths).mean() <= max(d, _LONG**2))
 
 
-def _with_scratch(features: Any) -> Viterbi:
-    return Viterbi(features, np.zeros((longest(features), features.stride)))
+def with_scratch(features: Any) -> Viterbi:
+    """Return the compiled oracle of examples."""
+    stride = features.stride
+    v = np.zeros((longest(features), stride))
+    return Viterbi(features, v, np.zeros(stride), np.arange(stride + 3))
 
 
 @kernel
-def _max_plus(transitions, after, here, K):
-    """Let here[a] = max_b { T[a, b] + after[b] }; T[a, b] is ``transitions[b · stride + a]``."""
+def _largest(transitions, K, stride, most):
+    """Let most[b] = max_a T[a, b]; T[a, b] is ``transitions[b · stride + a]``."""
+    for b in range(K):
+        row = transitions[b * stride : b * stride + K]
+        highest = row[0]
+        for a in range(K):
+            highest = row[a] if row[a] > highest else highest
+        most[b] = highest
+
+
+@kernel
+def _candidates(transitions, after, most, K, labels):
+    """Write the labels b that can be argmax_b { T[a, b] + after[b] } of an a; return their number.
+
+    Those cannot whose T[a, b] + after[b] is nowhere above what the b of the largest after[b] has.
+    """
+    stride = most.size
+    best = 0
+    for b in range(1, K):
+        best = b if after[b] > after[best] else best
+    row = transitions[best * stride : best * stride + K]
+    least = row[0]
+    for a in range(K):
+        least = row[a] if row[a] < least else least
+    least += after[best]
+    count = 0
+    for b in range(K):
+        labels[count] = b
+        count += b == best or not after[b] + most[b] <= least
+    return count
+
+
+@kernel
+def _max_plus(transitions, after, here, labels, count):
+    """Let here[a] = max_b { T[a, b] + after[b] } over the first ``count`` labels b."""
     stride = here.size
     here[:] = -np.inf
-    b = 0
+    for k in range(count, count + 3):
+        labels[k] = labels[0]
     # four labels at a time: a quarter of the loads and stores of ``here``
-    while b + 4 <= K:
-        t0 = transitions[b * stride :]
-        t1 = transitions[(b + 1) * stride :]
-        t2 = transitions[(b + 2) * stride :]
-        t3 = transitions[(b + 3) * stride :]
-        v0, v1, v2, v3 = after[b], after[b + 1], after[b + 2], after[b + 3]
+    for k in range(0, count, 4):
+        b0, b1, b2, b3 = labels[k], labels[k + 1], labels[k + 2], labels[k + 3]
+        t0 = transitions[b0 * stride :]
+        t1 = transitions[b1 * stride :]
+        t2 = transitions[b2 * stride :]
+        t3 = transitions[b3 * stride :]
+        v0, v1, v2, v3 = after[b0], after[b1], after[b2], after[b3]
         for a in range(stride):
             x0, x1, x2, x3 = t0[a] + v0, t1[a] + v1, t2[a] + v2, t3[a] + v3
             x0 = x0 if x0 > x1 else x1
             x2 = x2 if x2 > x3 else x3
             x0 = x0 if x0 > x2 else x2
             here[a] = x0 if x0 > here[a] else here[a]
-        b += 4
-    while b < K:
-        t0 = transitions[b * stride :]
-        for a in range(stride):
-            x0 = t0[a] + after[b]
-            here[a] = x0 if x0 > here[a] else here[a]
-        b += 1
 
 
 @implements(maximise, Viterbi)
@@ -127,12 +175,17 @@ def _viterbi(oracle, w, i, theta, loss, y):
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
 
+    count, many = K, K >= _MANY and L > 1
+    if many:
+        _largest(w[base:], K, stride, oracle.most)
     for l in range(L - 1, -1, -1):
         here = v[l]
         if l == L - 1:
             here[:] = 0.0
         else:
-            _max_plus(w[base:], v[l + 1], here, K)
+            if many:
+                count = _candidates(w[base:], v[l + 1], oracle.most, K, oracle.labels)
+            _max_plus(w[base:], v[l + 1], here, oracle.labels, count)
         unary = theta[l]
         if features.losses.size > 0:
             for c in range(K):

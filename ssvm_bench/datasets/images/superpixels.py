@@ -38,7 +38,6 @@ D. Lowe: Distinctive image features from scale-invariant keypoints. IJCV 2004.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.random import uniform
@@ -248,11 +247,10 @@ def vocabulary(points: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     centres = points[order[:n_words]]
     for _ in range(ITERATIONS):
         nearest = words(points, centres)
-        members = csr_array((np.ones(len(points)), nearest, np.arange(len(points) + 1))).T
-        sizes = np.bincount(nearest, minlength=n_words)
-        there = np.flatnonzero(sizes)
-        sums = (members @ points.astype(float))[there]
-        centres[there] = np.rint(sums / sizes[there, None])
+        there, begin = np.unique(np.sort(nearest), return_index=True)
+        members = points[np.argsort(nearest, kind="stable")].astype(float)
+        sizes = np.diff(begin, append=len(points))
+        centres[there] = np.rint(np.add.reduceat(members, begin) / sizes[:, None])
     return centres
 
 

@@ -48,10 +48,6 @@ ROUNDING = 1e-6
 SECONDS = 20.0
 """Of solver and evaluations of a run that is made again, on the machine of the stored one."""
 
-COMPUTED = "another processor or library rounds otherwise. The pictures here are the genuine ones"
-"""What is told of features that were computed of pictures."""
-
-
 def dataset_of(config: RunConfig) -> Any:
     """Return the dataset of a run; raise ``RunFailedError`` if it is not here, or not prepared."""
     data = config.dataset
@@ -81,9 +77,8 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
         if found == told:
             yield Finding(SAME)
         elif computed:
-            yield Finding(
-                SKIPPED, of, f"the features of {name} were computed elsewhere; {COMPUTED}"
-            )
+            text = f"the features of {name} are of another version of the program, or of a library"
+            yield Finding(SKIPPED, of, f"{text}. The pictures here are the genuine ones")
         else:
             yield Finding(DIFFERENT, of, f"that of the data here is {found}")
 

@@ -48,6 +48,7 @@ ROUNDING = 1e-6
 SECONDS = 20.0
 """Of solver and evaluations of a run that is made again, on the machine of the stored one."""
 
+
 def dataset_of(config: RunConfig) -> Any:
     """Return the dataset of a run; raise ``RunFailedError`` if it is not here, or not prepared."""
     data = config.dataset

@@ -123,6 +123,18 @@ def test_many_labels_of_which_a_step_looks_at_few(scale, integers):
         assert total[tuple(found)] == pytest.approx(total.max(), rel=1e-13)
 
 
+def test_a_short_chain_of_many_labels_after_a_long_one():
+    # of the long one, steps look at the last label alone; the short one needs the first to begin
+    # with label 1, whose transition to label 0 is worth more than what label 2 has ahead of it
+    K, kinds = 37, np.eye(3)
+    data = dataset(kinds[[0, 0, 0, 1, 2]], np.zeros(5, int), K, [3, 2])
+    unary, moves = np.zeros((K, 3)), np.zeros((K, K))
+    unary[K - 1, 0], unary[2, 1], unary[0, 2], moves[1, 0] = 10, 0.5, 5, 1
+    tested, w = oracle(data), np.concatenate((unary.ravel(), moves.ravel()))
+    assert tested.predict(w, 0).tolist() == [K - 1, K - 1, K - 1]
+    assert tested.predict(w, 1).tolist() == [1, 0]
+
+
 @given(instances())
 def test_the_mean_loss_is_that_of_the_predictions(instance):
     data, w = instance

@@ -175,7 +175,7 @@ def _viterbi(oracle, w, i, theta, loss, y):
     first = features.offsets[i]
     L = features.offsets[i + 1] - first
 
-    count, many = K, K >= _MANY and L > 2
+    count, many = K, K >= _MANY and L > 1
     if many:
         _largest(w[base:], K, stride, oracle.most)
     for l in range(L - 1, -1, -1):

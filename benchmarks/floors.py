@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.passes import Stopwatch, fix_work, loaded
-from benchmarks.processes import _launched
+from benchmarks.processes import launched
 from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.base.linalg import dot
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import approximate_pass
 from ssvm_bench.planes.operations import best_plane, gather
+from ssvm_bench.planes.stored import entries
 from ssvm_bench.runs import components
 
 DATASETS = ("ocr", "usps", "weizmann")
@@ -68,14 +69,9 @@ def visits(name: str) -> dict[str, float]:
     }
     values = getattr(blocks, "values", None)
     if values is not None:
-        read = values[: int(blocks.length[_slots(blocks)].sum())]
+        read = values[: int(blocks.length[entries(blocks.start, blocks.n_planes)].sum())]
         found["so many numbers in order"] = _best(dot, read, read.copy(), read.size)
     return found
-
-
-def _slots(blocks: Any) -> np.ndarray:
-    counts = blocks.n_planes
-    return np.concatenate([np.arange(a, a + m) for a, m in zip(blocks.start, counts, strict=True)])
 
 
 @allocating_kernel
@@ -165,7 +161,7 @@ def main(arguments: list[str]) -> None:
         command = [sys.executable, "-m", "benchmarks.floors", "compiling"]
         subprocess.run(command, env=environment, check=True)
     for what, code in IMPORTS.items():
-        ended = [_launched([sys.executable, "-c", code]) for _ in range(3)]
+        ended = [launched([sys.executable, "-c", code]) for _ in range(3)]
         cpu, peak = min(one.cpu for one in ended), min(one.peak for one in ended)
         _show(f"import of {what}", {"CPU seconds": cpu, "MB": peak / 1e6})
 

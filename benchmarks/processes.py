@@ -59,7 +59,7 @@ def measure_processes(calls: Mapping[str, Sequence[str]], cold: bool) -> Iterato
     helps = [launch("--help").wall for _ in range(REPEATS + 2)]
     yield from_samples("program", "", HELP, helps, unit="s")
     using = [sys.executable, "-c", "from ssvm_bench import StructuredSVM"]
-    imports = [_launched(using).cpu for _ in range(REPEATS + 1)][1:]
+    imports = [launched(using).cpu for _ in range(REPEATS + 1)][1:]
     yield from_samples("program", "", IMPORT, imports, unit="s", note="CPU")
     for name, call in calls.items():
         _say(f"{name}: whole runs")
@@ -141,10 +141,11 @@ def launch(*arguments: str, **environment: str) -> Finished:
     RunFailedError
         If it fails; with what it said last.
     """
-    return _launched([sys.executable, "-m", "ssvm_bench", *arguments], environment)
+    return launched([sys.executable, "-m", "ssvm_bench", *arguments], environment)
 
 
-def _launched(command: Sequence[str], environment: Mapping[str, str] = {}) -> Finished:
+def launched(command: Sequence[str], environment: Mapping[str, str] = {}) -> Finished:
+    """Run a command in a process of its own; as `launch`."""
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "told.json")
         process = subprocess.run(

@@ -7,7 +7,6 @@
     LB, UB, UB'          the columns dual, upper_bound and tracked_bound
     to the tolerance     until a run ended because its own bounds met, UB − LB ≤ tol UB
     verified             P − F ≤ tol P, with P of all examples
-    cost                 seconds that were measured, and so many more for each call of the oracle
 
 - Two runs are compared by seed where they make the same random choices. A repeat that has not met
   its tolerance counts as infinitely slow, if that is not just because it had less time.
@@ -17,20 +16,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ssvm_bench.claims import cases
 from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, relative_gap, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import half_of, to_common
 from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.results import measurements
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import counts, percent, reached, seconds, span, times
+from ssvm_bench.results.words import counts, percent, seconds, span, times
 
 SWEEPS = {"M": 0, "order": "random", "bound": "tracked", "products": "keep"}
 BATCH = Runs("dcd", SWEEPS, warm_start=False)
@@ -49,12 +44,6 @@ ROUNDING = 1e-9
 
 DIGITS = 1e-6
 """How far bounds may be off, relative to them: stored traces have seven digits of them."""
-
-TIME, CALLS = COSTS = ("time", "oracle_calls")
-"""Columns of what a run has cost so far."""
-
-SLOW_CALL, SLOWER_CALL = 1e-3, 1e-2
-"""Seconds of a call that searches an image, from and to."""
 
 
 def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
@@ -135,7 +124,7 @@ def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
     found, (before, after), pairs = _to_tolerance(case, slow, fast)
     ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
     first, then = np.median([[end["iteration"] for end in pair] for pair in ends], axis=0)
-    calls = np.median([pair[0][CALLS] / pair[1][CALLS] for pair in ends])
+    calls = np.median([pair[0]["oracle_calls"] / pair[1]["oracle_calls"] for pair in ends])
     tol = float(pairs[-1][1].metadata["config"]["solver"]["tol"])
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
     note += (
@@ -320,84 +309,6 @@ def kept(run: Trace) -> float:
     after = column(run, "cache_size")[along(run, "iteration") == 1]
     ensure(after.size, "the first pass was not evaluated")
     return float(after[0])
-
-
-@measure
-def costlier_schedule(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
-    """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
-
-    A call of the oracle costs so many seconds more than was measured; infinite: calls alone count.
-    The gap is the tolerance of ours, or the smallest gap that all of our repeats reach.
-    """
-    mine, theirs = ours.of(case), baseline.of(case)
-    check_clocks((*mine, *theirs))
-    target = _target(mine)
-    spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
-    base, theirs_spent = spent.median(), baselines.median()
-    note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
-    note += f"against {reached(theirs_spent[TIME], seconds)}"
-    if not math.isinf(theirs_spent[TIME]):
-        costs = (0.0, SLOW_CALL, SLOWER_CALL)
-        ratios = [_cost(theirs_spent, each) / _cost(base, each) for each in costs]
-        as_is, slow, slower = map(times, ratios)
-        note += f" and {theirs_spent[CALLS]:.3g} calls; "
-        note += f"{as_is} as measured, {slow} with {seconds(SLOW_CALL)} more a call, "
-        note += f"{slower} with {seconds(SLOWER_CALL)}"
-    ended = min(float(_cost(run.frame.iloc[-1], call)) for run in theirs)
-    each = _cost(spent, call).to_numpy()
-    return Measured(
-        _cost(theirs_spent, call) / each,
-        note=note,
-        bounds=ended / each,
-        ended="a run to compare with ended before it reached that gap",
-    )
-
-
-@measure
-def spread_of_schedules(case: Case, kinds: Sequence[Runs]) -> Measured:
-    """Measure the slowest schedule's seconds to a verified gap over the fastest one's, by seed.
-
-    The gap is that of `costlier_schedule`, where ours is the first one.
-    """
-    found = [runs.by_seed(case) for runs in kinds]
-    seeds = [seed for seed in found[0] if all(seed in runs for runs in found)]
-    ensure(seeds, "no seed with all schedules")
-    check_clocks(runs[seed] for runs in found for seed in seeds)
-    target = _target(list(found[0].values()))
-    spent = np.array(
-        [_spent_on([runs[seed] for seed in seeds], target)[TIME].to_numpy() for runs in found]
-    )
-    ended = np.array([[float(runs[seed].frame[TIME].iloc[-1]) for seed in seeds] for runs in found])
-    medians = np.median(spent, axis=1)
-    said = (
-        f"{runs.options['schedule']} {reached(at, seconds)}"
-        for runs, at in zip(kinds, medians, strict=True)
-    )
-    return Measured(
-        spent.max(axis=0) / spent.min(axis=0),
-        note=f"to a relative gap of {target:.2g}: {', '.join(said)}",
-        bounds=np.where(np.isinf(spent), ended, spent).max(axis=0) / spent.min(axis=0),
-        ended="a run ended before it reached that gap",
-    )
-
-
-def _target(mine: Sequence[Trace]) -> float:
-    """Return the tolerance of some runs, or the smallest gap that all of them reach."""
-    tol = float(mine[0].metadata["config"]["solver"]["tol"])
-    return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
-
-
-def _cost(spent: Any, call: float) -> Any:
-    """Return what seconds and calls cost, if a call costs so much more; infinite: the calls."""
-    if math.isinf(call):
-        return spent[CALLS]
-    return spent[TIME] + (call * spent[CALLS] if call else 0.0)
-
-
-def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
-    """Return seconds and calls of each run at its first row within a gap; infinite: never."""
-    spent = [[first_at(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
-    return pd.DataFrame(spent, columns=list(COSTS))
 
 
 # ---- the bench --------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Shown
 from ssvm_bench.papers.dual_coordinate import measures as by
+from ssvm_bench.papers.dual_coordinate import schedules
 from ssvm_bench.papers.dual_coordinate.measures import (
     BATCH,
     COLD,
@@ -245,7 +246,7 @@ SCHEDULES = {
 
 COSTS = {
     "schedule": (0.0, "seconds", "as measured"),
-    "slow": (by.SLOW_CALL, "seconds, and 1 ms more for each call,", "with calls of 1 ms"),
+    "slow": (schedules.SLOW_CALL, "seconds, and 1 ms more for each call,", "with calls of 1 ms"),
     "calls": (math.inf, "calls of the oracle", "in calls of the oracle"),
 }
 """Costs by which they are: name → seconds more a call, what is measured, what a reader is told."""
@@ -302,7 +303,7 @@ def _schedules() -> Iterator[Claim]:
     for name, (call, cost, told) in COSTS.items():
         for schedule, baseline in SCHEDULES.items():
             words = {"baseline": baseline, "told": told, "cost": cost}
-            measured = by.costlier_schedule(ONLINE, CACHED[schedule], call)
+            measured = schedules.costlier(ONLINE, CACHED[schedule], call)
             yield SAID.claim("schedule", measured, times, f"{name}_{schedule}", 1, words=words)
 
 
@@ -317,8 +318,8 @@ CLAIMS = (
     SAID.claim("random_order", by.mimicked_sweeps(BATCH, SEQUENTIAL), times, low=above(1)),
     SAID.claim("hot_start", by.cost_of_hot_start(HOT, COLD), times, high=CHEAP),
     SAID.claim("products", by.slowdown(COMPUTED, LENGTHS), _factor, high=ABOUT),
-    SAID.claim("crucial", by.spread_of_schedules(tuple(CACHED.values())), times, low=CRUCIAL),
-    SAID.claim("revisiting", by.costlier_schedule(LARANK, ONE_PASS, 0.0), times, low=above(1)),
+    SAID.claim("crucial", schedules.spread(tuple(CACHED.values())), times, low=CRUCIAL),
+    SAID.claim("revisiting", schedules.costlier(LARANK, ONE_PASS, 0.0), times, low=above(1)),
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE, TOL), high=1, words=_TOLD),
     SAID.claim("storage", by.growth_of_storage(STREAMED), _factor, high=CONSTANT, words=_TOLD),
     SAID.claim("stable", above_start(ONLINE, BATCH), times),

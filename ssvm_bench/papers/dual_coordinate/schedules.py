@@ -1,0 +1,107 @@
+"""What the claims on schedules of the online algorithm are judged by: what a verified gap costs.
+
+.. code-block:: text
+
+    verified             P − F ≤ tol P, with P of all examples
+    cost                 seconds that were measured, and so many more for each call of the oracle
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.claims import cases
+from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, relative_gap
+from ssvm_bench.claims.claim import Measured, ensure, measure
+from ssvm_bench.figures.curves import first_at
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import reached, seconds, times
+
+TIME, CALLS = COSTS = ("time", "oracle_calls")
+"""Columns of what a run has cost so far."""
+
+SLOW_CALL, SLOWER_CALL = 1e-3, 1e-2
+"""Seconds of a call that searches an image, from and to."""
+
+
+@measure
+def costlier(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
+    """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
+
+    A call of the oracle costs so many seconds more than was measured; infinite: calls alone count.
+    The gap is the tolerance of ours, or the smallest gap that all of our repeats reach.
+    """
+    mine, theirs = ours.of(case), baseline.of(case)
+    check_clocks((*mine, *theirs))
+    target = _target(mine)
+    spent, baselines = (_spent_on(runs, target) for runs in (mine, theirs))
+    base, theirs_spent = spent.median(), baselines.median()
+    note = f"to a relative gap of {target:.2g}: {seconds(base[TIME])} and {base[CALLS]:.3g} calls "
+    note += f"against {reached(theirs_spent[TIME], seconds)}"
+    if not math.isinf(theirs_spent[TIME]):
+        costs = (0.0, SLOW_CALL, SLOWER_CALL)
+        ratios = [_cost(theirs_spent, each) / _cost(base, each) for each in costs]
+        as_is, slow, slower = map(times, ratios)
+        note += f" and {theirs_spent[CALLS]:.3g} calls; "
+        note += f"{as_is} as measured, {slow} with {seconds(SLOW_CALL)} more a call, "
+        note += f"{slower} with {seconds(SLOWER_CALL)}"
+    ended = min(float(_cost(run.frame.iloc[-1], call)) for run in theirs)
+    each = _cost(spent, call).to_numpy()
+    return Measured(
+        _cost(theirs_spent, call) / each,
+        note=note,
+        bounds=ended / each,
+        ended="a run to compare with ended before it reached that gap",
+    )
+
+
+@measure
+def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
+    """Measure the slowest schedule's seconds to a verified gap over the fastest one's, by seed.
+
+    The gap is that of `costlier`, where ours is the first one.
+    """
+    found = [runs.by_seed(case) for runs in kinds]
+    seeds = [seed for seed in found[0] if all(seed in runs for runs in found)]
+    ensure(seeds, "no seed with all schedules")
+    check_clocks(runs[seed] for runs in found for seed in seeds)
+    target = _target(list(found[0].values()))
+    spent = np.array(
+        [_spent_on([runs[seed] for seed in seeds], target)[TIME].to_numpy() for runs in found]
+    )
+    ended = np.array([[float(runs[seed].frame[TIME].iloc[-1]) for seed in seeds] for runs in found])
+    medians = np.median(spent, axis=1)
+    said = (
+        f"{runs.options['schedule']} {reached(at, seconds)}"
+        for runs, at in zip(kinds, medians, strict=True)
+    )
+    return Measured(
+        spent.max(axis=0) / spent.min(axis=0),
+        note=f"to a relative gap of {target:.2g}: {', '.join(said)}",
+        bounds=np.where(np.isinf(spent), ended, spent).max(axis=0) / spent.min(axis=0),
+        ended="a run ended before it reached that gap",
+    )
+
+
+def _target(mine: Sequence[Trace]) -> float:
+    """Return the tolerance of some runs, or the smallest gap that all of them reach."""
+    tol = float(mine[0].metadata["config"]["solver"]["tol"])
+    return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
+
+
+def _cost(spent: Any, call: float) -> Any:
+    """Return what seconds and calls cost, if a call costs so much more; infinite: the calls."""
+    if math.isinf(call):
+        return spent[CALLS]
+    return spent[TIME] + (call * spent[CALLS] if call else 0.0)
+
+
+def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
+    """Return seconds and calls of each run at its first row within a gap; infinite: never."""
+    spent = [[first_at(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
+    return pd.DataFrame(spent, columns=list(COSTS))

@@ -70,7 +70,7 @@ class Costs(NamedTuple):
 
 def variant_of(trace: Trace) -> Variant:
     """Return the variant that a run is of."""
-    config = trace.metadata["config"]
+    config = trace.config
     visits = config.get("oracle", {}).get("cost_visit", 0.0)
     counted = trace.metadata.get("clock") == "work" and visits > 0
     start = config["solver"].get("start")  # that of `eg` is a number
@@ -116,12 +116,12 @@ class Case:
     @property
     def data(self) -> Mapping[str, Any]:
         """What the traces say of the data: ``n`` and so on."""
-        return next(self.traces()).metadata["dataset"]
+        return next(self.traces()).data
 
     @property
     def radius(self) -> float:
         """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
-        known = (run.metadata["dataset"].get("radius") for run in self.traces())
+        known = (run.data.get("radius") for run in self.traces())
         found = next((float(radius) for radius in known if radius), math.nan)
         if not found > 0:
             raise UnmeasurableError("no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
@@ -140,7 +140,7 @@ class Case:
 
     def has(self, options: Mapping[str, Any]) -> bool:
         """Tell whether its runs have these options, as ``oracle.kernel``, or no runs."""
-        config = next((run.metadata["config"] for run in self.traces()), None)
+        config = next((run.config for run in self.traces()), None)
         if config is None:
             return True
         named = [(*name.split("."), value) for name, value in options.items()]
@@ -149,7 +149,7 @@ class Case:
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""
         configs = [
-            {**next(case.traces()).metadata["config"].get("dataset", {}), "n_samples": None}
+            {**next(case.traces()).config.get("dataset", {}), "n_samples": None}
             for case in (self, other)
         ]
         named = [problem_instance.named_in(case.problem.fingerprint) for case in (self, other)]
@@ -234,7 +234,7 @@ class Runs(NamedTuple):
 
     def has(self, run: Trace) -> bool:
         """Tell whether a run is one of them."""
-        config = run.metadata["config"]
+        config = run.config
         solver, warm = config["solver"], bool(config.get("path"))
         is_so = solver["name"] == self.solver and self.options.items() <= solver.items()
         return is_so and self.warm_start in (None, warm)
@@ -269,7 +269,7 @@ def cases(
     """
 
     def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance, str]:
-        data, variant = trace.metadata["dataset"], variant_of(trace)
+        data, variant = trace.data, variant_of(trace)
         away, source = variant.start != USUAL.start, str(data["source"])
         where = str(data["name"]), _repeat(trace, draws)[0], source
         return shown_as(source), variant.counted, away, variant.start, *where
@@ -291,8 +291,8 @@ def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, in
 
     Data that are drawn anew for each repeat are one instance, named by their other options.
     """
-    config, instance = trace.metadata["config"], problem_instance.instance_of(trace.metadata)
-    option = draws.get(str(trace.metadata["dataset"]["name"]))
+    config, instance = trace.config, trace.problem
+    option = draws.get(str(trace.data["name"]))
     if option is None:
         return instance, int(config["seed"])
     said = (option, "trust")  # the source says whether the data are to be trusted

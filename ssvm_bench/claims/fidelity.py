@@ -344,7 +344,7 @@ def kind(papers: Mapping[str, Paper]) -> Kind:
     """Return the kind of figure, of whose choices each is a paper that leaves something open."""
 
     def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-        source = str(data.traces[0].metadata["dataset"]["source"])
+        source = str(data.traces[0].data["source"])
         for paper in (papers[name] for name in names):
             findings = find(paper, data.traces, data.best, data.results_dir, source)
             title = f"What {paper.title} leaves open, and what it changes here"

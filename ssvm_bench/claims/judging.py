@@ -170,7 +170,7 @@ def _asked(claim: Claim, variant: Variant) -> bool:
 
 def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
     """Tell whether a run's time was measured, or counted at the paper's costs."""
-    dataset, config = run.metadata["dataset"]["name"], run.metadata["config"]
+    dataset, config = run.data["name"], run.config
     return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
 
 

@@ -94,7 +94,7 @@ class Question:
     def value(self, run: Trace) -> Any:
         """Return the value of the option in a run; neutral values are left out of traces."""
         group, _, name = self.option.partition(".")
-        return run.metadata["config"].get(group, {}).get(name, self.default)
+        return run.config.get(group, {}).get(name, self.default)
 
     def varied(self, run: Trace) -> bool:
         """Tell whether a run has one of the other values."""
@@ -115,7 +115,7 @@ def usual(questions: Sequence[Question], runs: Sequence[Trace]) -> list[Trace]:
 
 
 def _place(run: Trace) -> tuple[str, str]:
-    data = run.metadata["dataset"]
+    data = run.data
     return str(data["source"]), str(data["name"])
 
 
@@ -142,22 +142,21 @@ def sides(
     alike = [
         run
         for run in runs
-        if run.metadata["dataset"]["name"] in question.datasets
-        and not any(other.varied(run) for other in others)
+        if run.data["name"] in question.datasets and not any(other.varied(run) for other in others)
     ]
     usual = [run for run in alike if question.value(run) == question.default]
     changed = [run for run in alike if question.value(run) == value]
     common = {_kind(run) for run in usual} & {_kind(run) for run in changed}
     usual, changed = ([run for run in side if _kind(run) in common] for side in (usual, changed))
     if question.option.startswith("solver."):
-        solvers = {run.metadata["config"]["solver"]["name"] for run in changed}
-        changed += [run for run in usual if run.metadata["config"]["solver"]["name"] not in solvers]
+        solvers = {run.solver["name"] for run in changed}
+        changed += [run for run in usual if run.solver["name"] not in solvers]
     return usual, changed
 
 
 def _kind(run: Trace) -> tuple[Any, ...]:
     """Return what runs that are compared have in common: dataset, variant and seed."""
-    return (*_place(run), variant_of(run), int(run.metadata["config"]["seed"]))
+    return (*_place(run), variant_of(run), run.seed)
 
 
 # ---- numbers ----------------------------------------------------------------------------------

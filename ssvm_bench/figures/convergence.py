@@ -28,7 +28,7 @@ import pandas as pd
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import TEXTS
 from ssvm_bench.figures.kind import CurveFigure
-from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace, dual_of_reported
 
 
@@ -37,7 +37,7 @@ def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.Da
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
         primal, dual = trace.values("primal"), trace.values("dual")
-        known = best[instance_of(trace.metadata)]
+        known = best[trace.problem]
         below = known.primal - dual_of_reported(trace)
         shown = primal - known.dual, below, primal - dual
         return dict(zip(curves.QUANTITIES, shown, strict=True))

@@ -118,7 +118,7 @@ def tabulate(
 def along(trace: Trace, axis: str) -> np.ndarray:
     """Return the x of each row of a run on one of ``AXES``."""
     x = trace.values(AXES[axis].column)
-    return x / float(trace.metadata["dataset"]["n"]) if axis == "passes" else x
+    return x / float(trace.data["n"]) if axis == "passes" else x
 
 
 def _no_curve(repeats: int) -> tuple[np.ndarray, ...]:
@@ -307,7 +307,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
         trace
         for trace in traces
         if trace.metadata.get("clock") == "wall"
-        and not trace.metadata["config"].get("oracle", {}).get("delay")  # one that sleeps
+        and not trace.config.get("oracle", {}).get("delay")  # one that sleeps
     ]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
     differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)

@@ -27,7 +27,7 @@ from ssvm_bench.figures.document import TEXTS, Block, List, Table
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of, instance_of
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of
 from ssvm_bench.results.repeats import differing_options, grouped
 from ssvm_bench.results.trace import Trace
 
@@ -90,9 +90,9 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
         every curve of A with every one of B.
     """
     runs = [*a, *b]
-    instances = [instance_of(run.metadata) for run in runs]
+    instances = [run.problem for run in runs]
     around, within = differing_options(runs, instances, _how_long)
-    names = (str(run.metadata["config"]["solver"]["name"]) for run in runs)
+    names = (str(run.solver["name"]) for run in runs)
     curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]
     keys = [*zip(instances, around, curves, strict=True)]
     sides = [
@@ -118,7 +118,7 @@ def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple
     for clock, here, there in sides or [(" and ".join(sorted({*clocks[0], *clocks[1]})), a, b)]:
         longest = [
             {
-                int(run.metadata["config"]["seed"]): run
+                run.seed: run
                 for run in sorted(side, key=lambda run: int(run.values("iteration")[-1]))
             }
             for side in (here, there)

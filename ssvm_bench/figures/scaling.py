@@ -28,7 +28,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.results.problem_instance import columns_of, instance_of
+from ssvm_bench.results.problem_instance import columns_of
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
@@ -70,7 +70,7 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
         are ``more`` than one worker's.
     """
     rows = []
-    for runs in grouped(traces, lambda trace: instance_of(trace.metadata)).values():
+    for runs in grouped(traces, lambda trace: trace.problem).values():
         worst = max(float((run.frame["gap"] / run.frame["primal"].abs()).min()) for run in runs)
         gap = min((gap for gap in gaps if gap >= worst), default=max(gaps))
         rows += [{**_about(run), "gap": gap, **_spent(run, gap)} for run in runs]
@@ -95,7 +95,7 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
 
 def _about(trace: Trace) -> dict[str, Any]:
     """Return who called the oracle of a run, and what the run was."""
-    config = trace.metadata["config"]
+    config = trace.config
     parallel = config.get("parallel", {})
     return {
         **columns_of(trace.metadata),

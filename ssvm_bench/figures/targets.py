@@ -24,7 +24,7 @@ from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
 from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
+from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import grouped, repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, number
@@ -56,7 +56,7 @@ def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
     """Return the relative gap of each row, from what `bound` says."""
     primal, gap = (trace.values(name) for name in ("primal", "gap"))
     if bound(trace) == BEST:
-        gap = primal - best[instance_of(trace.metadata)].dual
+        gap = primal - best[trace.problem].dual
     return gap / np.maximum(np.abs(primal), 1e-12)
 
 

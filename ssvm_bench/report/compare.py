@@ -134,17 +134,17 @@ def _thinned(runs: Sequence[Trace]) -> Iterator[Trace]:
 
 
 def _of_datasets(runs: Sequence[Trace], datasets: Sequence[str]) -> list[Trace]:
-    there = {str(run.metadata["dataset"]["name"]) for run in runs}
+    there = {str(run.data["name"]) for run in runs}
     for name in datasets:
         if name not in there:
             raise ConfigError(f"There are no runs on {shown(repr(name))}. {nearest(name, there)}")
-    return [run for run in runs if not datasets or run.metadata["dataset"]["name"] in datasets]
+    return [run for run in runs if not datasets or run.data["name"] in datasets]
 
 
 def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
     """Return the runs of a solver, with the options that are named behind it."""
     name, *options = side.split()
-    solvers = {str(run.metadata["config"]["solver"]["name"]) for run in runs}
+    solvers = {str(run.solver["name"]) for run in runs}
     if name not in solvers:
         raise ConfigError(
             f"{shown(repr(side))} is neither a results folder nor a solver with runs. "
@@ -152,7 +152,7 @@ def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
         )
 
     def has(run: Trace) -> bool:
-        solver = run.metadata["config"]["solver"]
+        solver = run.solver
         asked = (option.partition("=") for option in options)
         return solver["name"] == name and all(
             str(solver.get(key.removeprefix("solver."))).lower() == value.lower()

@@ -25,7 +25,6 @@ from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
 from ssvm_bench.results.problem_instance import (
     BestValues,
     ProblemInstance,
-    instance_of,
     named_in,
     weight_in,
 )
@@ -225,7 +224,7 @@ def _short(text: object, results_dir: Path) -> str:
 
 def _order(trace: Trace) -> tuple:
     """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
-    data, config = trace.metadata["dataset"], trace.metadata["config"]
+    data, config = trace.data, trace.config
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
     return (*instance, config["solver"]["name"], trace.own_hash, config["seed"])
 
@@ -248,7 +247,7 @@ def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
 
 def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
     """Return the groups of each problem instance; of any runs, the largest groups first."""
-    problems = grouped(found.traces, lambda trace: instance_of(trace.metadata))
+    problems = grouped(found.traces, lambda trace: trace.problem)
     if found.experiment:
         return {problem: [Group(runs)] for problem, runs in problems.items()}
     made = {problem: list(_groups(runs)) for problem, runs in problems.items()}
@@ -257,14 +256,14 @@ def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
 
 def _weight(traces: Sequence[Trace]) -> tuple[bool, int, int]:
     """Return how much there is to see: real data, solvers, rows."""
-    solvers = {trace.metadata["config"]["solver"]["name"] for trace in traces}
+    solvers = {trace.solver["name"] for trace in traces}
     return not mark(traces[0]), len(solvers), sum(len(trace.frame) for trace in traces)
 
 
 def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
     latest: dict[tuple, Trace] = {}
     for trace in sorted(traces, key=lambda trace: str(trace.metadata.get("started"))):
-        key = _options(trace, solver=True), _options(trace), trace.metadata["config"]["seed"]
+        key = _options(trace, solver=True), _options(trace), trace.seed
         latest[key] = trace
     runs = sorted(latest.values(), key=_order)
     settings = grouped(runs, _options)
@@ -299,18 +298,18 @@ MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
 
 def mark(trace: Trace) -> str:
     """Return what marks a run that is not on what papers use; empty if it is."""
-    source = str(trace.metadata["dataset"]["source"])
+    source = str(trace.data["source"])
     return "" if source in GENUINE else MARKS.get(source, source)
 
 
 def dataset_name(trace: Trace) -> str:
     """Return how the dataset is called in headings."""
-    return style.dataset_name(str(trace.metadata["dataset"]["name"]))
+    return style.dataset_name(str(trace.data["name"]))
 
 
 def solver_name(trace: Trace) -> str:
     """Return how the solver is called."""
-    return style.solver_label(str(trace.metadata["config"]["solver"]["name"]))
+    return style.solver_label(str(trace.solver["name"]))
 
 
 def weight_text(trace: Trace) -> str:
@@ -318,9 +317,9 @@ def weight_text(trace: Trace) -> str:
 
     λ = 507608/n is 1 where n = 507608.
     """
-    lam, problem = float(trace.metadata["lam"]), instance_of(trace.metadata)
+    lam, problem = float(trace.metadata["lam"]), trace.problem
     decimal = f"{lam:.4g}"
-    parts = words.lam(lam, int(trace.metadata["dataset"]["n"]))
+    parts = words.lam(lam, int(trace.data["n"]))
     exact = float(decimal) == lam or "/" not in parts
     shown = min(parts, decimal, key=len) if exact else parts
     return f"{weight_in(problem.fingerprint)} = {shown}"
@@ -341,7 +340,7 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
                 (
                     [f"n = {run.metadata['dataset']['n']:,}" for run in runs],
                     [weight_text(run) for run in runs],
-                    [named_in(instance_of(run.metadata).fingerprint) for run in runs],
+                    [named_in(run.problem.fingerprint) for run in runs],
                 ),
             ),
             [
@@ -352,7 +351,7 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
         texts = [", ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
         for run, text, number in zip(runs, texts, _numbers(texts), strict=True):
             shown = ", ".join(filter(None, (text, number)))
-            found[instance_of(run.metadata)] = f"{name} ({shown})" if shown else name
+            found[run.problem] = f"{name} ({shown})" if shown else name
     return {problem: found[problem] for problem in groups}
 
 

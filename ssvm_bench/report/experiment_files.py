@@ -269,7 +269,7 @@ def draw(
     where = plain(results_dir)
     sweep(where)
     stored = {trace.own_folder: trace for trace in kept}
-    of_datasets = grouped(runs, lambda run: run.metadata["dataset"]["name"]).values()
+    of_datasets = grouped(runs, lambda run: run.data["name"]).values()
     chosen = {run.own_folder: run for members in of_datasets for run in members}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
@@ -331,7 +331,7 @@ def outputs(
     wanted : callable
         Tells which of its kinds of figures to make.
     """
-    together = grouped(traces, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
+    together = grouped(traces, lambda trace: shown_as(trace.data["source"]))
     for source, shown in together.items():
         suffix = stored_traces.suffix(source)
         others = [trace for of, some in together.items() if of != source for trace in some]

@@ -26,7 +26,7 @@ from ssvm_bench.results import optima, stored_traces, words
 from ssvm_bench.results.files import SkippedFiles, write
 from ssvm_bench.results.folder import ResultsFolder, sweep
 from ssvm_bench.results.folder import plain as as_folder
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, instance_of
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance, provenance_of
 from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.trace import Trace
@@ -182,15 +182,13 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
         problems = listed(names.values(), "problems")
         repeats = words.repeats(len(of) for of in repeats_of(traces).values())
-        sources = ", ".join(
-            dict.fromkeys(style.source_name(run.metadata["dataset"]["source"]) for run in traces)
-        )
+        sources = ", ".join(dict.fromkeys(style.source_name(run.data["source"]) for run in traces))
         yield Html(
             f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
             f"{plain(sources)}, {plain(clocks_of(traces))}.</p>\n"
         )
     for source, what in NOT_REAL.items():
-        data = [run.metadata["dataset"] for run in traces]
+        data = [run.data for run in traces]
         named = {of["name"] for of in data if of["source"] == source}
         if named:
             yield block(
@@ -220,7 +218,7 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
 def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
     """Yield what tells each group apart, its costs to several gaps, and these as a table."""
     for part in parts:
-        if np.isnan(best[instance_of(part.traces[0].metadata)].dual):
+        if np.isnan(best[part.traces[0].problem].dual):
             continue
         table = targets.targets(part.traces, best, targets.GAPS)
         if table["reached"].any() or (table["bound"] == targets.OWN).any():
@@ -276,7 +274,7 @@ def _problems(page: Page) -> Table:
     cells = []
     for problem, parts in page.groups.items():
         traces = [trace for part in parts for trace in part.traces]
-        data, known = traces[0].metadata["dataset"], page.best[problem]
+        data, known = traces[0].data, page.best[problem]
         row: list[object] = [page.names[problem], style.source_name(data["source"])]
         row += [f"{data['n']:,}", f"{data['d']:,}", contents.weight_text(traces[0])]
         row += [code(problem.fingerprint), ", ".join(sorted({*map(contents.solver_name, traces)}))]
@@ -301,8 +299,8 @@ def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]
         iterations, calls, time, oracle, primal, dual = (
             float(trace.values(name)[-1]) for name in columns
         )
-        row: list[object] = [names[instance_of(trace.metadata)], style.solver_label(label)]
-        row += [trace.metadata["config"]["seed"], trace.summary.get("stop_reason")]
+        row: list[object] = [names[trace.problem], style.solver_label(label)]
+        row += [trace.seed, trace.summary.get("stop_reason")]
         row += [f"{iterations:.0f}", f"{calls:,.0f}", f"{time:.4g}"]
         row += [number(oracle / time if time > 0 else np.nan, ".0%")]
         row += [f"{primal:.6g}", number(dual, ".6g")]

@@ -228,7 +228,7 @@ def _of_instances(
 
 
 def _data_of(trace: Trace) -> str:
-    data = trace.metadata["dataset"]
+    data = trace.data
     source = style.source_name(data["source"])
     return (
         f"{contents.dataset_name(trace)}, {source}: n = {data['n']:,}, d = {data['d']:,}, "
@@ -259,7 +259,7 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
     found, runs = page.found, page.found.traces
     if not found.experiment:
         runs = [trace for parts in page.groups.values() for trace in _largest(parts)]
-    together = grouped(runs, lambda trace: shown_as(trace.metadata["dataset"]["source"]))
+    together = grouped(runs, lambda trace: shown_as(trace.data["source"]))
     for source, mine in together.items() if found.experiment else [("real", runs)]:
         others = [trace for of, some in together.items() if of != source for trace in some]
         gaps = found.experiment.gaps if found.experiment else ()
@@ -283,7 +283,7 @@ def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
     """
 
     def kind(trace: Trace) -> tuple[Variant, str, bool]:
-        config = trace.metadata["config"]
+        config = trace.config
         return variant_of(trace), str(config["solver"]["name"]), bool(config.get("path"))
 
     seen: set[tuple[Variant, str, bool]] = set()

@@ -89,7 +89,7 @@ def _reached(rows: Columns, budget: Budget) -> np.ndarray:
 
 def budget_of(trace: Trace) -> Budget | None:
     """Return the budget that a run was made with; None if it does not say."""
-    stored = trace.metadata["config"].get("budget")
+    stored = trace.config.get("budget")
     try:
         return None if stored is None else validation.build(Budget, stored, Budget.section)
     except ConfigError:

@@ -154,7 +154,7 @@ def _instances(
     for trace in traces:
         yield _instance(trace)
     done = {trace.folder for trace in traces if not trace.is_truncated}
-    for dataset in dict.fromkeys(trace.metadata["dataset"]["name"] for trace in traces):
+    for dataset in dict.fromkeys(trace.data["name"] for trace in traces):
         for folder in find_runs(results_dir, dataset):
             if folder in done:
                 continue
@@ -166,7 +166,7 @@ def _instances(
 
 
 def _instance(trace: Trace) -> Instance:
-    metadata, config = trace.metadata, trace.metadata["config"]
+    metadata, config = trace.metadata, trace.config
     oracle = config.get("oracle") or {}
 
     def record(key: str) -> dict[str, Any] | None:

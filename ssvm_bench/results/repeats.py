@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
+from ssvm_bench.results.problem_instance import ProblemInstance
 from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace, flatten
 
 Item = TypeVar("Item")
@@ -38,7 +38,7 @@ def repeats_of(
 ) -> dict[tuple[ProblemInstance, str], list[Trace]]:
     """Return the runs of each curve on each problem instance; names are by default `labels`."""
     named = zip(traces, names or labels(traces), strict=True)
-    groups = grouped(named, lambda pair: (instance_of(pair[0].metadata), pair[1]))
+    groups = grouped(named, lambda pair: (pair[0].problem, pair[1]))
     return {key: [trace for trace, _ in pairs] for key, pairs in groups.items()}
 
 
@@ -49,10 +49,8 @@ def labels(traces: Sequence[Trace]) -> list[str]:
     not taken for repeats of one another. Options of the solver itself are named on all problem
     instances if they differ on one, so that one thing has one name in a figure; others only there.
     """
-    names = [str(trace.metadata["config"]["solver"]["name"]) for trace in traces]
-    groups = [
-        (instance_of(trace.metadata), name) for trace, name in zip(traces, names, strict=True)
-    ]
+    names = [str(trace.solver["name"]) for trace in traces]
+    groups = [(trace.problem, name) for trace, name in zip(traces, names, strict=True)]
     around, within = differing_options(traces, groups)
     parts = names, around, within
     return [" ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]

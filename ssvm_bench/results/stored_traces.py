@@ -175,8 +175,8 @@ def _folder(results_dir: Path, name: str) -> Path:
 
 
 def _file_name(trace: Trace) -> str:
-    data = trace.metadata["dataset"]
-    solver = trace.metadata["config"]["solver"]["name"]
+    data = trace.data
+    solver = trace.solver["name"]
     name = f"{data['name']}-{solver}{suffix(data['source'])}.parquet"
     return name.replace(os.sep, "_")
 
@@ -188,7 +188,7 @@ def suffix(source: str) -> str:
 
 def _key(trace: Trace) -> tuple[str, int]:
     """Return what tells the runs of one file apart: their own hash, and the seed, in order."""
-    return trace.own_hash, int(trace.metadata["config"]["seed"])
+    return trace.own_hash, trace.seed
 
 
 def _parquet(traces: Sequence[Trace]) -> bytes:
@@ -208,7 +208,7 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
 
 def _run(trace: Trace) -> str:
     """Return all of a run but its rows, and but where the results were on its machine."""
-    config = dict(trace.metadata["config"])
+    config = dict(trace.config)
     if "results_dir" in config:
         config["results_dir"] = RESULTS_DIR
     content = {

@@ -38,6 +38,7 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
+from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
 
 if TYPE_CHECKING:
@@ -119,10 +120,40 @@ class Trace:
             self._columns[column] = self.frame[column].to_numpy(float)
         return self._columns[column]
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration."""
+        return self.metadata["config"]
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """The options of the solver."""
+        return self.config["solver"]
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return self.config["seed"]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the metadata say of the dataset."""
+        return self.metadata["dataset"]
+
+    @property
+    def problem(self) -> ProblemInstance:
+        """The problem instance."""
+        return instance_of(self.metadata)
+
+    @property
+    def converged(self) -> bool:
+        """Whether it ended because the solver had converged."""
+        return self.summary.get("stop_reason") == "converged"
+
     @functools.cached_property
     def options(self) -> dict[str, Any]:
         """The configuration by full names of options; not to be changed."""
-        return flatten(self.metadata["config"])
+        return flatten(self.config)
 
     @property
     def own_hash(self) -> str:

@@ -85,8 +85,8 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_dataset(trace: Trace) -> tuple[str, str, str, str]:
-    data = trace.metadata["dataset"]
-    options = {**trace.metadata["config"]["dataset"], "source": ""}
+    data = trace.data
+    options = {**trace.config["dataset"], "source": ""}
     return str(data["name"]), str(data["source"]), str(data["fingerprint"]), repr(options)
 
 
@@ -113,7 +113,7 @@ def _primal(trace: Trace) -> float:
     if trace.metadata.get("latent"):
         raise RunFailedError("the latent values, which P depends on, are not stored")
     dataset = dataset_of(config)
-    if dataset.fingerprint != trace.metadata["dataset"]["fingerprint"]:
+    if dataset.fingerprint != trace.data["fingerprint"]:
         raise RunFailedError("the data here are others")
     if not isinstance(dataset, Dataset):
         terms = components.oracle_of(config.oracle, dataset, components.chunk_rows(config))
@@ -152,7 +152,7 @@ def made_again(subject: Subject, count: int, seed: int) -> Iterator[Finding]:
 
 def _is_fixed(trace: Trace) -> bool:
     """Tell whether neither the clock, nor a run before, nor others decide what a run does."""
-    config = trace.metadata["config"]
+    config = trace.config
     parallel = config.get("parallel", {})
     clockless = trace.metadata["clock"] == "work" or not trace.frame["approx_calls"].any()
     return clockless and not config.get("path") and parallel.get("workers", 1) == 1
@@ -167,7 +167,7 @@ def _again(trace: Trace) -> Finding:
         config = config_of(trace)
         if config.own_hash() != trace.own_hash:
             return Finding(SKIPPED, of, "the program is another since: its CODE_VERSION has risen")
-        if dataset_of(config).fingerprint != trace.metadata["dataset"]["fingerprint"]:
+        if dataset_of(config).fingerprint != trace.data["fingerprint"]:
             return Finding(SKIPPED, of, "the data here are others")
         with tempfile.TemporaryDirectory(prefix="ssvm-bench-") as folder:
             asked = replace(config.budget, max_iterations=max(last, 1), max_seconds=None, gap_tol=0)

@@ -87,11 +87,11 @@ def config_of(trace: Trace) -> RunConfig:
     ConfigError, RunFailedError
         If there is no such component or option any more, or an option is not understood.
     """
-    options = dict(trace.metadata["config"])
+    options = dict(trace.config)
     try:
         for group in catalog.COMPONENTS:
             options[group] = registry.config(group, options[group])
         config = validation.build(RunConfig, options)
     except KeyError as error:
         raise RunFailedError(f"its options lack {error}") from error
-    return config.with_source(str(trace.metadata["dataset"]["source"]))
+    return config.with_source(str(trace.data["source"]))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ssvm_bench.results import optima
-from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, title
 
@@ -27,14 +27,14 @@ def duality(subject: Subject) -> Iterator[Finding]:
     """Yield of each run, stored or raw, whether F ≤ P in every row and on its instance."""
     best, _ = subject.best
     for trace in [*subject.traces, *subject.runs]:
-        yield _dual_below(trace, best.get(instance_of(trace.metadata)))
+        yield _dual_below(trace, best.get(trace.problem))
 
 
 def _dual_below(trace: Trace, best: Best | None) -> Finding:
     primal, dual = (trace.values(name) for name in ("primal", "dual"))
     if np.isnan(dual).all():
         return Finding(SKIPPED, title(trace), "the solver has no dual value")
-    if not optima.is_exact(str(trace.metadata["config"].get("oracle", {}).get("kind"))):
+    if not optima.is_exact(str(trace.config.get("oracle", {}).get("kind"))):
         return Finding(SKIPPED, title(trace), "the oracle is not exact, so that P may be too low")
     above = dual - primal > ROUNDING * np.maximum(np.maximum(abs(primal), abs(dual)), 1.0)
     if above.any():
@@ -74,7 +74,7 @@ def _unlike(trace: Trace) -> str:
 def best_values(subject: Subject) -> Iterator[Finding]:
     """Yield of each problem instance whether ``optima.json`` has the best values of its runs."""
     _, better = subject.best
-    names = {instance_of(trace.metadata): trace for trace in subject.traces}
+    names = {trace.problem: trace for trace in subject.traces}
     for problem, trace in names.items():
         name = f"{trace.metadata['dataset']['name']}, lam={problem.lam:.6g}"
         if problem in better:

@@ -126,7 +126,7 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
     note : str
     """
     pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
-    if any(a.metadata["config"]["solver"] != b.metadata["config"]["solver"] for a, b in pairs):
+    if any(a.solver != b.solver for a, b in pairs):
         raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
     target, (here, there), calls = _calls(pairs, (case, part))
     n, fewer = case.data["n"], part.data["n"]
@@ -186,7 +186,7 @@ def planes_of_calls(case: Case, runs: Runs) -> Measured:
 def gap_over_error(case: Case, runs: Runs) -> Measured:
     """Measure the smallest (P − F)/P over ε, the share by which the oracle falls short."""
     mine = runs.of(case)
-    error = float(mine[0].metadata["config"]["solver"]["error"])
+    error = float(mine[0].solver["error"])
     gaps = np.array([np.nanmin(relative_gap(run)) for run in mine])
     note = f"relative gap {np.median(gaps):.3g}, where ε = {error:g}"
     return Measured(gaps / error, high=1.0, note=note)

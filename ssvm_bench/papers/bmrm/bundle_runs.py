@@ -22,7 +22,6 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import processors_of
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.repeats import labels_within
 from ssvm_bench.results.trace import Trace
 
@@ -74,7 +73,7 @@ class Method(NamedTuple):
 
 def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs of bundle methods."""
-    return [trace for trace in traces if trace.metadata["config"]["solver"]["name"] in SOLVERS]
+    return [trace for trace in traces if trace.solver["name"] in SOLVERS]
 
 
 def methods(traces: Sequence[Trace]) -> list[Method]:
@@ -83,11 +82,11 @@ def methods(traces: Sequence[Trace]) -> list[Method]:
     Runs of a method on other data may have other options, in which they are not compared.
     """
     found = []
-    names = labels_within(traces, lambda trace: trace.metadata["dataset"]["name"])
+    names = labels_within(traces, lambda trace: trace.data["name"])
     for trace, label in zip(traces, names, strict=True):
         solver, *options = label.split(" ")
         other = [text for text in options if not text.startswith("P=")]
-        P = int(trace.metadata["config"]["solver"].get("P", 1))
+        P = int(trace.solver.get("P", 1))
         found.append(Method(solver, P, " ".join(other)))
     return found
 
@@ -105,15 +104,15 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
     chosen = of_bundles(traces)
     rows = []
     for trace, method in zip(chosen, methods(chosen), strict=True):
-        config, data = trace.metadata["config"], trace.metadata["dataset"]
+        config, data = trace.config, trace.data
         lam, n = float(trace.metadata["lam"]), int(data["n"])
         pixels = str(config.get("dataset", {}).get("pixels", ""))
-        instance = data["name"], data["source"], n, pixels, instance_of(trace.metadata).fingerprint
+        instance = data["name"], data["source"], n, pixels, trace.problem.fingerprint
         row = dict(zip(INSTANCE, instance, strict=True))
         row |= {"lam": lam, "lam_n": float(f"{lam * n:.6g}")}  # 1000/n · n is not quite 1000
         row |= dict(zip(METHOD, (method.label, method.title, *method[1:]), strict=True))
         row |= {"epsilon": float(config["solver"]["epsilon"]), "trace": trace}
-        row["converged"] = trace.summary.get("stop_reason") == "converged"
+        row["converged"] = trace.converged
         rows.append(((instance, -lam, SOLVERS.index(method.solver), method), row))
     rows.sort(key=lambda pair: pair[0])
     columns = [*PROBLEM, *METHOD, "epsilon", "trace", "converged"]

@@ -167,7 +167,7 @@ MEDIANS = (
 
 def _end(trace: Trace) -> tuple[float, ...]:
     """Return ``MEDIANS`` of a run."""
-    frame, solver = trace.frame, trace.metadata["config"]["solver"]
+    frame, solver = trace.frame, trace.solver
     last = frame.iloc[-1]
     # counted work and measured seconds have no ratio
     seconds = math.nan if trace.metadata.get("clock") == "work" else last["time"]
@@ -188,7 +188,7 @@ def _end(trace: Trace) -> tuple[float, ...]:
 
 def _start(trace: Trace) -> tuple[float, float]:
     """Return the iterations and seconds before w₁ was evaluated: those of SGD, if any."""
-    if trace.metadata["config"]["solver"].get("init") != "sgd":
+    if trace.solver.get("init") != "sgd":
         return 0.0, 0.0
     at = trace.frame[trace.frame["iteration"] == SGD_PASSES]
     if not len(at):

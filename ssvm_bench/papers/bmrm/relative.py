@@ -20,7 +20,7 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.problem_instance import BestValues, instance_of
+from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent
 
@@ -39,12 +39,8 @@ COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs that are compared: on problem instances on which there are some of BMRM."""
-    known = {instance_of(trace.metadata) for trace in traces if _solver(trace) == "bmrm"}
-    return [
-        trace
-        for trace in traces
-        if _solver(trace) in COMPARED and instance_of(trace.metadata) in known
-    ]
+    known = {trace.problem for trace in traces if _solver(trace) == "bmrm"}
+    return [trace for trace in traces if _solver(trace) in COMPARED and trace.problem in known]
 
 
 def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
@@ -59,7 +55,7 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     runs = bundle_runs.runs(compared(traces))
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
-        known = best[instance_of(trace.metadata)].dual
+        known = best[trace.problem].dual
         primal = trace.values("primal")
         distance = primal / known - 1 if known > 0 else np.full_like(primal, np.nan)
         return {
@@ -74,14 +70,14 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
 
 def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
     """Return what a reader of the figure has to know of F*."""
-    optima = [best[instance_of(trace.metadata)] for trace in traces]
+    optima = [best[trace.problem] for trace in traces]
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
     known = "F*: the highest dual value ever seen"
     return [f"{known}; the optimum is at most {percent(error)} higher."]
 
 
 def _solver(trace: Trace) -> str:
-    return str(trace.metadata["config"]["solver"]["name"])
+    return str(trace.solver["name"])
 
 
 # ---- the figure -------------------------------------------------------------------------------

@@ -104,9 +104,7 @@ def _to_tolerance(
     """
     pairs = _pairs(case, slow, fast)
     ended = np.array([[along(run, "time")[-1] for run in pair] for pair in pairs])
-    met = np.array(
-        [[run.summary.get("stop_reason") == "converged" for run in pair] for pair in pairs]
-    )
+    met = np.array([[run.converged for run in pair] for pair in pairs])
     ratios = ended[:, 0] / ended[:, 1]
     if not (met[:, 1] | (met[:, 0] & (ratios <= enough))).all():
         raise UnmeasurableError("a run did not get to its tolerance in the time it had")
@@ -125,7 +123,7 @@ def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
     ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
     first, then = np.median([[end["iteration"] for end in pair] for pair in ends], axis=0)
     calls = np.median([pair[0]["oracle_calls"] / pair[1]["oracle_calls"] for pair in ends])
-    tol = float(pairs[-1][1].metadata["config"]["solver"]["tol"])
+    tol = float(pairs[-1][1].solver["tol"])
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
     note += (
         f"{then:.0f}; a sweep takes {before / first / (after / then):.3g}× as long, and there are "
@@ -144,7 +142,7 @@ def slowdown(case: Case, slow: Runs, fast: Runs) -> Measured:
 def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Measured:
     """Measure the seconds to the tolerance from another solution over those from α = 0."""
     found, (after, scratch), pairs = _to_tolerance(case, warm, cold, cheap)
-    larger = pairs[-1][0].metadata["config"]["path"][-1]
+    larger = pairs[-1][0].config["path"][-1]
     ends = [[along(run, "iteration")[-1] for run in pair] for pair in pairs]
     sweeps = np.median(ends, axis=0)
     more = "more than " * bool(found.text)

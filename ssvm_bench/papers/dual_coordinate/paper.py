@@ -49,7 +49,7 @@ from ssvm_bench.papers.dual_coordinate.measures import (
 )
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
-from ssvm_bench.results.problem_instance import BestValues, columns_of, instance_of
+from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import grouped, labels_within
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent, times
@@ -76,7 +76,7 @@ def _compared(option: str, *kinds: Runs) -> Chosen:
     """Return what chooses runs of problem instances that have several values of an option."""
 
     def chosen(traces: Sequence[Trace]) -> list[Trace]:
-        groups = grouped(_of(*kinds)(traces), lambda run: instance_of(run.metadata))
+        groups = grouped(_of(*kinds)(traces), lambda run: run.problem)
         several = [runs for runs in groups.values() if len(set(map(_value_of(option), runs))) > 1]
         return [run for runs in several for run in runs]
 
@@ -88,7 +88,7 @@ def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame
 
     def curve(bound: str) -> pd.DataFrame:
         def values(run: Trace) -> dict[str, np.ndarray]:
-            known = best[instance_of(run.metadata)]
+            known = best[run.problem]
             at = run.values(BOUNDS[bound])
             away = known.primal - at if bound == "LB" else at - known.dual
             return {DISTANCE: away / max(abs(known.dual), 1e-12)}
@@ -128,7 +128,7 @@ def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
     another one tell nothing apart here.
     """
     found = []
-    names = labels_within(traces, lambda run: instance_of(run.metadata))
+    names = labels_within(traces, lambda run: run.problem)
     for run, label in zip(traces, names, strict=True):
         solver, *options = label.split(" ")
         others = [text for text in options if text != first(run)]
@@ -159,7 +159,7 @@ def kept(traces: Sequence[Trace]) -> pd.DataFrame:
 
 def _full(run: Trace) -> str:
     """Say that examples had to leave the cache."""
-    name = style.dataset_name(run.metadata["dataset"]["name"])
+    name = style.dataset_name(run.data["name"])
     return f"{name}: the cache was full, at {run.metadata['config']['solver']['cache']:,} planes."
 
 

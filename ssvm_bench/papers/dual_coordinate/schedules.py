@@ -90,7 +90,7 @@ def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
 
 def _target(mine: Sequence[Trace]) -> float:
     """Return the tolerance of some runs, or the smallest gap that all of them reach."""
-    tol = float(mine[0].metadata["config"]["solver"]["tol"])
+    tol = float(mine[0].solver["tol"])
     return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
 
 

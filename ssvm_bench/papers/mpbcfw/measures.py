@@ -47,7 +47,7 @@ def as_printed(case: Case) -> Case:
     """
 
     def is_so(runs: Mapping[int, Trace]) -> bool:
-        solver = next(iter(runs.values())).metadata["config"]["solver"]
+        solver = next(iter(runs.values())).solver
         return all(solver.get(name, value) == value for name, value in PRINTED.items())
 
     known = {label.split(" ")[0] for label, runs in case.runs.items() if is_so(runs)}

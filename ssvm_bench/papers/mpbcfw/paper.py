@@ -56,7 +56,7 @@ def passes(run: Trace) -> np.ndarray:
     ensure(steps.sum(), "a run made no iteration")
     calls = np.diff(run.values("approx_calls"))
     done = steps > 0
-    mean = calls[done] / (float(run.metadata["dataset"]["n"]) * steps[done])
+    mean = calls[done] / (float(run.data["n"]) * steps[done])
     return np.repeat(mean, steps[done])
 
 
@@ -207,7 +207,7 @@ def of_limits(case: Case) -> Measured:
     """
     shares, most, planes, bounds = [], 0.0, 0.0, 0
     for run in case.repeats("mpbcfw"):
-        frame, solver = run.frame, run.metadata["config"]["solver"]
+        frame, solver = run.frame, run.solver
         here = max(float(passes(run).max()), float(frame["approx_passes"].max()))
         bound = int(frame["iteration"].iloc[-1]) + 1
         limits = [float(solver.get(name, 1000)) for name in "MN"]
@@ -227,7 +227,7 @@ def over_best_fixed(case: Case) -> Measured:
     rule = Runs("mpbcfw").by_seed(as_printed(case))
     fixed = {}
     for runs in case.runs.values():
-        solver = next(iter(runs.values())).metadata["config"]["solver"]
+        solver = next(iter(runs.values())).solver
         if solver["name"] == "mpbcfw" and solver.get("rule") == "fixed":
             fixed[int(solver["M"])] = runs
     seeds = sorted(rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []

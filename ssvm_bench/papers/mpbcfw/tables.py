@@ -119,7 +119,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             for gap in (target, target / 10)
         )
         for runs in case.runs.values():
-            solver = next(iter(runs.values())).metadata["config"]["solver"]
+            solver = next(iter(runs.values())).solver
             if solver["name"] != "mpbcfw":
                 continue
             both = sorted(runs.keys() & at.keys())
@@ -220,7 +220,7 @@ def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         curve: dict[int, tuple[float, float]] = {}
         ended = -1
         for run in case.traces():
-            solver = run.metadata["config"]["solver"]
+            solver = run.solver
             first, last = run.frame.iloc[0], run.frame.iloc[-1]
             if solver.get("rule") == "fixed":
                 curve[int(solver["M"])] = float(last["time"]), float(last["dual"])

@@ -64,7 +64,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
     rows = []
     for case in of_draws(run for run in traces if _is_of_table_1(run)):
         first = [next(iter(runs.values())) for runs in case.runs.values()]
-        solver = [run.metadata["config"]["solver"]["name"] for run in first]
+        solver = [run.solver["name"] for run in first]
         there = dict(zip(solver, case.runs, strict=True))
         inductive = row_of(case, there[INDUCTIVE], _right) if INDUCTIVE in there else {}
         for name, run, (label, runs) in zip(solver, first, case.runs.items(), strict=True):
@@ -72,7 +72,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
                 continue
             row = row_of(case, label, _right)
             row |= zip(("dataset", "labeled", "kernel"), _cell(run), strict=True)
-            ended = [each.summary.get("stop_reason") == "converged" for each in runs.values()]
+            ended = [each.converged for each in runs.values()]
             row |= {"settings": _settings(run), "splits": len(runs), "converged": sum(ended)}
             row["inductive"] = inductive.get("mean", np.nan)
             row["inductive_deviation"] = inductive.get("deviation", np.nan)
@@ -81,7 +81,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
             row["distance"] = row["mean"] - cell.proposed.mean
             row["within"] = cell.proposed.has(row["mean"])
             row["within_root"] = cell.proposed.root.has(row["mean"])
-            share = row["labeled"] / run.metadata["dataset"]["n"]
+            share = row["labeled"] / run.data["n"]
             row["of_all"] = share + (1.0 - share) * row["mean"]
             rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -92,19 +92,19 @@ def _right(run: Trace) -> float:
 
 
 def _is_of_table_1(run: Trace) -> bool:
-    config: Any = run.metadata["config"]
+    config: Any = run.config
     known = config["solver"]["name"] in (PROPOSED, INDUCTIVE, ALTERNATING)
     return known and "labeled" in config["dataset"] and _cell(run) in TABLE_1
 
 
 def _cell(run: Trace) -> tuple[str, int, str]:
     """Return the cell of Table 1 that a run is of: set, labels, kernel."""
-    config: Any = run.metadata["config"]
+    config: Any = run.config
     return config["dataset"]["name"], config["dataset"]["labeled"], config["oracle"]["kernel"]
 
 
 def _settings(run: Trace) -> str:
-    config: Any = run.metadata["config"]
+    config: Any = run.config
     options = {**config["oracle"], **config["solver"]}
     if options["kernel"] == "linear":
         del options["sigma"]

@@ -61,8 +61,8 @@ def load(run: Trace) -> Found | None:
     # with nothing to draw, the pictures need not be there, either
     if run.is_truncated or not is_finished(run.folder):
         return None
-    module, made, data = _loaded(json.dumps(run.metadata["config"]["dataset"]))
-    if data.fingerprint != run.metadata["dataset"]["fingerprint"]:
+    module, made, data = _loaded(json.dumps(run.config["dataset"]))
+    if data.fingerprint != run.data["fingerprint"]:
         return None
     try:
         return Found(data, module, made, read_labels(run.folder, data.n, data.n_labels)[0])
@@ -169,7 +169,7 @@ QUANTITIES = {
 
 def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs of what the paper proposes, on the first draw of each problem."""
-    ours = [run for run in traces if run.metadata["config"]["solver"]["name"] == PROPOSED]
+    ours = [run for run in traces if run.solver["name"] == PROPOSED]
     return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
 
 

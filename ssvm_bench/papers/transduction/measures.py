@@ -108,7 +108,7 @@ def errors(case: Case, runs: Runs, ours: Runs | None = None) -> Measured:
     """
     repeats = runs.of(case)
     found = np.array([error(run) for run in repeats])
-    ended = sum(run.summary.get("stop_reason") == "converged" for run in repeats)
+    ended = sum(run.converged for run in repeats)
     note = f"mean {percent(found.mean())}; {ended} of {len(repeats)} runs have converged"
     if ours is not None:
         pairs = same_seed(runs.by_seed(case), ours.by_seed(case), "no two runs on the same draw")

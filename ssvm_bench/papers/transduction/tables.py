@@ -125,9 +125,9 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
     for run in traces:
         if "cg_iterations" not in run.frame:
             continue
-        last, oracle = run.frame.iloc[-1], run.metadata["config"]["oracle"]
+        last, oracle = run.frame.iloc[-1], run.config["oracle"]
         steps = run.frame[["iteration", "cg_iterations"]].diff().iloc[1:]
-        data = run.metadata["dataset"]
+        data = run.data
         row = {"dataset": data["name"], "source": data["source"], "n": int(data["n"])}
         precision = oracle.get("precision") or kernels.PRECISION
         row |= {"unknowns": int(data["d"]), "precision": precision, "solutions": last["iteration"]}
@@ -175,7 +175,7 @@ def _order(label: str) -> tuple[int, list[float], str]:
 
 def name_of(case: Case) -> str:
     """Return what tells a case of pictures in the name of a file."""
-    config: Any = next(case.traces()).metadata["config"]["dataset"]
+    config: Any = next(case.traces()).config["dataset"]
     return "_".join(filter(None, (case.dataset, config.get("pictures"))))
 
 
@@ -266,9 +266,9 @@ def _row(case: Case, label: str) -> dict[str, Any]:
     runs = list(case.runs[label].values())
     of_run = overlap if all("iou" in run.frame for run in runs) else lambda _: np.nan
     row: dict[str, Any] = {"data": name_of(case), **row_of(case, label, of_run)}
-    config: Any = runs[0].metadata["config"]
+    config: Any = runs[0].config
     row["problem"] = _problem(case, config)
-    row["converged"] = sum(run.summary.get("stop_reason") == "converged" for run in runs)
+    row["converged"] = sum(run.converged for run in runs)
     for name in (FALSE, MISSED, TOLD, TRUTH):
         known = [run.frame[name].iloc[-1] for run in runs if name in run.frame]
         row[name] = np.mean(known) if len(known) == len(runs) else np.nan

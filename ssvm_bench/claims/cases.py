@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.claim import UnmeasurableError
+from ssvm_bench.claims.claim import UnmeasurableError, ensure
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results import problem_instance
@@ -123,8 +123,7 @@ class Case:
         """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
         known = (run.data.get("radius") for run in self.traces())
         found = next((float(radius) for radius in known if radius), math.nan)
-        if not found > 0:
-            raise UnmeasurableError("no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
+        ensure(found > 0, "no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
         return found
 
     @property
@@ -140,25 +139,18 @@ class Case:
 
     def has(self, options: Mapping[str, Any]) -> bool:
         """Tell whether its runs have these options, as ``oracle.kernel``, or no runs."""
-        config = next((run.config for run in self.traces()), None)
-        if config is None:
-            return True
-        named = [(*name.split("."), value) for name, value in options.items()]
-        return all(config.get(group, {}).get(name) == value for group, name, value in named)
+        first = [run.options for run in self.traces()][:1]
+        return all(of.get(name) == value for of in first for name, value in options.items())
 
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""
-        configs = [
-            {**next(case.traces()).config.get("dataset", {}), "n_samples": None}
-            for case in (self, other)
-        ]
-        named = [problem_instance.named_in(case.problem.fingerprint) for case in (self, other)]
-        return (
-            (self.dataset, self.source, self.problem.lam, named[0])
-            == (other.dataset, other.source, other.problem.lam, named[1])
-            and configs[0] == configs[1]
-            and self.data["n"] < other.data["n"]
-        )
+
+        def about(case: Case) -> tuple[Any, ...]:
+            data = {**next(case.traces()).config.get("dataset", {}), "n_samples": None}
+            (fingerprint, lam), source = case.problem, case.source
+            return case.dataset, source, lam, problem_instance.named_in(fingerprint), data
+
+        return about(self) == about(other) and self.data["n"] < other.data["n"]
 
     def repeats(self, solver: str) -> list[Trace]:
         """Return the runs of a solver; raises as `Runs.by_seed`."""
@@ -168,18 +160,15 @@ class Case:
         """Return the runs of some kinds by seed, whose times may be compared."""
         found = [runs.by_seed(self) for runs in kinds]
         clocks = check_clocks(run for of in found for run in of.values())
-        if "work" in clocks and not self.variant.counted:
-            raise UnmeasurableError("clock=work counts work, it measures no time")
+        counts = "work" in clocks and not self.variant.counted
+        ensure(not counts, "clock=work counts work, it measures no time")
         return found
 
 
 def check_clocks(runs: Iterable[Trace]) -> set[str]:
     """Return the clock of all runs; raise `UnmeasurableError` if there are several."""
     clocks = {str(run.metadata.get("clock")) for run in runs}
-    if len(clocks) > 1:
-        raise UnmeasurableError(
-            f"runs were timed by different clocks ({', '.join(sorted(clocks))})"
-        )
+    ensure(len(clocks) < 2, f"runs were timed by different clocks ({', '.join(sorted(clocks))})")
     return clocks
 
 
@@ -190,23 +179,25 @@ def same_seed(
 ) -> list[tuple[Trace, Trace]]:
     """Return the runs of both that have the same seed; raise `UnmeasurableError` without any."""
     pairs = [(here[seed], there[seed]) for seed in here if seed in there]
-    if not pairs:
-        raise UnmeasurableError(otherwise)
+    ensure(pairs, otherwise)
     return pairs
 
 
 def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
     """Return the smallest positive value; raise `UnmeasurableError` without any."""
-    if not (values > 0).any():
-        raise UnmeasurableError(f"no positive {what}")
+    ensure((values > 0).any(), f"no positive {what}")
     return float(values[values > 0].min())
 
 
 def column(run: Trace, name: str) -> np.ndarray:
     """Return a column of a run; raise `UnmeasurableError` without it."""
-    if name not in run.frame:
-        raise UnmeasurableError(f"a run has no column {name}")
+    ensure(name in run.frame, f"a run has no column {name}")
     return run.values(name)
+
+
+def ends(pairs: Sequence[Sequence[Trace]], name: str) -> np.ndarray:
+    """Return the last value of a column in the runs of each pair, shape (pairs, 2)."""
+    return np.array([[column(run, name)[-1] for run in pair] for pair in pairs])
 
 
 def relative_gap(run: Trace) -> np.ndarray:
@@ -234,10 +225,8 @@ class Runs(NamedTuple):
 
     def has(self, run: Trace) -> bool:
         """Tell whether a run is one of them."""
-        config = run.config
-        solver, warm = config["solver"], bool(config.get("path"))
-        is_so = solver["name"] == self.solver and self.options.items() <= solver.items()
-        return is_so and self.warm_start in (None, warm)
+        is_so = run.solver["name"] == self.solver and self.options.items() <= run.solver.items()
+        return is_so and self.warm_start in (None, bool(run.config.get("path")))
 
     def of(self, case: Case) -> list[Trace]:
         """Return the repeats on a problem instance; raises as `by_seed`."""
@@ -252,10 +241,8 @@ class Runs(NamedTuple):
             If there are none, or they differ in more than the seed.
         """
         found = [runs for runs in case.runs.values() if self.has(next(iter(runs.values())))]
-        if not found:
-            raise UnmeasurableError(f"no finished runs of {self.name}")
-        if len(found) > 1:
-            raise UnmeasurableError(f"runs of {self.name} differ in more than the seed")
+        ensure(found, f"no finished runs of {self.name}")
+        ensure(len(found) == 1, f"runs of {self.name} differ in more than the seed")
         return dict(sorted(found[0].items()))
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Runs, least_positive
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Measured, ensure, measure
 from ssvm_bench.figures.curves import along, crossing, read_off
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import counts, percent, span, times
@@ -34,9 +34,7 @@ def suboptimality(case: Case, run: Trace) -> np.ndarray:
 def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
     """Return the repeats of those solvers of a family that there are runs of, by name."""
     found = {runs.name: runs.of(case) for runs in family if runs.solver in case.solvers}
-    if not found:
-        names = " or ".join(runs.name for runs in family)
-        raise UnmeasurableError(f"no finished runs of {names}")
+    ensure(found, f"no finished runs of {' or '.join(runs.name for runs in family)}")
     return found
 
 
@@ -59,9 +57,8 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
         alone = []
         for name, repeats in baselines.items():
             pairs = [_common(case, run, {name: repeats})[1:3] for run in mine]
-            alone.append(
-                f"{name} at {percent(float(np.median([np.mean(a < b) for a, b in pairs])))}"
-            )
+            lower = float(np.median([np.mean(a < b) for a, b in pairs]))
+            alone.append(f"{name} at {percent(lower)}")
         note += f"; lower than {', '.join(alone)}"
     factor, name, end = sorted(ends)[len(ends) // 2]
     note += f"; after {end:.3g} passes, {name} has {times(factor)} our suboptimality"
@@ -74,24 +71,20 @@ def _common(
     """Return passes ≥ 1 with values, the log of ours, of the lowest baseline's; its name."""
     x = along(run, "passes")
     at = np.unique(x[x >= 1])
-    mine = read_off(at, x, suboptimality(case, run), True)
-    curves = {name: _median_curve(case, repeats, at) for name, repeats in baselines.items()}
+
+    def heights(of: Trace) -> np.ndarray:
+        return read_off(at, along(of, "passes"), suboptimality(case, of), True)
+
+    mine = heights(run)
+    medians = (np.median([*map(heights, repeats)], axis=0) for repeats in baselines.values())
+    curves = dict(zip(baselines, medians, strict=True))
     # All baselines have to be known: else the lowest would be another one where one of them ends.
     theirs = np.min(list(curves.values()), axis=0)
     known = ~np.isnan(mine + theirs)
-    if not known.any():
-        raise UnmeasurableError("no number of passes ≥ 1 at which all have a value")
+    ensure(known.any(), "no number of passes ≥ 1 at which all have a value")
     last = int(np.flatnonzero(known)[-1])
     lowest = min(curves, key=lambda name: float(curves[name][last]))
     return at[known], mine[known], theirs[known], lowest
-
-
-def _median_curve(case: Case, repeats: Sequence[Trace], at: np.ndarray) -> np.ndarray:
-    """Return the log of the median suboptimality of some repeats; NaN where one has no value."""
-    heights = [
-        read_off(at, along(run, "passes"), suboptimality(case, run), True) for run in repeats
-    ]
-    return np.median(heights, axis=0)
 
 
 @measure
@@ -100,8 +93,7 @@ def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
 
     def largest(run: Trace) -> float:
         primal = run.values("primal")
-        if primal.size < 2:
-            raise UnmeasurableError("a run has no evaluated iteration")
+        ensure(primal.size > 1, "a run has no evaluated iteration")
         return float(np.nanmax(primal[1:]) / primal[0])
 
     values = np.array([largest(run) for run in ours.of(case)])
@@ -140,6 +132,5 @@ def to_common(
 def half_of(case: Case) -> Case:
     """Return the part of the examples that is nearest to half of them."""
     parts = [other for other in case.others if other.is_part_of(case)]
-    if not parts:
-        raise UnmeasurableError("no finished runs on a part of the examples")
+    ensure(parts, "no finished runs on a part of the examples")
     return min(parts, key=lambda other: abs(2 * int(other.data["n"]) - int(case.data["n"])))

@@ -25,8 +25,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_of
 from ssvm_bench.claims.claim import Claim, UnmeasurableError
 from ssvm_bench.claims.paper import Paper
@@ -36,7 +34,7 @@ from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, weight_in
-from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.repeats import band, grouped
 from ssvm_bench.results.trace import Trace
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
@@ -215,7 +213,7 @@ def judge(claim: Claim, subject: Any) -> Row:
     except UnmeasurableError as error:
         return _unmeasurable(claim, str(error))
     repeats = len(found.values)
-    median, low, high = ends = [float(of(found.values)) for of in (np.median, np.min, np.max)]
+    median, low, high = ends = band(found.values)
     return _unmeasurable(claim, found.note)._replace(
         ours=found.text or words.median(ends, repeats, claim.show),
         median=median,
@@ -247,8 +245,8 @@ def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) 
 
 
 def _unmeasurable(claim: Claim, note: str) -> Row:
-    row = Row(claim.key, claim.text, claim.section, measured=claim.measured, note=note)
-    return row._replace(beside=claim.beside)
+    about, beside = (claim.key, claim.text, claim.section), claim.beside
+    return Row(*about, measured=claim.measured, note=note, beside=beside)
 
 
 def _title(case: Case, dataset: str, several: bool) -> str:

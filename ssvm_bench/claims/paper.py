@@ -29,7 +29,7 @@ import pandas as pd
 import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
-from ssvm_bench.claims.claim import Claim, Measured, UnmeasurableError, measure
+from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
@@ -93,8 +93,7 @@ class Question:
 
     def value(self, run: Trace) -> Any:
         """Return the value of the option in a run; neutral values are left out of traces."""
-        group, _, name = self.option.partition(".")
-        return run.config.get(group, {}).get(name, self.default)
+        return run.options.get(self.option, self.default)
 
     def varied(self, run: Trace) -> bool:
         """Tell whether a run has one of the other values."""
@@ -195,8 +194,7 @@ def _after(case: Case, asked: Number) -> Measured:
     values, at = [], []
     for run in found.values():
         iterations = run.frame["iteration"].to_numpy(int)
-        if iterations[-1] < asked.after:
-            raise UnmeasurableError(f"a run ended before iteration {asked.after}")
+        ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
         row = run.frame[iterations <= asked.after].iloc[-1]
         values.append(float(QUANTITIES[asked.what][1](row)))
         at.append(int(row["iteration"]))

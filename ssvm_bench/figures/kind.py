@@ -203,6 +203,21 @@ def table_kind(
     return Kind(name, outputs=outputs, **{"choices": Choices(("table",)), **more})
 
 
+def kind_of(
+    name: str,
+    made: Mapping[str, Callable[[FigureData], Iterable[Output]]],
+    one: str = "figure",
+    **more: Any,
+) -> Kind:
+    """Return a kind, given what makes the outputs of each choice, and what a choice is called."""
+
+    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
+        for choice in names:
+            yield from made[choice](data)
+
+    return Kind(name, Choices((*made,), one, f"{one}s"), outputs, **more)
+
+
 @dataclass(frozen=True)
 class CurveFigure:
     """What the figures of curves over an x axis have in common.

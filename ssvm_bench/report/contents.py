@@ -338,7 +338,7 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
             *map(
                 _unless_equal,
                 (
-                    [f"n = {run.metadata['dataset']['n']:,}" for run in runs],
+                    [f"n = {run.data['n']:,}" for run in runs],
                     [weight_text(run) for run in runs],
                     [named_in(run.problem.fingerprint) for run in runs],
                 ),

@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.results.problem_instance import ProblemInstance
@@ -31,6 +33,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def band(values: Sequence[float] | np.ndarray) -> tuple[float, float, float]:
+    """Return the median of some repeats, their minimum and their maximum."""
+    return float(np.median(values)), float(np.min(values)), float(np.max(values))
 
 
 def repeats_of(

@@ -76,7 +76,7 @@ def best_values(subject: Subject) -> Iterator[Finding]:
     _, better = subject.best
     names = {trace.problem: trace for trace in subject.traces}
     for problem, trace in names.items():
-        name = f"{trace.metadata['dataset']['name']}, lam={problem.lam:.6g}"
+        name = f"{trace.data['name']}, lam={problem.lam:.6g}"
         if problem in better:
             seen = better[problem]
             why = f"a run saw P = {seen.primal:.9g} or F = {seen.dual:.9g}, which is not on record"

@@ -26,8 +26,8 @@ from typing import Literal
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
+from ssvm_bench.claims.cases import Case, Runs, ends, relative_gap, same_seed
+from ssvm_bench.claims.claim import Measured, ensure, measure
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
 from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.results.trace import Trace
@@ -126,8 +126,8 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
     note : str
     """
     pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
-    if any(a.solver != b.solver for a, b in pairs):
-        raise UnmeasurableError(f"runs of {runs.name} differ in more than the examples")
+    alike = all(a.solver == b.solver for a, b in pairs)
+    ensure(alike, f"runs of {runs.name} differ in more than the examples")
     target, (here, there), calls = _calls(pairs, (case, part))
     n, fewer = case.data["n"], part.data["n"]
     note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {fewer}"
@@ -138,13 +138,11 @@ def _calls(
     pairs: Sequence[tuple[Trace, Trace]], on: tuple[Case, Case]
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the smallest suboptimality that all runs reach, medians of the calls, and these."""
-    curves = [
-        [
-            (along(run, "calls"), suboptimality(case, run))
-            for case, run in zip(on, pair, strict=True)
-        ]
-        for pair in pairs
-    ]
+
+    def curve(case: Case, run: Trace) -> tuple[np.ndarray, np.ndarray]:
+        return along(run, "calls"), suboptimality(case, run)
+
+    curves = [[*map(curve, on, pair)] for pair in pairs]
     target, calls = to_common(curves, max(map(least_known, on)), "suboptimality")
     ensure(not (calls < [int(case.data["n"]) for case in on]).any(), TOO_LOOSE)
     return target, np.median(calls, axis=0), calls
@@ -158,8 +156,7 @@ def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
     """Measure the time of a run per call of the oracle over that of a baseline, per seed."""
     mine, theirs = case.timed(ours, baseline)
     pairs = same_seed(mine, theirs)
-    ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
-    seconds = np.array([[end["time"] / end["oracle_calls"] for end in pair] for pair in ends])
+    seconds = ends(pairs, "time") / ends(pairs, "oracle_calls")
     here, there = 1e6 * np.median(seconds, axis=0)
     note = f"{here:.3g} µs a call, {baseline.name} {there:.3g} µs"
     return Measured(seconds[:, 0] / seconds[:, 1], note=note)

@@ -76,21 +76,6 @@ def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
     return [trace for trace in traces if trace.solver["name"] in SOLVERS]
 
 
-def methods(traces: Sequence[Trace]) -> list[Method]:
-    """Return what each run is a run of; those of one method differ in nothing but the seed.
-
-    Runs of a method on other data may have other options, in which they are not compared.
-    """
-    found = []
-    names = labels_within(traces, lambda trace: trace.data["name"])
-    for trace, label in zip(traces, names, strict=True):
-        solver, *options = label.split(" ")
-        other = [text for text in options if not text.startswith("P=")]
-        P = int(trace.solver.get("P", 1))
-        found.append(Method(solver, P, " ".join(other)))
-    return found
-
-
 def runs(traces: Sequence[Trace]) -> pd.DataFrame:
     """Return the runs of bundle methods: by data, λ from the largest, ``SOLVERS``, and P.
 
@@ -102,17 +87,19 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
         its ε) and ``trace``.
     """
     chosen = of_bundles(traces)
+    # on other data, runs may have other options, in which they are not compared
+    names = labels_within(chosen, lambda trace: trace.data["name"])
     rows = []
-    for trace, method in zip(chosen, methods(chosen), strict=True):
-        config, data = trace.config, trace.data
-        lam, n = float(trace.metadata["lam"]), int(data["n"])
-        pixels = str(config.get("dataset", {}).get("pixels", ""))
+    for trace, name in zip(chosen, names, strict=True):
+        solver, *options = name.split(" ")
+        other = " ".join(text for text in options if not text.startswith("P="))
+        method = Method(solver, int(trace.solver.get("P", 1)), other)
+        data, lam, n = trace.data, float(trace.metadata["lam"]), int(trace.data["n"])
+        pixels = str(trace.config.get("dataset", {}).get("pixels", ""))
         instance = data["name"], data["source"], n, pixels, trace.problem.fingerprint
-        row = dict(zip(INSTANCE, instance, strict=True))
-        row |= {"lam": lam, "lam_n": float(f"{lam * n:.6g}")}  # 1000/n · n is not quite 1000
-        row |= dict(zip(METHOD, (method.label, method.title, *method[1:]), strict=True))
-        row |= {"epsilon": float(config["solver"]["epsilon"]), "trace": trace}
-        row["converged"] = trace.converged
+        problem = *instance, lam, float(f"{lam * n:.6g}")  # 1000/n · n is not quite 1000
+        ended = float(trace.solver["epsilon"]), trace, trace.converged
+        row = *problem, method.label, method.title, *method[1:], *ended
         rows.append(((instance, -lam, SOLVERS.index(method.solver), method), row))
     rows.sort(key=lambda pair: pair[0])
     columns = [*PROBLEM, *METHOD, "epsilon", "trace", "converged"]
@@ -146,7 +133,10 @@ def title(instance: pd.DataFrame) -> str:
 @cache
 def _report() -> dict[str, Any]:
     """Return what the report prints."""
-    return beside(__file__, "report")
+    content = beside(__file__, "report")
+    for of in content.values():
+        of["rows"] = {Method(row["solver"], row["P"]): row for row in of["rows"]}
+    return content
 
 
 def report_lam(instance: Mapping[str, Any]) -> float:
@@ -184,8 +174,7 @@ def printed(instance: Mapping[Any, Any], quantity: str, method: Method | None = 
         return math.nan
     numbers = content.get(quantity, {})
     if method is not None:
-        own = [row for row in content["rows"] if (row["solver"], row["P"]) == method[:2]]
-        numbers = own[0][quantity] if own else {}
+        numbers = content["rows"].get(Method(*method[:2]), {}).get(quantity, {})
     return float(numbers.get(report_lam(instance), math.nan))
 
 
@@ -194,7 +183,7 @@ def pass_seconds(instance: Mapping[str, Any]) -> float:
     content = _report().get(instance["dataset"])
     if content is None:
         return math.nan
-    (plain,) = (row for row in content["rows"] if row["solver"] == "bmrm")
+    plain = content["rows"][Method("bmrm")]
     lam = max(plain["hours"])
     return 3600 * plain["hours"][lam] / plain["iterations"][lam] * instance["n"] / content["n"]
 
@@ -203,8 +192,7 @@ def printed_rows(dataset: str) -> list[dict[str, Any]]:
     """Return what the report prints of a benchmark: a row per λ and method, from the largest λ."""
     content = _report()[dataset]
     found = []
-    for row in content["rows"]:
-        method = Method(row["solver"], row["P"])
+    for method, row in content["rows"].items():
         for lam, iterations in row["iterations"].items():
             seconds = 3600 * row["hours"][lam]
             about = {**dict.fromkeys(PROBLEM, ""), "dataset": dataset, "lam": lam, "lam_n": lam}
@@ -234,9 +222,8 @@ def _not_public(name: str, content: Mapping[str, Any]) -> str:
     losses = ", ".join(f"{loss:g} at λ = {lam:g}" for lam, loss in content["validation"].items())
     (test,) = content["test"].values()
     iterations = "; ".join(
-        f"{Method(row['solver'], row['P']).title}: "
-        + ", ".join(str(count) for count in row["iterations"].values())
-        for row in content["rows"]
+        f"{method.title}: {', '.join(map(str, row['iterations'].values()))}"
+        for method, row in content["rows"].items()
     )
     return (
         f"The images of the report's benchmark {content['benchmark']} are not public: those of "

@@ -7,15 +7,17 @@ are only known to lie in a range are compared where that suffices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim, Measured, Statements, UnmeasurableError, compared, ensure
+from ssvm_bench.claims.claim import Claim, Measured, Statements, compared, ensure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.papers.bmrm.costs import Range, Row, of, rows_of, solver_of
-from ssvm_bench.results.words import NONE, percent
+from ssvm_bench.papers.bmrm.bundle_runs import Method
+from ssvm_bench.papers.bmrm.costs import BASELINE, Range, Row, method_of, of, rows_of
+from ssvm_bench.results.words import NONE, percent, times
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
 SAID = Statements(__file__)
@@ -60,7 +62,7 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
     """Tell whether there are runs of the methods that a claim is about; of T and K, of others."""
-    solvers = {solver_of(row) for row in rows_of(block)} - {PLAIN[0]}
+    solvers = {method_of(row).solver for row in rows_of(block)} - {PLAIN.solver}
     if claim.key.startswith(CLASSICAL):
         return RIVAL in solvers
     if claim.key in PLANES:
@@ -83,18 +85,17 @@ def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return chosen or {"": block}
 
 
-def _runs(block: pd.DataFrame, solver: str, P: int = 1) -> dict[float, Row]:
+def _runs(block: pd.DataFrame, method: Method) -> dict[float, Row]:
     """Return the report's λ → row of a method, from the largest λ."""
-    mine = [row for row in rows_of(block) if (solver_of(row), row["P"]) == (solver, P)]
-    name = bundle_runs.Method(solver, P).title
+    mine, name = [row for row in rows_of(block) if method_of(row) == method], method.title
     ensure(mine, f"no finished runs of {name}")
     ensure(not any(row["options"] for row in mine), f"runs of {name} differ in more than the seed")
     return {row["lam_n"]: row for row in mine}
 
 
-def _common(block: pd.DataFrame, *methods: tuple[str, int]) -> dict[float, list[Row]]:
+def _common(block: pd.DataFrame, *methods: Method) -> dict[float, list[Row]]:
     """Return the report's λ → rows of some methods, where all of them have runs."""
-    rows = [_runs(block, *method) for method in methods]
+    rows = [_runs(block, method) for method in methods]
     common = {lam: [of[lam] for of in rows] for lam in rows[0] if all(lam in of for of in rows)}
     ensure(common, "no λ at which all of these methods have runs")
     return common
@@ -111,10 +112,10 @@ QPS = (1.5, 3.5)
 """What is rounded to 2 or 3: QPs an iteration."""
 
 RIVAL = "classical_bundle"
-PLAIN, PROX, PROX_16 = ("bmrm", 1), ("prox_bmrm", 1), ("prox_p_bmrm", 16)
+PLAIN, PROX, PROX_16 = BASELINE, Method("prox_bmrm"), Method("prox_p_bmrm", 16)
 
 
-def _costs(block: pd.DataFrame, name: str, *methods: tuple[str, int]) -> dict[float, list[Range]]:
+def _costs(block: pd.DataFrame, name: str, *methods: Method) -> dict[float, list[Range]]:
     """Return the report's λ → one of ``RANGES`` of some methods, where all of them have runs."""
     common = _common(block, *methods)
     return {lam: [of(row, name) for row in rows] for lam, rows in common.items()}
@@ -136,12 +137,12 @@ def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
     """Return the measure for runs of the classical method with some options."""
 
     def measure(block: pd.DataFrame) -> Measured:
-        plain, texts, holds = _runs(block, *PLAIN), {}, None
+        plain, texts, holds = _runs(block, PLAIN), {}, None
         for row in rows_of(block[block["solver"] == f"{RIVAL} {options}"]):  # from the largest λ
             if (lam := row["lam_n"]) in plain:
                 mine, theirs = of(plain[lam], "iterations"), of(row, "iterations")
                 holds = theirs.below(mine)
-                texts[lam] = " against ".join(one.text("{:.0f}".format) for one in (theirs, mine))
+                texts[lam] = " against ".join(f"{one:.0f}" for one in (theirs, mine))
         ensure(texts, f"no finished runs with {options}")
         return compared(holds, _listed(texts))
 
@@ -152,7 +153,7 @@ def _growing_speedup(block: pd.DataFrame) -> Measured:
     found = {lam: prox for lam, (prox, _) in _costs(block, "speedup", PROX, PLAIN).items()}
     ensure(len(found) >= 2, "both methods have runs at one λ only")
     holds = _all([one.below(next_) for one, next_ in pairwise(found.values())])
-    return compared(holds, _listed({lam: one.text("{:.2g}".format) for lam, one in found.items()}))
+    return compared(holds, _listed(found, ".2g"))
 
 
 def _largest_speedup(block: pd.DataFrame) -> Measured:
@@ -164,28 +165,22 @@ def _largest_speedup(block: pd.DataFrame) -> Measured:
     own = found[PROX_16].pop(lam)
     holds = _all([one.below(own) for rest in found.values() for one in rest.values()])
     found[PROX_16][lam] = own
-    shown = {
-        bundle_runs.Method(*method).title: _listed(
-            {lam: one.text("{:.2g}".format) for lam, one in speedups.items()}
-        )
-        for method, speedups in found.items()
-    }
-    return compared(holds, "; ".join(f"{name}: {text}" for name, text in shown.items()))
+    shown = (f"{method.title}: {_listed(speedups, '.2g')}" for method, speedups in found.items())
+    return compared(holds, "; ".join(shown))
 
 
 def _more_planes_faster(block: pd.DataFrame) -> Measured:
     found = _costs(block, "seconds", PROX_16, PROX)
     several, one = found[min(found)]
-    ratios = {lam: one.over(several) for lam, (several, one) in found.items()}
-    shown = {lam: ratio.text("{:.2g}×".format) for lam, ratio in ratios.items()}
-    return compared(several.below(one), _listed(shown))
+    ratios = {lam: one.over(several).text(times) for lam, (several, one) in found.items()}
+    return compared(several.below(one), _listed(ratios))
 
 
 def _by_planes(block: pd.DataFrame) -> dict[int, dict[float, Row]]:
     """Return P → the report's λ → row of BMRM and P-BMRM."""
     several = block["solver"].str.partition(" ")[0] == "p_bmrm"
     counts = sorted(set(block.loc[several, "P"]))
-    return {1: _runs(block, *PLAIN)} | {P: _runs(block, "p_bmrm", P) for P in counts}
+    return {1: _runs(block, PLAIN)} | {P: _runs(block, Method("p_bmrm", P)) for P in counts}
 
 
 def _fewer_with_planes(block: pd.DataFrame) -> Measured:
@@ -198,7 +193,7 @@ def _fewer_with_planes(block: pd.DataFrame) -> Measured:
         if not later:
             continue
         holds += later
-        texts[lam] = " → ".join(one.text("{:.0f}".format) if one else NONE for one in found)
+        texts[lam] = " → ".join(f"{one:.0f}" if one else NONE for one in found)
     ensure(holds, "no λ at which there are runs of several P")
     planes = ", ".join(map(str, of_count))
     return compared(_all(holds), f"P = {planes}; {_listed(texts)}")
@@ -229,17 +224,15 @@ def _best_planes(block: pd.DataFrame) -> Measured:
 
 
 def _few_qps(block: pd.DataFrame) -> Measured:
-    rows = _runs(block, *PROX)
-    if any(pd.isna(row["qps"]) for row in rows.values()):
-        raise UnmeasurableError("a run does not say how many QPs it solved, or points it rejected")
-    total = sum(row["qps"] for row in rows.values()) / len(rows)
-    low, high = QPS
-    shown = _listed({lam: f"{row['qps']:.2f}" for lam, row in rows.items()})
-    return compared(low <= total < high, f"{total:.2f} on average; {shown}")
+    found, (low, high) = {lam: row["qps"] for lam, row in _runs(block, PROX).items()}, QPS
+    unknown = pd.isna([*found.values()]).any()
+    ensure(not unknown, "a run does not say how many QPs it solved, or points it rejected")
+    total = sum(found.values()) / len(found)
+    return compared(low <= total < high, f"{total:.2f} on average; {_listed(found, '.2f')}")
 
 
 def _constants(block: pd.DataFrame) -> Measured:
-    mine = block[(block["solver"].str.partition(" ")[0] == PROX[0]) & block["options"].ne("")]
+    mine = block[(block["solver"].str.partition(" ")[0] == PROX.solver) & block["options"].ne("")]
     tried = {name: {*mine["options"].str.extract(rf"\b({name}=\S+)")[0]} for name in USUAL}
     ensure(all(len(values) > 1 for values in tried.values()), "no finished runs with other T and K")
     holds, texts = [], {}
@@ -249,8 +242,7 @@ def _constants(block: pd.DataFrame) -> Measured:
         name, best = min(found.items(), key=lambda pair: pair[1].high)
         above = Range(*(end * (1 + 1e-9) for end in best))  # as small as the best one is enough
         holds.append(Range(*(end / NEAR_BEST for end in own)).below(above))
-        count = "{:.0f}".format
-        texts[float(str(lam))] = f"{own.text(count)}, best {best.text(count)} with {name}"
+        texts[float(str(lam))] = f"{own:.0f}, best {best:.0f} with {name}"
     return compared(_all(holds), _listed(texts))
 
 
@@ -263,12 +255,12 @@ def _planes_by_data(table: pd.DataFrame) -> Measured:
     missing = {"plates", "mnist", "landmarks"} - set(ratios)
     ensure(not missing, f"no runs on {' and '.join(sorted(missing))}")
     holds = _all([ratios[name].below(ratios["plates"]) for name in ("mnist", "landmarks")])
-    shown = [f"{name}: {ratio.text('{:.2g}×'.format)}" for name, ratio in ratios.items()]
-    return compared(holds, ", ".join(shown))
+    shown = ", ".join(f"{name}: {ratio.text(times)}" for name, ratio in ratios.items())
+    return compared(holds, shown)
 
 
-def _listed(texts: dict[float, str]) -> str:
-    return ", ".join(f"λ = {lam:g}: {text}" for lam, text in texts.items())
+def _listed(texts: Mapping[float, Any], form: str = "") -> str:
+    return ", ".join(f"λ = {lam:g}: {text:{form}}" for lam, text in texts.items())
 
 
 CLAIMS = (

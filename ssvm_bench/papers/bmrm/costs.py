@@ -41,21 +41,20 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.papers.bmrm import bundle_runs
+from ssvm_bench.papers.bmrm.bundle_runs import Method
+from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
-BASELINE = "bmrm"
+BASELINE = Method("bmrm")
 RANGES = ("iterations", "seconds", "speedup")
 ENDS = ("from", "to")
 COLUMNS = [
-    *bundle_runs.INSTANCE,
-    *("lam", "lam_n", "report_lam", "epsilon", "solver", "title", "P", "options"),
-    *("repeats", "converged"),
-    *(f"{name}_{end}" for name, end in product(RANGES, ENDS)),
+    *(*bundle_runs.INSTANCE, "lam", "lam_n", "report_lam", "epsilon", *bundle_runs.METHOD),
+    *("repeats", "converged", *(f"{name}_{end}" for name, end in product(RANGES, ENDS))),
     *("qp_share", "product_share", "rises", "above", "start_iterations", "start_seconds"),
-    *("beside_seconds", "qps", "rejected"),
-    *("report_iterations", "report_speedup"),
+    *("beside_seconds", "qps", "rejected", "report_iterations", "report_speedup"),
 ]
 SGD_PASSES = 10
 TIMES = ("qp_time", "gram_time")
@@ -89,6 +88,10 @@ class Range(NamedTuple):
         low = 0.0 if math.isinf(other.high) else self.low / other.high
         return Range(low, self.high / other.low)
 
+    def __format__(self, form: str) -> str:
+        """Return it as text, its ends in a format of numbers."""
+        return self.text(f"{{:{form}}}".format)
+
     def text(self, show: Callable[[float], str]) -> str:
         """Return it as text, e.g. ``> 8000``."""
         if math.isnan(self.low) or (self.low == 0 and math.isinf(self.high)):
@@ -116,9 +119,9 @@ def rows_of(table: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def solver_of(row: Row) -> str:
-    """Return the solver of a row of the table."""
-    return str(row["solver"].partition(" ")[0])
+def method_of(row: Row) -> Method:
+    """Return the method of a row of the table, without its options."""
+    return Method(row["solver"].partition(" ")[0], row["P"])
 
 
 def costs(traces: Sequence[Trace]) -> pd.DataFrame:
@@ -140,21 +143,15 @@ def costs(traces: Sequence[Trace]) -> pd.DataFrame:
     last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
     for name in ("iterations", "seconds"):
         last[f"{name}_to"] = last[f"{name}_from"].where(runs["converged"], math.inf)
-    of_method = runs.join(last).groupby(
-        [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD], sort=False
-    )
+    keys = [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD]
     medians = {str(name): (name, lambda ends: ends.median(skipna=False)) for name in last}
-    table = of_method.agg(
-        repeats=("converged", "size"), converged=("converged", "sum"), **medians
-    ).reset_index()
-    table = _with_speedups(table)
+    counts = {"repeats": ("converged", "size"), "converged": ("converged", "sum")}
+    of_method = runs.join(last).groupby(keys, sort=False, as_index=False)
+    table = _with_speedups(of_method.agg(**counts, **medians))
     rows = rows_of(table)
     table["report_lam"] = [bundle_runs.report_lam(row) for row in rows]
     for name in ("iterations", "speedup"):
-        table[f"report_{name}"] = [
-            bundle_runs.printed(row, name, bundle_runs.Method(solver_of(row), row["P"]))
-            for row in rows
-        ]
+        table[f"report_{name}"] = [bundle_runs.printed(row, name, method_of(row)) for row in rows]
     return table
 
 
@@ -199,27 +196,20 @@ def _start(trace: Trace) -> tuple[float, float]:
 
 def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows on problems with runs of BMRM, with their speed-ups."""
+
+    def problem_of(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in bundle_runs.PROBLEM)
+
     found, rows = [], rows_of(table)
-    for row in rows:
-        bases = [
-            other
-            for other in rows
-            if solver_of(other) == BASELINE
-            and all(other[name] == row[name] for name in bundle_runs.PROBLEM)
-        ]
-        if bases:
-            speedup = _speedup(row, [base for base in bases if base["epsilon"] == row["epsilon"]])
-            found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
+    plain = grouped((row for row in rows if method_of(row) == BASELINE), problem_of)
+    for row in (row for row in rows if problem_of(row) in plain):
+        bases = [base for base in plain[problem_of(row)] if base["epsilon"] == row["epsilon"]]
+        speedup = UNKNOWN
+        if len(bases) == 1:  # else it is not known which one is meant
+            faster = of(bases[0], "seconds").over(of(row, "seconds"))
+            speedup = Range(1.0, 1.0) if method_of(row) == BASELINE else faster
+        found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
     return pd.DataFrame(found, columns=COLUMNS)
-
-
-def _speedup(row: Row, bases: Sequence[Row]) -> Range:
-    """Return how much faster than BMRM a method is; unknown unless there is just one BMRM."""
-    if len(bases) != 1:
-        return UNKNOWN
-    if solver_of(row) == BASELINE:
-        return Range(1.0, 1.0)
-    return of(bases[0], "seconds").over(of(row, "seconds"))
 
 
 # ---- readings ---------------------------------------------------------------------------------

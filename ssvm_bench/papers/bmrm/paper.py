@@ -70,19 +70,12 @@ def risks(traces: Sequence[Trace]) -> pd.DataFrame:
     for loss in LOSSES:
         found = [trace.summary.get(f"{loss}_loss") for trace in runs["trace"]]
         runs[loss] = pd.Series(found, dtype=float)
-    of_method = runs[runs["validation"].notna()].groupby(
-        [*bundle_runs.PROBLEM, "solver", "title"], sort=False
-    )
-    table = of_method.agg(
-        repeats=("converged", "size"),
-        converged=("converged", "sum"),
-        validation=("validation", "median"),
-        test=("test", "median"),
-    ).reset_index()
+    keys, medians = [*bundle_runs.PROBLEM, "solver", "title"], {of: (of, "median") for of in LOSSES}
+    counts = {"repeats": ("converged", "size"), "converged": ("converged", "sum")}
+    of_method = runs[runs["validation"].notna()].groupby(keys, sort=False, as_index=False)
+    table = of_method.agg(**counts, **medians)
     for loss in LOSSES:
-        table[f"report_{loss}"] = [
-            bundle_runs.printed(row, loss) for row in table.to_dict("records")
-        ]
+        table[f"report_{loss}"] = [bundle_runs.printed(row, loss) for row in rows_of(table)]
     return table[RISK_COLUMNS]
 
 
@@ -198,18 +191,29 @@ def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
 
 
 def _cells(row: costs.Row) -> list[str]:
-    iterations, seconds, speedup = (of(row, name) for name in RANGES)
+    iterations, seconds, speedup = (_range(row, name) for name in RANGES)
     lam = f"{row['lam_n']:g}"
     if row["report_lam"] != row["lam_n"]:
         lam += f" (for {row['report_lam']:g})"
     return [
-        *(lam, row["title"]),
-        *(iterations.text("{:.0f}".format), number(row["rejected"], ".0f")),
-        *(number(row["report_iterations"], "g"), seconds.text(claims.seconds_text)),
+        *(lam, row["title"], iterations, number(row["rejected"], ".0f")),
+        *(number(row["report_iterations"], "g"), seconds),
         *(_share(row["qp_share"]), _share(row["product_share"])),
-        *(speedup.text("{:.2g}".format), number(row["report_speedup"], "g")),
+        *(speedup, number(row["report_speedup"], "g")),
         *(_share(row["rises"]), _share(row["above"]), number(row["qps"], ".1f")),
     ]
+
+
+SHOWN = {
+    "iterations": ("iterations", "{:.0f}".format),
+    "seconds": ("CPU seconds", claims.seconds_text),
+    "speedup": ("speed-up", "{:.2g}".format),
+}
+"""Each of ``RANGES`` → its column, and how its numbers are written."""
+
+
+def _range(row: costs.Row, name: str) -> str:
+    return of(row, name).text(SHOWN[name][1])
 
 
 def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
@@ -217,22 +221,15 @@ def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
     others = {name: rows for name, rows in costs.readings(block).items() if name != MEASURED}
     if not others:
         return
-    of_reading = {name: rows_of(rows) for name, rows in others.items()}
     header = ["λ", "method", "speed-up as measured"]
-    if AFTER_START in others:
-        header += [f"{name} {AFTER_START}" for name in ("iterations", "CPU seconds", "speed-up")]
-    if REPORT_PASS in others:
-        header += [f"speed-up {REPORT_PASS}"]
-    lines = []
-    for k, row in enumerate(rows_of(block)):
-        line = [*_cells(row)[:2], of(row, "speedup").text("{:.2g}".format)]
-        if AFTER_START in others:
-            after = of_reading[AFTER_START][k]
-            shows = ("{:.0f}".format, claims.seconds_text, "{:.2g}".format)
-            line += [of(after, name).text(s) for name, s in zip(RANGES, shows, strict=True)]
-        if REPORT_PASS in others:
-            line += [of(of_reading[REPORT_PASS][k], "speedup").text("{:.2g}".format)]
-        lines.append([*line, number(row["report_speedup"], "g")])
+    lines = [[*_cells(row)[:2], _range(row, "speedup")] for row in rows_of(block)]
+    for reading, names in {AFTER_START: RANGES, REPORT_PASS: ("speedup",)}.items():
+        if reading in others:
+            header += [f"{SHOWN[name][0]} {reading}" for name in names]
+            for line, row in zip(lines, rows_of(others[reading]), strict=True):
+                line += [_range(row, name) for name in names]
+    for line, value in zip(lines, block["report_speedup"], strict=True):
+        line.append(number(value, "g"))
     yield Table(f"The same runs, read otherwise, on {title}", [*header, "the report's"], lines, 2)
 
 
@@ -242,9 +239,8 @@ def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
         return
     printed = rows_of(costs.of_report(str(block["dataset"].iloc[0])))
     printed.sort(key=lambda row: -row["lam_n"])
-    plain = {
-        row["lam_n"]: row["iterations_from"] for row in printed if row["solver"] == costs.BASELINE
-    }
+    of_plain = (row for row in printed if row["solver"] == costs.BASELINE.solver)
+    plain = {row["lam_n"]: row["iterations_from"] for row in of_plain}
     lines = []
     for row in printed:
         iterations, lam = row["iterations_from"], row["lam_n"]

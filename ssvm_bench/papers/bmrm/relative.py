@@ -39,8 +39,9 @@ COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
     """Return the runs that are compared: on problem instances on which there are some of BMRM."""
-    known = {trace.problem for trace in traces if _solver(trace) == "bmrm"}
-    return [trace for trace in traces if _solver(trace) in COMPARED and trace.problem in known]
+    known = {trace.problem for trace in traces if trace.solver["name"] == "bmrm"}
+    runs = (trace for trace in traces if trace.solver["name"] in COMPARED)
+    return [trace for trace in runs if trace.problem in known]
 
 
 def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
@@ -55,12 +56,9 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     runs = bundle_runs.runs(compared(traces))
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
-        known = best[trace.problem].dual
-        primal = trace.values("primal")
-        distance = primal / known - 1 if known > 0 else np.full_like(primal, np.nan)
-        return {
-            name: distance for name, solvers in COMPARISONS.items() if _solver(trace) in solvers
-        }
+        known, solver = best[trace.problem].dual, trace.solver["name"]
+        distance = trace.values("primal") / (known if known > 0 else np.nan) - 1
+        return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
 
     table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
     keys = ["fingerprint", "lam", "solver"]
@@ -74,10 +72,6 @@ def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
     known = "F*: the highest dual value ever seen"
     return [f"{known}; the optimum is at most {percent(error)} higher."]
-
-
-def _solver(trace: Trace) -> str:
-    return str(trace.solver["name"])
 
 
 # ---- the figure -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, relative_gap, same_seed
+from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, ends, relative_gap, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import half_of, to_common
 from ssvm_bench.figures.curves import along, crossing, first_at
@@ -103,11 +103,10 @@ def _to_tolerance(
     The other one may have ended before, if even what it took makes the ratio small ``enough``.
     """
     pairs = _pairs(case, slow, fast)
-    ended = np.array([[along(run, "time")[-1] for run in pair] for pair in pairs])
-    met = np.array([[run.converged for run in pair] for pair in pairs])
+    ended, met = ends(pairs, "time"), np.array([[run.converged for run in pair] for pair in pairs])
     ratios = ended[:, 0] / ended[:, 1]
-    if not (met[:, 1] | (met[:, 0] & (ratios <= enough))).all():
-        raise UnmeasurableError("a run did not get to its tolerance in the time it had")
+    known = met[:, 1] | (met[:, 0] & (ratios <= enough))
+    ensure(known.all(), "a run did not get to its tolerance in the time it had")
     unknown = "a run to compare with ended before its tolerance"
     found = Measured(np.where(met[:, 0], ratios, math.inf), bounds=ratios, ended=unknown)
     if not met[:, 1].all():
@@ -120,15 +119,13 @@ def _to_tolerance(
 def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
     """Measure the seconds to the tolerance of one over those of the other, seed by seed."""
     found, (before, after), pairs = _to_tolerance(case, slow, fast)
-    ends = [[run.frame.iloc[-1] for run in pair] for pair in pairs]
-    first, then = np.median([[end["iteration"] for end in pair] for pair in ends], axis=0)
-    calls = np.median([pair[0]["oracle_calls"] / pair[1]["oracle_calls"] for pair in ends])
+    first, then = np.median(ends(pairs, "iteration"), axis=0)
+    calls = np.median(np.divide(*ends(pairs, "oracle_calls").T))
     tol = float(pairs[-1][1].solver["tol"])
+    longer = before / first / (after / then)
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
-    note += (
-        f"{then:.0f}; a sweep takes {before / first / (after / then):.3g}× as long, and there are "
-    )
-    return found._replace(note=f"{note}{calls:.3g}× as many looks at an example")
+    note += f"{then:.0f}; a sweep takes {longer:.3g}× as long, and there are {calls:.3g}× as many "
+    return found._replace(note=f"{note}looks at an example")
 
 
 @measure
@@ -143,8 +140,7 @@ def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Meas
     """Measure the seconds to the tolerance from another solution over those from α = 0."""
     found, (after, scratch), pairs = _to_tolerance(case, warm, cold, cheap)
     larger = pairs[-1][0].config["path"][-1]
-    ends = [[along(run, "iteration")[-1] for run in pair] for pair in pairs]
-    sweeps = np.median(ends, axis=0)
+    sweeps = np.median(ends(pairs, "iteration"), axis=0)
     more = "more than " * bool(found.text)
     note = f"{seconds(after)} and {sweeps[0]:.0f} sweeps from λ = {larger}, "
     note += f"{more}{seconds(scratch)} and {sweeps[1]:.0f} from α = 0"
@@ -164,8 +160,8 @@ def single_first(case: Case, runs: Runs) -> Measured:
     for run in runs.of(case):
         single, pair = column(run, "single_steps"), column(run, "pair_steps")
         made = single + pair
-        if run.frame["iteration"].tolist()[:3] != [0, 1, 2] or made[2] == made[1]:
-            raise UnmeasurableError("a run does not tell the steps of its second sweep")
+        there = run.frame["iteration"].tolist()[:3] == [0, 1, 2] and made[2] != made[1]
+        ensure(there, "a run does not tell the steps of its second sweep")
         second.append((single[2] - single[1]) / (made[2] - made[1]))
         whole.append(single[-1] / made[-1])
     note = f"of all sweeps {percent(float(np.median(whole)))}"
@@ -179,9 +175,8 @@ def slower_later(case: Case, runs: Runs) -> Measured:
     for run in runs.of(case):
         sweeps, spent = along(run, "iteration"), along(run, "time")
         pair, made = column(run, "pair_steps"), column(run, "single_steps")
-        ensure(
-            sweeps.size > 2 and sweeps[1] == 1, "a run does not tell the time of its first sweep"
-        )
+        there = sweeps.size > 2 and sweeps[1] == 1
+        ensure(there, "a run does not tell the time of its first sweep")
         at = int(np.searchsorted(sweeps, sweeps[-1] / 2))
         later = (spent[-1] - spent[at]) / (sweeps[-1] - sweeps[at])
         ratios.append(later / (spent[1] - spent[0]))
@@ -215,10 +210,8 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
         for (_, run), gap in zip(pairs, first, strict=True)
     ]
     mine, theirs = np.median(found, axis=0)
-    note = (
-        f"relative gap after one sweep {float(np.median(first)):.3g}; to the smallest gap of all "
-    )
-    note += f"runs {theirs:.3g} sweeps against {mine:.3g}"
+    note = f"relative gap after one sweep {np.median(first):.3g}; to the smallest gap of all runs "
+    note += f"{theirs:.3g} sweeps against {mine:.3g}"
     note += f"; the same elsewhere: {', '.join(more)}" * bool(more)
     return Measured(np.array(at), note=note)
 
@@ -245,8 +238,8 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
         passes.append(first_at(at, gap, tol))
         after_one += gap[at == 1].tolist()
     ensure(after_one, "the first pass was not evaluated")
-    ends = span((min(after_one), max(after_one)), "{:.2g}".format)
-    note = f"verified relative gap after one pass {ends}"
+    said = span((min(after_one), max(after_one)), "{:.2g}".format)
+    note = f"verified relative gap after one pass {said}"
     return Measured(np.array(passes), note=note)
 
 
@@ -254,7 +247,7 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
 def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
     """Measure the visits of cached examples in a pass over those where each call begins at 0."""
     pairs = _pairs(case, hot, cold)
-    visits = np.array([[column(run, "approx_calls")[-1] for run in pair] for pair in pairs])
+    visits = ends(pairs, "approx_calls")
     mine, theirs = np.median(visits, axis=0) / int(case.data["n"])
     note = f"{mine:.3g} visits for each new example, {theirs:.3g} from α = 0"
     return Measured(visits[:, 0] / visits[:, 1], note=note)
@@ -271,34 +264,29 @@ def growth_of_storage(case: Case, runs: Runs) -> Measured:
     pairs = same_seed(runs.by_seed(case), runs.by_seed(half))
     d = int(case.data["d"])
     at_hand = np.array([[column(run, "cache_size").max() for run in pair] for pair in pairs])
-    weights = (
-        np.array([[column(run, "fixed_examples")[-1] for run in pair] for pair in pairs]) + at_hand
-    )
+    weights = ends(pairs, "fixed_examples") + at_hand
     (planes, _), (alphas, fewer) = np.median(at_hand, axis=0), np.median(weights, axis=0)
     n, part = (int(where.data["n"]) for where in (case, half))
-    note = (
-        f"{d} numbers of w and {planes:.0f} planes; after {n} examples {alphas:.0f} have weight, "
-    )
-    note += f"after {part} examples {fewer:.0f}, whose kernel matrices have {alphas**2:.2g} and "
-    return Measured((d + at_hand[:, 0]) / (d + at_hand[:, 1]), note=f"{note}{fewer**2:.2g} numbers")
+    note = f"{d} numbers of w and {planes:.0f} planes; after {n} examples {alphas:.0f} have "
+    note += f"weight, after {part} examples {fewer:.0f}, whose kernel matrices have "
+    note += f"{alphas**2:.2g} and {fewer**2:.2g} numbers"
+    return Measured((d + at_hand[:, 0]) / (d + at_hand[:, 1]), note=note)
 
 
 @measure
 def growth_of_cache(case: Case, runs: Runs) -> Measured:
     """Measure what is kept after a pass over all examples, over that of one over half of them."""
-    half = half_of(case)
-    here, there = runs.by_seed(case), runs.by_seed(half)
-    sizes_kept = np.array([[kept(run) for run in pair] for pair in same_seed(here, there)])
+    half, here = half_of(case), runs.by_seed(case)
+    pairs = same_seed(here, runs.by_seed(half))
+    sizes_kept = np.array([[kept(run) for run in pair] for pair in pairs])
     ensure(not (sizes_kept[:, 1] == 0).any(), "nothing is kept")
     all_, some = np.median(sizes_kept, axis=0)
     sizes = [int(where.data["n"]) for where in (case, half)]
     note = f"{all_:.6g} planes after {sizes[0]} examples, {some:.6g} after {sizes[1]}"
     note += f"; {percent(all_ / sizes[0])} of the examples"
     left = max(float(column(run, "fixed_examples").max()) for run in here.values())
-    if left > 0:
-        raise UnmeasurableError(
-            f"the limit of the cache decides what stays: {left:.0f} examples had to leave; {note}"
-        )
+    why = f"the limit of the cache decides what stays: {left:.0f} examples had to leave; {note}"
+    ensure(left <= 0, why)
     return Measured(sizes_kept[:, 0] / sizes_kept[:, 1], note=note)
 
 

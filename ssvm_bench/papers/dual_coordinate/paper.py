@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,22 +32,12 @@ from ssvm_bench.claims.cases import Runs, relative_gap
 from ssvm_bench.claims.claim import Claim, Statements, above
 from ssvm_bench.claims.comparisons import above_start, share_ahead
 from ssvm_bench.claims.paper import Paper, about
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
-from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output, Shown
+from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.dual_coordinate import measures as by
 from ssvm_bench.papers.dual_coordinate import schedules
-from ssvm_bench.papers.dual_coordinate.measures import (
-    BATCH,
-    COLD,
-    COMPUTED,
-    HOT,
-    LENGTHS,
-    SEQUENTIAL,
-    TRUE_BOUND,
-    WARM,
-)
+from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
 from ssvm_bench.results.problem_instance import BestValues, columns_of
@@ -61,7 +52,6 @@ DISTANCE = "distance / |F*|"
 GAP = "relative gap"
 ANY_ONLINE = Runs("dcd_online", {"verify": True}, warm_start=False)
 KEPT = "planes in the cache"
-CACHE = "cache"
 
 
 Chosen: TypeAlias = Callable[[Sequence[Trace]], list[Trace]]
@@ -118,7 +108,7 @@ def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFra
 
 
 def _value_of(option: str) -> Callable[[Trace], str]:
-    return lambda run: f"{option}={run.metadata['config']['solver'][option]}"
+    return lambda run: f"{option}={run.solver[option]}"
 
 
 def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
@@ -157,20 +147,18 @@ def kept(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.concat(blocks[1:] or blocks, ignore_index=True)[list(COLUMNS)]
 
 
-def _full(run: Trace) -> str:
-    """Say that examples had to leave the cache."""
-    name = style.dataset_name(run.data["name"])
-    return f"{name}: the cache was full, at {run.metadata['config']['solver']['cache']:,} planes."
-
-
-def _draw_kept(data: FigureData) -> Iterator[Output]:
+def _cache(data: FigureData) -> Iterator[Output]:
     from ssvm_bench.figures import drawing
 
     runs = _of(ANY_ONLINE)(data.traces)
     table = kept(runs)
     if len(table):
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
-        notes += sorted({_full(run) for run in runs if run.frame["fixed_examples"].max() > 0})
+        full = [run for run in runs if run.frame["fixed_examples"].max() > 0]
+        names = sorted(
+            {(style.dataset_name(run.data["name"]), run.solver["cache"]) for run in full}
+        )
+        notes += [f"{name}: the cache was full, at {planes:,} planes." for name, planes in names]
         label = "examples of one pass"
         figure = partial(drawing.draw_curves, table, label, data.title, notes, log_y=False)
         yield Output("cache", table, figure=figure)
@@ -179,57 +167,26 @@ def _draw_kept(data: FigureData) -> Iterator[Output]:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 CURVES = {
-    "bounds": (
-        CurveFigure(
-            "How far the bounds UB, UB' and LB are from the optimum",
-            file="bounds_{}",
-            chosen=_of(TRUE_BOUND),
-            tabulate=bounds,
-            notes=lambda *_: OF_DISTANCES,
-        ),
-        ("iteration", "time"),
+    "bounds": CurveFigure(
+        "How far the bounds UB, UB' and LB are from the optimum",
+        *("bounds_{}", bounds, _of(TRUE_BOUND)),
+        notes=lambda *_: OF_DISTANCES,
     ),
-    "order": (
-        CurveFigure(
-            "Relative gap with random and with sequential order",
-            file="order_{}",
-            chosen=_compared("order", BATCH, SEQUENTIAL),
-            tabulate=gaps("order"),
-        ),
-        ("iteration",),
+    "order": CurveFigure(
+        "Relative gap with random and with sequential order",
+        *("order_{}", gaps("order"), _compared("order", BATCH, SEQUENTIAL)),
     ),
-    "schedules": (
-        CurveFigure(
-            "Relative gap of all examples with each schedule",
-            file="schedules_{}",
-            chosen=_compared("schedule", ANY_ONLINE),
-            tabulate=gaps("schedule"),
-        ),
-        ("passes", "time"),
+    "schedules": CurveFigure(
+        "Relative gap of all examples with each schedule",
+        *("schedules_{}", gaps("schedule"), _compared("schedule", ANY_ONLINE)),
     ),
 }
-"""Name of a figure → what it is, and its x axes."""
+AXES = {"bounds": ("iteration", "time"), "order": ("iteration",), "schedules": ("passes", "time")}
 
-
-def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    for name in names:
-        if name == CACHE:
-            yield from _draw_kept(data)
-        else:
-            figure, axes = CURVES[name]
-            yield from figure.outputs(data, axes)
-
-
-def _of_instance(data: FigureData) -> Iterator[Shown]:
-    for figure, _ in CURVES.values():
-        yield from figure.of_instance(data)
-
-
-KIND = Kind(
+KIND = kind_of(
     "coordinate",
-    Choices((*CURVES, CACHE), "figure", "figures"),
-    _outputs,
-    _of_instance,
+    {**{name: partial(CURVES[name].outputs, axes=AXES[name]) for name in CURVES}, "cache": _cache},
+    of_instance=lambda data: chain(*(figure.of_instance(data) for figure in CURVES.values())),
     intro="Distances of bounds are from the best values ever seen on the problem instance. The "
     "relative gap of online runs is that of all examples, also of those that are not kept.",
 )
@@ -316,8 +273,8 @@ CLAIMS = (
     SAID.claim("tracked_faster", by.speedup(BATCH, TRUE_BOUND), _factor, "", *TWICE),
     SAID.claim("tracked_above", by.share_above(TRUE_BOUND), percent, low=MOST),
     SAID.claim("random_order", by.mimicked_sweeps(BATCH, SEQUENTIAL), times, low=above(1)),
-    SAID.claim("hot_start", by.cost_of_hot_start(HOT, COLD), times, high=CHEAP),
-    SAID.claim("products", by.slowdown(COMPUTED, LENGTHS), _factor, high=ABOUT),
+    SAID.claim("hot_start", by.cost_of_hot_start(by.HOT, by.COLD), times, high=CHEAP),
+    SAID.claim("products", by.slowdown(COMPUTED, by.LENGTHS), _factor, high=ABOUT),
     SAID.claim("crucial", schedules.spread(tuple(CACHED.values())), times, low=CRUCIAL),
     SAID.claim("revisiting", schedules.costlier(LARANK, ONE_PASS, 0.0), times, low=above(1)),
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE, TOL), high=1, words=_TOLD),
@@ -326,7 +283,7 @@ CLAIMS = (
     SAID.claim("untuned", above_start(BATCH, SSG), times),
     SAID.claim("ahead_of_ssg", share_ahead(BATCH, SUBGRADIENT), percent, low=MOST),
     SAID.claim("ahead_few_labels", share_ahead(BATCH, SUBGRADIENT), percent, low=MOST),
-    SAID.claim("path", by.cost_of_warm_start(WARM, BATCH, CHEAP), times, high=CHEAP),
+    SAID.claim("path", by.cost_of_warm_start(by.WARM, BATCH, CHEAP), times, high=CHEAP),
     *_schedules(),
     SAID.claim("cache", by.growth_of_cache(ONLINE), times, high=STEADY),
     SAID.claim("dual_batch", by.never_falls(BATCH), percent),

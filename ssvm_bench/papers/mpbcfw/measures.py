@@ -23,8 +23,8 @@ from typing import Any, Concatenate, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs, least_positive
-from ssvm_bench.claims.claim import Measure, Measured, Options, UnmeasurableError, ensure, measure
+from ssvm_bench.claims.cases import Case, Runs, ends, least_positive
+from ssvm_bench.claims.claim import Measure, Measured, Options, ensure, measure
 from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.trace import Trace, dual_of_reported
@@ -273,8 +273,8 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     times = np.array([reach(run, target, axis) for run in single])
     base = float(np.median(times))
     ensure(base != 0, "the gap does not fall below its first value")
-    if not_beyond and len(times) < 2:
-        raise UnmeasurableError("no repeats, hence no spread to tell a difference from")
+    there = len(times) > 1 or not not_beyond
+    ensure(there, "no repeats, hence no spread to tell a difference from")
     primal = float(np.nanmedian([run.values("primal")[-1] for run in single]))
     relative = target / max(abs(primal), 1e-12)
     unit = " s" if axis == "time" else " iterations"
@@ -311,8 +311,8 @@ def not_sooner(case: Case, pair: str) -> Measured:
         )
         found.append(known[multi >= single].min())
     ensure(found, NOTHING_COMMON)
-    ends = min(smallest) / optimum, max(smallest) / optimum
-    note = f"down to {span(ends, number)}, the smallest gap that both reach"
+    both = min(smallest) / optimum, max(smallest) / optimum
+    note = f"down to {span(both, number)}, the smallest gap that both reach"
     return Measured(np.array(found) / optimum, note=note)
 
 
@@ -322,16 +322,14 @@ def not_sooner(case: Case, pair: str) -> Measured:
 @of_printed
 def oracle_share(case: Case, solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measured:
     """Measure oracle time / time of whole runs; per dataset, the range in which it must be."""
-    last = _last_rows(case, solver)
-    inside = [row["oracle_time"] / row["oracle_calls"] for row in last]
-    outside = [(row["time"] - row["oracle_time"]) / row["oracle_calls"] for row in last]
-    call, rest = float(np.median(inside)), float(np.median(outside))
+    calls, inside, whole = _spent(case, solver)
+    call, rest = np.median(inside / calls), np.median((whole - inside) / calls)
     note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
     if solver == "mpbcfw":
         late = [_late_share(run) for run in case.repeats(solver)]
         note += f"; {percent(float(np.median(late)))} over the last quarter of the iterations"
     (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
-    shares = np.array([row["oracle_time"] / row["time"] for row in last])
+    shares = inside / whole
     if solver == "bcfw" and not low <= np.median(shares) <= high:
         would = (paper[0] / (paper[0] + rest), paper[1] / (paper[1] + rest))
         note += f"; with the paper's {span(paper)} per call, else as here, it would be "
@@ -352,10 +350,10 @@ PAPER_CALL = {
 @of_printed
 def call_time(case: Case) -> Measured:
     """Measure the seconds of an exact oracle call in BCFW; half to twice a single number hold."""
-    calls = np.array([r["oracle_time"] / r["oracle_calls"] for r in _last_rows(case, "bcfw")])
+    calls, inside, _ = _spent(case, "bcfw")
     low, high = PAPER_CALL[case.dataset]
-    found = Measured(calls, *((low / 2, high * 2) if low == high else (low, high)))
-    median, note = float(np.median(calls)), ""
+    found = Measured(inside / calls, *((low / 2, high * 2) if low == high else (low, high)))
+    median, note = float(np.median(found.values)), ""
     if 0 < median < found.low:
         note = f"{span((low / median, high / median), times)} faster than the paper's"
     elif median > found.high:
@@ -371,8 +369,9 @@ def _late_share(run: Trace) -> float:
     return float(spent["oracle_time"] / spent["time"]) if spent["time"] > 0 else math.nan
 
 
-def _last_rows(case: Case, solver: str) -> list[pd.Series]:
-    rows = [run.frame.iloc[-1] for run in case.timed(Runs(solver))[0].values()]
-    if not all(row["oracle_calls"] > 0 and row["time"] > 0 for row in rows):
-        raise UnmeasurableError("a run made no oracle call")
-    return rows
+def _spent(case: Case, solver: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the oracle calls, the oracle time and the time of whole runs."""
+    runs = [[*case.timed(Runs(solver))[0].values()]]
+    calls, inside, whole = (ends(runs, name)[0] for name in ("oracle_calls", "oracle_time", "time"))
+    ensure((calls > 0).all() and (whole > 0).all(), "a run made no oracle call")
+    return calls, inside, whole

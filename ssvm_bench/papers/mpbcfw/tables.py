@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import truediv
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import words
 from ssvm_bench.results.problem_instance import BestValues
+from ssvm_bench.results.repeats import band
 from ssvm_bench.results.trace import Trace
 
 if TYPE_CHECKING:
@@ -67,21 +69,11 @@ def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
                 continue
             lower = [both.iterations.size - both.behind.size for both in found]
             after = [int(both.behind[-1]) if both.behind.size else 0 for both in found]
-            rows.append(
-                {
-                    "dataset": case.dataset,
-                    "n": int(case.data["n"]),
-                    "lam": case.problem.lam,
-                    "start": case.variant.start,
-                    "pair": pair,
-                    "repeats": len(found),
-                    "iterations": min(both.iterations.size for both in found),
-                    "lower": float(np.median(lower)),
-                    "lower_min": min(lower),
-                    "lower_max": max(lower),
-                    "last_not_lower": max(after),
-                }
-            )
+            row = {"dataset": case.dataset, "n": int(case.data["n"]), "lam": case.problem.lam}
+            row |= {"start": case.variant.start, "pair": pair, "repeats": len(found)}
+            row["iterations"] = min(both.iterations.size for both in found)
+            row |= {"lower": np.median(lower), "lower_min": min(lower), "lower_max": max(lower)}
+            rows.append({**row, "last_not_lower": max(after)})
     return pd.DataFrame(rows)
 
 
@@ -114,42 +106,26 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             continue
         target = by.target_gap(case.repeats("bcfw"))
         usual = Runs("mpbcfw").by_seed(by.as_printed(case))
-        at, later = (
-            {seed: by.reach(run, gap, "time") for seed, run in usual.items()}
-            for gap in (target, target / 10)
-        )
-        for runs in case.runs.values():
-            solver = next(iter(runs.values())).solver
-            if solver["name"] != "mpbcfw":
-                continue
-            both = sorted(runs.keys() & at.keys())
-            times = [by.reach(runs[seed], target, "time") for seed in both]
-            ratios = [time / at[seed] for time, seed in zip(times, both, strict=True)]
-            tenth = [by.reach(runs[seed], target / 10, "time") / later[seed] for seed in both]
-            iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
-            rows.append(
-                {
-                    "dataset": case.dataset,
-                    "M": solver["M"] if solver.get("rule") == "fixed" else 0,
-                    "T": solver["T"],
-                    "repeats": len(both),
-                    "gap": target,
-                    "time": float(np.median(times)),
-                    "ratio": float(np.median(ratios)),
-                    "ratio_min": min(ratios),
-                    "ratio_max": max(ratios),
-                    "iterations": float(np.median(iterations)),
-                    "tenth": float(np.median(tenth)),
-                }
+        for label in of_rule:
+            runs = case.runs[label]
+            both = sorted(runs.keys() & usual.keys())
+            at, times, later, tenth = (
+                [by.reach(of[seed], gap, "time") for seed in both]
+                for gap in (target, target / 10)
+                for of in (usual, runs)
             )
-    order = ["dataset", "T", "M"]
-    table = pd.DataFrame(rows)
-    return table.sort_values(order, key=_first_usual, kind="stable") if rows else table
-
-
-def _first_usual(values: pd.Series) -> pd.Series:
-    """Return what T is sorted by: runs with the usual one come first."""
-    return values.where(values != by.PRINTED["T"], -1) if values.name == "T" else values
+            iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
+            solver = runs[both[0]].solver
+            row = {"dataset": case.dataset, "T": solver["T"], "repeats": len(both), "gap": target}
+            row |= {"M": solver["M"] if solver.get("rule") == "fixed" else 0}
+            ratio = band([*map(truediv, times, at)])
+            row |= zip(("ratio", "ratio_min", "ratio_max"), ratio, strict=True)
+            row |= {"time": np.median(times), "iterations": np.median(iterations)}
+            rows.append({**row, "tenth": np.median([*map(truediv, tenth, later)])})
+    # runs with the usual T come first
+    rows.sort(key=lambda row: (row["dataset"], row["T"] != by.PRINTED["T"], row["T"], row["M"]))
+    columns = ["dataset", "M", "T", "repeats", "gap", "time", "ratio", "ratio_min", "ratio_max"]
+    return pd.DataFrame(rows, columns=[*columns, "iterations", "tenth"])
 
 
 SLOPE: Cells = {
@@ -217,16 +193,13 @@ def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """
     found = []
     for case in cases(traces, best):
-        curve: dict[int, tuple[float, float]] = {}
+        curve: dict[int, np.ndarray] = {}
         ended = -1
         for run in case.traces():
-            solver = run.solver
-            first, last = run.frame.iloc[0], run.frame.iloc[-1]
-            if solver.get("rule") == "fixed":
-                curve[int(solver["M"])] = float(last["time"]), float(last["dual"])
-                curve[-1] = float(first["time"]), float(first["dual"])
+            if run.solver.get("rule") == "fixed":
+                curve[-1], curve[run.solver["M"]] = run.frame[["time", "dual"]].to_numpy()[[0, -1]]
             else:
-                ended = int(last["approx_passes"])
+                ended = int(run.frame["approx_passes"].iloc[-1])
         if not curve or ended < 0:
             continue
         at = pd.DataFrame.from_dict(curve, "index", columns=["time", "dual"]).sort_index()

@@ -14,15 +14,15 @@ The caption calls that a variance; read so, the deviation is its root (`Spread.r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import FigureData, Output, kind_of
 from ssvm_bench.papers.transduction.measures import (
     ALTERNATING,
     INDUCTIVE,
@@ -226,11 +226,9 @@ DOCUMENTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], Iterator[Block]]]]
 }
 
 
-def _outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-    table = accuracies(data.traces)
-    for name in names:
-        file, title, make = DOCUMENTS[name]
-        yield Output(file, table, title, list(make(table)))
+def _output(name: str, data: FigureData) -> Iterator[Output]:
+    (file, title, make), table = DOCUMENTS[name], accuracies(data.traces)
+    yield Output(file, table, title, list(make(table)))
 
 
-KIND = Kind("accuracies", Choices(tuple(DOCUMENTS), "table", "tables"), _outputs)
+KIND = kind_of("accuracies", {name: partial(_output, name) for name in DOCUMENTS}, "table")

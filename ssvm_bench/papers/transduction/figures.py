@@ -27,11 +27,10 @@ import pandas as pd
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.claims.cases import Case
 from ssvm_bench.config import GENUINE, registry, validation
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.document import table_of
-from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Kind, Output
+from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import tables
 from ssvm_bench.papers.transduction.datasets.points import Points
 from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, error
@@ -341,21 +340,12 @@ def _overlap(data: FigureData) -> Iterator[Output]:
     yield Output("overlap", table, title, [tables.said_of(table), *shown])
 
 
-def _kind(name: str, **made: Callable[[FigureData], Iterator[Output]]) -> Kind:
-    """Return a kind, given what makes the outputs of each choice."""
-
-    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-        for choice in names:
-            yield from made[choice](data)
-
-    return Kind(name, Choices((*made,), "figure", "figures"), outputs, loads=load)
-
-
+_convergence = partial(CONVERGENCE.outputs, axes=["iteration"])
 KINDS = (
-    _kind("pictures", masks=_draw_masks, frames=_draw_frames, overlap=_overlap),
-    _kind(
-        "transduction",
-        labels=_draw_labels,
-        convergence=partial(CONVERGENCE.outputs, axes=["iteration"]),
+    kind_of(
+        "pictures",
+        {"masks": _draw_masks, "frames": _draw_frames, "overlap": _overlap},
+        loads=load,
     ),
+    kind_of("transduction", {"labels": _draw_labels, "convergence": _convergence}, loads=load),
 )

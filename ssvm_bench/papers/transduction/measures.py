@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, column, same_seed
+from ssvm_bench.claims.cases import Case, Runs, column, ends, same_seed
 from ssvm_bench.claims.claim import Measured, ensure, measure
 from ssvm_bench.figures.document import beside
 from ssvm_bench.results.trace import Trace
@@ -112,12 +112,8 @@ def errors(case: Case, runs: Runs, ours: Runs | None = None) -> Measured:
     note = f"mean {percent(found.mean())}; {ended} of {len(repeats)} runs have converged"
     if ours is not None:
         pairs = same_seed(runs.by_seed(case), ours.by_seed(case), "no two runs on the same draw")
-        value, time = (
-            np.array([[run.values(name)[-1] for run in pair] for pair in pairs])
-            for name in ("primal", "time")
-        )
-        ratio = value[:, 0] / value[:, 1]
-        there, here = np.median(time, axis=0)
+        ratio = np.divide(*ends(pairs, "primal").T)
+        there, here = np.median(ends(pairs, "time"), axis=0)
         note += (
             f"; it ends at {ratio.min():.2g} to {ratio.max():.2g} times the objective of DC-ADMM, "
             f"after {there:.3g} s in the median, where DC-ADMM takes {here:.3g} s"
@@ -175,12 +171,10 @@ def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured
 @measure
 def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
     """Measure the objective at the end, relative to that of other runs, repeat by repeat."""
-    here, there = runs.by_seed(case), others.by_seed(case)
-    pairs = same_seed(here, there, "no two runs on the same split")
-    ends = np.array([[float(run.values("primal")[-1]) for run in pair] for pair in pairs])
+    pairs = same_seed(runs.by_seed(case), others.by_seed(case), "no two runs on the same split")
     right = 1.0 - np.mean([[error(run) for run in pair] for pair in pairs], axis=0)
     note = f"mean accuracy {percent(right[0])} against {percent(right[1])}"
-    return Measured(ends[:, 0] / ends[:, 1], note=note)
+    return Measured(np.divide(*ends(pairs, "primal").T), note=note)
 
 
 # ---- theorems ---------------------------------------------------------------------------------

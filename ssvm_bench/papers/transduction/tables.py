@@ -28,13 +28,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs, cases, column, same_seed
+from ssvm_bench.claims.cases import Case, Runs, cases, column, ends, same_seed
 from ssvm_bench.claims.claim import Measured, UnmeasurableError, above, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, VIDEOS, error
 from ssvm_bench.papers.transduction.oracles import kernels
+from ssvm_bench.results.repeats import band
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
@@ -58,7 +59,7 @@ def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[st
     ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
     row: dict[str, Any] = {"dataset": case.dataset, "source": case.source, "solver": label}
     row |= {"runs": len(runs), "mean": found.mean(), "deviation": found.std()}
-    row |= {"median": np.median(found), "min": found.min(), "max": found.max()}
+    row |= zip(("median", "min", "max"), band(found), strict=True)
     row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
     accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all are labelled
     return row | {"wrong": 1.0 - accuracy, "objective": ends["primal"].mean()}
@@ -197,14 +198,13 @@ def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
     said = []
     for what, name in (("IoU", "iou"), ("false pixels", FALSE), ("missed pixels", MISSED)):
         if all(name in run.frame for pair in pairs for run in pair):
-            both = np.mean([[column(run, name)[-1] for run in pair] for pair in pairs], axis=0)
+            both = np.mean(ends(pairs, name), axis=0)
             said.append(f"{what} {percent(both[0])} against {percent(both[1])}")
     return "mean " + ", ".join(said)
 
 
 def _larger(pairs: Sequence[tuple[Trace, Trace]]) -> Measured:
-    values = np.array([overlap(one) - overlap(other) for one, other in pairs])
-    return Measured(values, low=above(0.0), note=_means(pairs))
+    return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
 
 
 @measure
@@ -226,8 +226,8 @@ def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
     """Measure how much fewer of the pixels are taken for figure and are not, likewise."""
     pairs = _pairs(case, ours, inductive)
     _check_features(case, [other for _, other in pairs], _means(pairs))
-    fewer = [column(other, FALSE)[-1] - column(one, FALSE)[-1] for one, other in pairs]
-    return Measured(np.array(fewer), low=above(0.0), note=_means(pairs))
+    mine, theirs = ends(pairs, FALSE).T
+    return Measured(theirs - mine, low=above(0.0), note=_means(pairs))
 
 
 def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> None:

@@ -14,25 +14,27 @@ from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.dual_coordinate.measures import SWEEPS
-from ssvm_bench.papers.dual_coordinate.paper import (
+from ssvm_bench.papers.dual_coordinate.measures import (
     BATCH,
     COLD,
     COMPUTED,
+    LENGTHS,
+    SEQUENTIAL,
+    SWEEPS,
+    TRUE_BOUND,
+    WARM,
+)
+from ssvm_bench.papers.dual_coordinate.paper import (
     CONSTANT,
     FIRST_SWEEP,
     KIND,
-    LENGTHS,
     ONLINE,
     PAPER,
     ROOM,
     SCHEDULES,
-    SEQUENTIAL,
     STEADY,
     STREAMED,
     SUBGRADIENT,
-    TRUE_BOUND,
-    WARM,
 )
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.problem_instance import Best, instance_of

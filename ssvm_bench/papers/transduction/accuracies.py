@@ -23,15 +23,8 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Output, kind_of
-from ssvm_bench.papers.transduction.measures import (
-    ALTERNATING,
-    INDUCTIVE,
-    KERNELS,
-    PROPOSED,
-    SETS,
-    TABLE_1,
-    error,
-)
+from ssvm_bench.papers.transduction import measures as by
+from ssvm_bench.papers.transduction.measures import INDUCTIVE, KERNELS, SETS, TABLE_1
 from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
 from ssvm_bench.papers.transduction.tables import TEXTS, of_draws, row_of
 from ssvm_bench.results.repeats import grouped
@@ -67,33 +60,30 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
         solver = [run.solver["name"] for run in first]
         there = dict(zip(solver, case.runs, strict=True))
         inductive = row_of(case, there[INDUCTIVE], _right) if INDUCTIVE in there else {}
-        for name, run, (label, runs) in zip(solver, first, case.runs.items(), strict=True):
+        for name, run, label in zip(solver, first, case.runs, strict=True):
             if name == INDUCTIVE:
                 continue
-            row = row_of(case, label, _right)
+            row, cell = row_of(case, label, _right), TABLE_1[_cell(run)]
             row |= zip(("dataset", "labeled", "kernel"), _cell(run), strict=True)
-            ended = [each.converged for each in runs.values()]
-            row |= {"settings": _settings(run), "splits": len(runs), "converged": sum(ended)}
+            row |= {"settings": _settings(run), "splits": row["runs"]}
             row["inductive"] = inductive.get("mean", np.nan)
             row["inductive_deviation"] = inductive.get("deviation", np.nan)
-            cell = TABLE_1[_cell(run)]
             row |= zip(PRINTED, (*cell.sdp, *cell.proposed), strict=True)
             row["distance"] = row["mean"] - cell.proposed.mean
             row["within"] = cell.proposed.has(row["mean"])
             row["within_root"] = cell.proposed.root.has(row["mean"])
             share = row["labeled"] / run.data["n"]
-            row["of_all"] = share + (1.0 - share) * row["mean"]
-            rows.append(row)
+            rows.append({**row, "of_all": share + (1.0 - share) * row["mean"]})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _right(run: Trace) -> float:
-    return 1.0 - error(run)
+    return 1.0 - by.error(run)
 
 
 def _is_of_table_1(run: Trace) -> bool:
     config: Any = run.config
-    known = config["solver"]["name"] in (PROPOSED, INDUCTIVE, ALTERNATING)
+    known = config["solver"]["name"] in (by.PROPOSED, INDUCTIVE, by.ALTERNATING)
     return known and "labeled" in config["dataset"] and _cell(run) in TABLE_1
 
 
@@ -108,7 +98,7 @@ def _settings(run: Trace) -> str:
     options = {**config["oracle"], **config["solver"]}
     if options["kernel"] == "linear":
         del options["sigma"]
-    first = [] if options["name"] == PROPOSED else [style.solver_label(options["name"])]
+    first = [] if options["name"] == by.PROPOSED else [style.solver_label(options["name"])]
     return ", ".join(first + [f"{name} {options[name]}" for name in OPEN if name in options])
 
 
@@ -127,12 +117,12 @@ TABLE: Cells = {
 def by_setting(table: pd.DataFrame) -> Iterator[Block]:
     """Yield the table of each kernel and setting, and what it says as a whole."""
     yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
-    for (kernel, settings), rows in _ordered(table).items():
+    ordered = _ordered(table)
+    for (kernel, settings), rows in ordered.items():
         yield table_of(f"{kernel}: {settings}", TABLE, rows)
         yield _in_all(rows)
-    whole = table.to_dict("records")
-    if len(_ordered(table)) > 1:
-        yield f"**Both kernels.** {_in_all(whole)}"
+    if len(ordered) > 1:
+        yield f"**Both kernels.** {_in_all(table.to_dict('records'))}"
 
 
 def reached(table: pd.DataFrame) -> Iterator[Block]:
@@ -182,12 +172,10 @@ def settings_tables(table: pd.DataFrame) -> Iterator[Block]:
             if all(cell in by_cell for cell in cells):
                 shown = [by_cell[cell] for cell in cells]
                 means = [bold(f"{100 * row['mean']:.1f}", row["within"]) for row in shown]
-                mean, far = (
-                    np.mean([abs(row[of]) for row in shown]) for of in ("mean", "distance")
-                )
+                columns = ([abs(row[of]) for row in shown] for of in ("mean", "distance"))
+                last = [f"{100 * np.mean(values):.1f}" for values in columns]
                 within = f"{sum(bool(row['within']) for row in shown)} of {len(shown)}"
-                last = f"{100 * mean:.1f}", f"{100 * far:.1f}", within
-                lines.append([settings, *means, *last])
+                lines.append([settings, *means, *last, within])
         if lines:
             yield Table(kernel, ["settings", *names, "mean", "mean distance", "within ±"], lines)
 

@@ -59,6 +59,7 @@ def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[st
     ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
     row: dict[str, Any] = {"dataset": case.dataset, "source": case.source, "solver": label}
     row |= {"runs": len(runs), "mean": found.mean(), "deviation": found.std()}
+    row["converged"] = sum(run.converged for run in runs)
     row |= zip(("median", "min", "max"), band(found), strict=True)
     row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
     accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all are labelled
@@ -176,8 +177,8 @@ def _order(label: str) -> tuple[int, list[float], str]:
 
 def name_of(case: Case) -> str:
     """Return what tells a case of pictures in the name of a file."""
-    config: Any = next(case.traces()).config["dataset"]
-    return "_".join(filter(None, (case.dataset, config.get("pictures"))))
+    pictures = next(case.traces()).config["dataset"].get("pictures")
+    return "_".join(filter(None, (case.dataset, pictures)))
 
 
 # ---- measures ---------------------------------------------------------------------------------
@@ -190,7 +191,10 @@ def overlap(run: Trace) -> float:
 
 def _pairs(case: Case, ours: Runs, baseline: Runs) -> list[tuple[Trace, Trace]]:
     nothing = "no two runs are on the same picture"
-    return same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
+    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
+    if case.dataset in VIDEOS and baseline.solver == "inductive":
+        _check_features(case, [other for _, other in pairs], _means(pairs))
+    return pairs
 
 
 def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
@@ -203,29 +207,17 @@ def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
     return "mean " + ", ".join(said)
 
 
-def _larger(pairs: Sequence[tuple[Trace, Trace]]) -> Measured:
-    return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
-
-
 @measure
 def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure how much larger our IoU is, picture by picture."""
-    return _larger(_pairs(case, ours, baseline))
-
-
-@measure
-def more_overlap_in_videos(case: Case, ours: Runs, inductive: Runs) -> Measured:
-    """Measure how much larger our IoU is, with features that can tell."""
-    pairs = _pairs(case, ours, inductive)
-    _check_features(case, [other for _, other in pairs], _means(pairs))
-    return _larger(pairs)
+    """Measure how much larger our IoU is, picture by picture; of videos, if features can tell."""
+    pairs = _pairs(case, ours, baseline)
+    return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
 
 
 @measure
 def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
     """Measure how much fewer of the pixels are taken for figure and are not, likewise."""
     pairs = _pairs(case, ours, inductive)
-    _check_features(case, [other for _, other in pairs], _means(pairs))
     mine, theirs = ends(pairs, FALSE).T
     return Measured(theirs - mine, low=above(0.0), note=_means(pairs))
 
@@ -266,13 +258,11 @@ def _row(case: Case, label: str) -> dict[str, Any]:
     runs = list(case.runs[label].values())
     of_run = overlap if all("iou" in run.frame for run in runs) else lambda _: np.nan
     row: dict[str, Any] = {"data": name_of(case), **row_of(case, label, of_run)}
-    config: Any = runs[0].config
-    row["problem"] = _problem(case, config)
-    row["converged"] = sum(run.converged for run in runs)
+    row["problem"] = _problem(case, runs[0].config)
     for name in (FALSE, MISSED, TOLD, TRUTH):
         known = [run.frame[name].iloc[-1] for run in runs if name in run.frame]
         row[name] = np.mean(known) if len(known) == len(runs) else np.nan
-    row["printed"] = VIDEOS.get(case.dataset, {}).get(config["solver"]["name"], np.nan)
+    row["printed"] = VIDEOS.get(case.dataset, {}).get(runs[0].solver["name"], np.nan)
     return row
 
 

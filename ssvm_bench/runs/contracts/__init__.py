@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -45,9 +45,13 @@ class Findings:
         """Tell what is no breach, and worth knowing."""
         self.lines.append((NOTED, text, detail))
 
-    def leave_out(self, text: str, why: str) -> None:
-        """Tell what could not be checked."""
-        self.lines.append((NOT_CHECKED, text, why))
+    def check(self, text: str, test: Callable[[], object], unless: str = "") -> None:
+        """Check a claim by a call, unless there is a reason why that cannot be done."""
+        if unless:
+            self.lines.append((NOT_CHECKED, text, unless))
+            return
+        with self.claim(text):
+            test()
 
     @property
     def broken(self) -> int:

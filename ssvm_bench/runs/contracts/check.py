@@ -23,7 +23,7 @@ from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs.components import load_dataset, oracle_of
 from ssvm_bench.runs.contracts import Findings, expect, of_oracles, of_solvers
 
-STRUCTURES = (*("independent", "regression", "chain", "graph", "latent", SEGMENTS, LANDMARKS),)
+STRUCTURES = "independent", "regression", "chain", "graph", "latent", SEGMENTS, LANDMARKS
 _EXAMPLES = 8
 
 
@@ -68,7 +68,7 @@ def _oracle_of(
     config: RunConfig, build: Callable[[Dataset], Oracle], given: Dataset | None
 ) -> Iterator[Findings]:
     """Check an oracle on a dataset, or on small ones of all structures that it accepts."""
-    refused, count = "", 0
+    refused, findings = "", None
     for data in [given] if given is not None else _small(config.oracle):
         with registry.blamed("oracle", config.oracle.kind):
             try:
@@ -76,11 +76,10 @@ def _oracle_of(
             except ConfigError as error:  # an instance of another kind
                 refused = str(error)
                 continue
-        count += 1
         findings = Findings(f"oracle {config.oracle.name} on {_described(data)}")
         of_oracles.check(oracle, findings)
         yield findings
-    if not count:
+    if findings is None:
         raise ConfigError(
             f"There is no small instance for oracle={config.oracle.name}: {refused} Name a dataset "
             "that it is for, as dataset=NAME."
@@ -108,23 +107,19 @@ def _solver_of(
     if getattr(solver, "needs_path", False):
         raise ConfigError(f"solver={solver.name} begins at the end of another run: check that one.")
 
-    problems: list[tuple[str, Oracle]] = []
-    if given is not None:
-        problems.append((_described(given), build(given)))
-    else:
-        for of, structure in ((multiclass, "independent"), (viterbi, "chain")):
-            if structure in (getattr(solver, "structures", ()) or (structure,)):
-                data = small(structure)
-                oracle = of.build(of.Config(name=structure, kind=structure), data)
-                problems.append((_described(data), oracle))
+    problems = [(given, build)] if given is not None else []
+    for of, structure in ((multiclass, "independent"), (viterbi, "chain")):
+        if given is None and structure in (getattr(solver, "structures", ()) or (structure,)):
+            ours = partial(of.build, of.Config(name=structure, kind=structure))
+            problems.append((small(structure), ours))
     if not problems:
         raise ConfigError(
             f"solver={solver.name} is for {' and '.join(solver.structures)} labels. Name a dataset "
             "of those, as dataset=NAME."
         )
-    for described, oracle in problems:
-        findings = Findings(f"solver {solver.name} on {described}")
-        of_solvers.check(partial(module.build, solver), solver, oracle, findings)
+    for data, oracle_of_data in problems:
+        findings = Findings(f"solver {solver.name} on {_described(data)}")
+        of_solvers.check(partial(module.build, solver), solver, oracle_of_data(data), findings)
         yield findings
 
 
@@ -205,13 +200,12 @@ def small(structure: str, n_labels: int = 3) -> Dataset:
     x = 2.0 * approx_normal((n_labels, N_FEATURES), bits)[y] + 0.3 * approx_normal(
         (parts, N_FEATURES), bits
     )
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    more: dict[str, Any] = {}
+    offsets, more = np.cumsum([0, *sizes]), dict[str, Any]()
     if structure == "graph":
         pairs = [[*combinations(range(size), 2)] for size in sizes]
         kept = [[pair for k, pair in enumerate(each) if k % 3 < 2] for each in pairs]
         more["edges"] = np.array([pair for each in kept for pair in each], np.int32)
-        more["edge_offsets"] = np.concatenate(([0], np.cumsum([len(each) for each in kept])))
+        more["edge_offsets"] = np.cumsum([0, *map(len, kept)])
     if structure == "regression":
         return _instance(structure, x, approx_normal((parts,), bits), offsets, 0)
     if structure == "latent":
@@ -242,16 +236,6 @@ def _landmarks(bits: np.random.PCG64) -> Dataset:
     return _instance(LANDMARKS, maps, y, 3 * np.arange(n + 1), 56, admissible=boxes)
 
 
-def _instance(
-    structure: str, x: np.ndarray, y: np.ndarray, offsets: np.ndarray, n_labels: int, **more: Any
-) -> Dataset:
-    return Dataset(
-        name=f"small {structure}",
-        source="synthetic",
-        x=x,
-        y=y,
-        offsets=offsets,
-        n_labels=n_labels,
-        structure=structure,
-        **more,
-    )
+def _instance(structure: str, x: Any, y: Any, offsets: Any, n_labels: int, **more: Any) -> Dataset:
+    name = f"small {structure}"
+    return Dataset(name, x, y, offsets, n_labels, structure, source="synthetic", **more)

@@ -64,15 +64,12 @@ class Check:
             ("radius bounds ‖ϕ(y) − ϕ(y_i)‖", self._radius),
             ("dual ≤ primal while bcfw trains with it", self._duality),
         ):
-            with self.findings.claim(text):
-                check()
+            self.findings.check(text, check)
         text = "argmax and predict are no worse than the truth and other labelings"
+        unless = "" if self.oracle.exact else "the oracle says that it is not exact"
+        self.findings.check(text, self._maximisers, unless)
         if self.oracle.exact:
-            with self.findings.claim(text):
-                self._maximisers()
             self._ties()
-        else:
-            self.findings.leave_out(text, "the oracle says that it is not exact")
 
     def _some_labelings(self, i: int) -> list[np.ndarray]:
         oracle = self.oracle

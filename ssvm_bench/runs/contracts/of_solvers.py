@@ -21,11 +21,19 @@ from ssvm_bench.solvers.base import Solver
 
 Build = Callable[[Problem, Clock, int], Solver]
 
+Row = tuple[np.ndarray, float, float]
+"""w, primal and dual."""
+
 ITERATIONS = 40
 LAM = 0.5  # with which every method is quick
 ROUNDING = 1e-9
 _COSTS = (1e-5, 1e-7)
 _RESTORED = 7
+
+
+def _handed_on(name: str) -> Any:
+    """Return a method of `Counting` that is that of the oracle inside."""
+    return lambda self, *arguments: getattr(self.inner, name)(*arguments)
 
 
 class Counting(Oracle):
@@ -35,30 +43,14 @@ class Counting(Oracle):
         self.inner, self.n, self.d, self.exact = inner, inner.n, inner.d, inner.exact
         self.calls = 0
 
-    def truth(self, i: int) -> np.ndarray:
-        """Return y_i."""
-        return self.inner.truth(i)
+    truth, predict, loss, joint_feature, fixed_score = (
+        _handed_on(name) for name in ("truth", "predict", "loss", "joint_feature", "fixed_score")
+    )
 
     def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
         """Count a call."""
         self.calls += 1
         return self.inner.argmax(w, i)
-
-    def predict(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return the prediction, which no solver needs."""
-        return self.inner.predict(w, i)
-
-    def loss(self, i: int, y: np.ndarray) -> float:
-        """Return Δ(y_i, y)."""
-        return self.inner.loss(i, y)
-
-    def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ϕ(x_i,y)."""
-        return self.inner.joint_feature(i, y)
-
-    def fixed_score(self, i: int, y: np.ndarray) -> float:
-        """Return Θ_i(y)."""
-        return self.inner.fixed_score(i, y)
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
         """Count a call."""
@@ -84,59 +76,60 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
         Exact, of a few terms.
     findings : Findings
     """
-    has_dual = getattr(config, "has_dual", True)
-    rows: list[tuple[np.ndarray, float, float]] = []
+    rows: list[Row] = []
     with findings.claim("build returns a Solver"):
-        built = build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), 0)
+        built = _built(build, oracle)
         expect(isinstance(built, Solver), f"it returns {type(built).__name__}")
     if findings.broken:
         return
     with findings.claim("w is float64 of shape (d,), and finite; reporting it changes nothing"):
-        rows = _trace(build, oracle, 0)
+        rows = _trace(build, oracle)
     if not rows:
         return
-    text = "dual ≤ primal in every row"
-    if has_dual:
-        with findings.claim(text):
-            best = min(primal for _, primal, _ in rows)
-            for k, (_, _, dual) in enumerate(rows):
-                rounding = ROUNDING * max(1.0, abs(best))
-                expect(not math.isnan(dual), f"no dual value in row {k} (has_dual = False?)")
-                low = dual <= best + rounding
-                expect(low, f"row {k} has the dual {dual:.9g}, and a primal is {best:.9g}")
-    else:
-        findings.leave_out(text, "the solver says that it has no dual value")
+    findings.check(
+        "dual ≤ primal in every row",
+        lambda: _duality(rows),
+        "" if getattr(config, "has_dual", True) else "the solver says that it has no dual value",
+    )
     with findings.claim(f"primal is lower after {ITERATIONS} iterations than at the beginning"):
         first, last = rows[0][1], min(primal for _, primal, _ in rows[1:])
         expect(last < first, f"{last:.9g}, and {first:.9g} at the beginning")
     with findings.claim("the same seed makes the same trace"):
-        _compare(rows, _trace(build, oracle, 0))
-    text = "a new one that takes its state goes on with the same trace"
-    if not _has_state(build, oracle):
-        findings.leave_out(text, "it does not say its STATE: a run that is ended begins anew")
-    else:
-        with findings.claim(text):
-            _compare(rows, _trace(build, oracle, 0, _RESTORED))
-    text = "every call of the oracle is on the clock"
-    if getattr(config, "needs_expectations", False):
-        findings.leave_out(text, "it asks for expectations, which are compiled")
-    else:
-        with findings.claim(text):
-            _counts(build, oracle)
+        _compare(rows, _trace(build, oracle))
+    has_state, compiled = _has_state(built), getattr(config, "needs_expectations", False)
+    findings.check(
+        "a new one that takes its state goes on with the same trace",
+        lambda: _compare(rows, _trace(build, oracle, _RESTORED)),
+        "" if has_state else "it does not say its STATE: a run that is ended begins anew",
+    )
+    findings.check(
+        "every call of the oracle is on the clock",
+        lambda: _counts(build, oracle),
+        "it asks for expectations, which are compiled" if compiled else "",
+    )
 
 
-def _trace(
-    build: Build, oracle: Oracle, seed: int, restored: int | None = None
-) -> list[tuple[np.ndarray, float, float]]:
-    """Return w, primal and dual of every row; from one on, those of a solver that is restored."""
-    problem = Problem(oracle.fresh(), LAM)
-    solver = build(problem, Clock("work", *_COSTS), seed)
+def _built(build: Build, oracle: Oracle) -> Solver:
+    return build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), 0)
+
+
+def _duality(rows: list[Row]) -> None:
+    best = min(primal for _, primal, _ in rows)
+    for k, (_, _, dual) in enumerate(rows):
+        expect(not math.isnan(dual), f"no dual value in row {k} (has_dual = False?)")
+        low = dual <= best + ROUNDING * max(1.0, abs(best))
+        expect(low, f"row {k} has the dual {dual:.9g}, and a primal is {best:.9g}")
+
+
+def _trace(build: Build, oracle: Oracle, restored: int | None = None) -> list[Row]:
+    """Return every row; from one on, those of a solver that is restored."""
+    solver = _built(build, oracle)
     solver.begin()
     rows = []
     for k in range(ITERATIONS + 1):
         if k == restored:
             state = copy.deepcopy(checkpoints.of_solver(solver))
-            solver = build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), seed)
+            solver = _built(build, oracle)
             checkpoints.restore_solver(solver, state)
         w, dual = solver.reported()
         expect(
@@ -147,23 +140,21 @@ def _trace(
         again = solver.reported()
         same = np.array_equal(w, again.w) and _equal((dual,), (again.dual,))
         expect(same, f"row {k}: reported twice, it is another iterate")
-        rows.append((w.copy(), Problem(oracle, problem.lam).primal(w), float(dual)))
+        rows.append((w.copy(), Problem(oracle, LAM).primal(w), float(dual)))
         if k < ITERATIONS and not solver.converged and solver.ended is None:
             solver.iterate()
     return rows
 
 
-def _has_state(build: Build, oracle: Oracle) -> bool:
+def _has_state(solver: Solver) -> bool:
     try:
-        build(Problem(oracle.fresh(), LAM), Clock("work", *_COSTS), 0).state()
+        solver.state()
     except NotImplementedError:
         return False
     return True
 
 
-def _compare(
-    rows: list[tuple[np.ndarray, float, float]], others: list[tuple[np.ndarray, float, float]]
-) -> None:
+def _compare(rows: list[Row], others: list[Row]) -> None:
     """Compare two traces."""
     for k, (one, other) in enumerate(zip(rows, others, strict=True)):
         same = np.array_equal(one[0], other[0]) and _equal(one[1:], other[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from ssvm_bench.runs.terminal import make_display
 _LIMITS = ("max_iterations", "max_seconds")
 
 
+@dataclass(eq=False, repr=False)
 class StructuredSVM(Model):
     """A structural SVM.
 
@@ -115,50 +116,27 @@ class StructuredSVM(Model):
         Of graphs, the number of features of an edge; 0 without any.
     """
 
-    def __init__(
-        self,
-        structure: str = MULTICLASS,
-        *,
-        solver: str = "mpbcfw_fast",
-        lam: float | str | None = None,
-        gap_tol: float = 0.01,
-        max_iterations: int | None = 1000,
-        max_seconds: float | None = None,
-        bias: float = 1.0,
-        potts: float | str = 1.0,
-        kernel: str = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        class_weight: str | Mapping[Any, float] | None = None,
-        loss: Any = None,
-        oracle: str | Callable[[Dataset], Oracle] | None = None,
-        options: Mapping[str, Any] | None = None,
-        config_dirs: Sequence[str | Path] = (),
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.structure = structure
-        self.solver = solver
-        self.lam = lam
-        self.gap_tol = gap_tol
-        self.max_iterations = max_iterations
-        self.max_seconds = max_seconds
-        self.bias = bias
-        self.potts = potts
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.class_weight = class_weight
-        self.loss = loss
-        self.oracle = oracle
-        self.options = options
-        self.config_dirs = config_dirs
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    structure: str = MULTICLASS
+    _: KW_ONLY
+    solver: str = "mpbcfw_fast"
+    lam: float | str | None = None
+    gap_tol: float = 0.01
+    max_iterations: int | None = 1000
+    max_seconds: float | None = None
+    bias: float = 1.0
+    potts: float | str = 1.0
+    kernel: str = "linear"
+    gamma: float | None = None
+    degree: int = 3
+    class_weight: str | Mapping[Any, float] | None = None
+    loss: Any = None
+    oracle: str | Callable[[Dataset], Oracle] | None = None
+    options: Mapping[str, Any] | None = None
+    config_dirs: Sequence[str | Path] = ()
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StructuredSVM:
         """Train on examples and their labels.

@@ -154,15 +154,14 @@ class Dataset:
     def fingerprint(self) -> str:
         """Sixteen digits: equal for equal examples to train on, wherever they come from."""
         digest = hashlib.sha256()
-        x = self.x
-        features: tuple[Any, ...] = (x,)
-        if not isinstance(x, np.ndarray):
-            features = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64))
-        graph: tuple[Any, ...] = () if self.edges is None else (self.edges, self.edge_offsets)
-        graph += () if self.edge_x is None else (self.edge_x,)
+        x: Any = self.x
+        features = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+        features[1:] = [places.astype(np.int64) for places in features[1:]]
+        graph = [self.edges, self.edge_offsets, self.edge_x]
         for array in (*features, self.y, self.offsets, *graph):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
+            if array is not None:
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
         if self.windows is not None:
             digest.update(f"windows{self.windows}".encode())
         if self.admissible is not None:
@@ -210,26 +209,19 @@ class Dataset:
     def take(self, examples: np.ndarray) -> Dataset:
         """Return the dataset of the given examples (indices), in that order."""
         parts, offsets = _rows(self.offsets, examples)
-        edges, edge_offsets, edge_x = self.edges, self.edge_offsets, self.edge_x
-        if edges is not None and edge_offsets is not None:
-            kept, edge_offsets = _rows(edge_offsets, examples)
-            edges = edges[kept]
-            edge_x = edge_x if edge_x is None else edge_x[kept]
-        unseen = self.unseen and self.unseen._replace(codes=self.unseen.codes[parts])
-        return self.derived(
-            x=self.x[examples if self.structure == LANDMARKS else parts],
-            y=self.y[parts],
-            offsets=offsets,
-            edges=edges,
-            edge_offsets=edge_offsets,
-            edge_x=edge_x,
-            unseen=unseen if unseen is not None and unseen.mask.any() else None,
-            **{
-                name: array[examples]
-                for name in OF_EXAMPLES
-                if (array := getattr(self, name)) is not None
-            },
-        )
+        rows = dict.fromkeys(OF_EXAMPLES, examples)
+        rows |= {"x": examples if self.structure == LANDMARKS else parts, "y": parts}
+        changes: dict[str, Any] = {"offsets": offsets}
+        if self.edges is not None and self.edge_offsets is not None:
+            rows["edges"], changes["edge_offsets"] = _rows(self.edge_offsets, examples)
+            rows["edge_x"] = rows["edges"]
+        if self.unseen is not None:
+            unseen = self.unseen._replace(codes=self.unseen.codes[parts])
+            changes["unseen"] = unseen if unseen.mask.any() else None
+        for name, kept in rows.items():
+            if (array := getattr(self, name)) is not None:
+                changes[name] = array[kept]
+        return self.derived(**changes)
 
     def chunks(self, rows: int) -> Iterator[Dataset]:
         """Yield the examples in their order, so many at a time; the last chunk may have fewer."""

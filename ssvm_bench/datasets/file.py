@@ -27,13 +27,7 @@ from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.reading import ContentError, ensure
-from ssvm_bench.datasets.vocabulary import (
-    BOUNDARIES,
-    MOST_TEMPLATES,
-    OPTION,
-    Vocabulary,
-    parse_template,
-)
+from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary, parse_template, read_templates
 
 FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
 AUTO = "auto"
@@ -94,26 +88,12 @@ class Config(FileConfig, BiasConfig):
 
     def read_files(self) -> Config:
         """Return the config with the templates, and the fingerprint where the files are there."""
-        return replace(super().read_files(), templates=self._read_templates())
+        given = self.templates
+        templates = None if given is None else read_templates(given)
+        return replace(super().read_files(), templates=templates)
 
     def _held_out(self) -> list[tuple[str, Any]]:
         return [(name, value) for name in HELD_OUT if (value := getattr(self, name)) is not None]
-
-    def _read_templates(self) -> tuple[str, ...] | None:
-        """Return the templates, from their file if they are in one."""
-        given = self.templates
-        if isinstance(given, Path):
-            text = str(given)
-            read = columns.read_templates
-            given = (text,) if "%x[" in text else tuple(each.text for each in read(given))
-        if given is None:
-            return None
-        if not 0 < len(given) <= MOST_TEMPLATES:
-            raise ConfigError(
-                f"{OPTION} must be 1 to {MOST_TEMPLATES} templates, got {len(given)}; leave it out "
-                "for the usual ones."
-            )
-        return tuple(parse_template(text.strip()).text for text in given)
 
     def found(self) -> str | None:
         """Return the fingerprint of what is in the files, those held out as well."""

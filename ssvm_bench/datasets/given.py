@@ -34,7 +34,7 @@ from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets.arrays import LARGEST_WHOLE, REAL, array, label_type, normalised, sparse
 from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
 from ssvm_bench.datasets.checks import edge_features
-from ssvm_bench.datasets.reading import parsing
+from ssvm_bench.datasets.reading import ensure, parsing
 from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 
 
@@ -111,8 +111,7 @@ def parts_of(X: Any, structure: str) -> Parts:
     if structure == "independent":
         return Parts(X, np.arange((X.shape[0] if hasattr(X, "shape") else len(X)) + 1))
     listed = _listed(X, "X")
-    if not listed:
-        raise ValueError("X has 0 examples")
+    ensure(listed, "X has 0 examples")
     X, of_graph = _features_and_edges(listed) if structure == "graph" else (listed, {})
     if are_named(X[0]):
         for i, each in enumerate(X):
@@ -148,8 +147,7 @@ def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
         An example has more or fewer labels than parts, or they are neither texts nor integers.
     """
     sizes, rows = np.diff(offsets), _listed(y, "y")
-    if len(rows) != sizes.size:
-        raise ValueError(f"X has {sizes.size} examples, and y has {len(rows)}")
+    ensure(len(rows) == sizes.size, f"X has {sizes.size} examples, and y has {len(rows)}")
     if not single:
         for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
             if (shape := _array(row, f"y[{i}]").shape) != (size,):
@@ -176,8 +174,7 @@ def weights_of(found: Any, n: int) -> np.ndarray:
         return np.ones(n)
     weights = _array(found, name := "sample_weight")
     weights = array(np.full(n, weights) if weights.ndim == 0 else weights, name, REAL, (n,), 0.0)
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
+    ensure(weights.any(), "sample_weight is zero for every example: there is nothing to learn")
     return weights.astype(np.float64)
 
 
@@ -201,8 +198,7 @@ def check_labels(y: Any, labels: np.ndarray) -> None:
     more than 64 bits.
     """
     types = {type(label).__name__ for label in labels.ravel()} if labels.dtype == object else ()
-    if len(types) > 1:
-        raise ValueError(f"labels must be of one type; there are {', '.join(sorted(types))}")
+    ensure(len(types) < 2, f"labels must be of one type; there are {', '.join(sorted(types))}")
     is_list, truths = isinstance(y, list | tuple), (bool, np.bool_)
     mixed = is_list and labels.dtype.kind != "b" and not {*map(type, y)}.isdisjoint(truths)
     if mixed or (is_list and labels.tolist() != list(y)):
@@ -352,8 +348,7 @@ def _features_and_edges(X: Any) -> tuple[list[Any], dict[str, Any]]:
         edge_xs.append(edge_x[first])
         if not np.array_equal(edge_xs[-1][of.ravel()], edge_x):
             raise ValueError(f"X[{i}] has an edge twice, with different features")
-    bounds = np.cumsum([0, *map(len, edges)])
-    of_graph = {"edges": np.concatenate(edges), "edge_offsets": bounds}
+    of_graph = {"edges": np.concatenate(edges), "edge_offsets": np.cumsum([0, *map(len, edges)])}
     return features, of_graph | ({"edge_x": np.concatenate(edge_xs)} if edge_xs else {})
 
 

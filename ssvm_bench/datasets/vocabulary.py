@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,37 @@ def parse_template(text: str, where: str = "") -> Template:
         filled if _IDENTIFIER.match(text) else f"{name}={filled}",
         tuple(zip(rows, columns, strict=True)),
     )
+
+
+def read_templates(given: tuple[str, ...] | Path) -> tuple[str, ...]:
+    """Return templates, checked; those of a path are in a file of CRF++, unless it is one itself.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or a line is no template; or there are none, or too many.
+    """
+    if isinstance(given, Path) and "%x[" not in str(given):
+        try:
+            lines = reading.content(given).decode("utf-8-sig").splitlines()
+        except (OSError, UnicodeError, ContentError) as error:
+            raise ConfigError(f"{OPTION}={given} cannot be read: {error}.") from error
+        found = [
+            parse_template(line, f"Line {k} of {given}: ").text
+            for k, line in enumerate(map(str.strip, lines), 1)
+            if line not in ("", "B") and line[0] != "#"  # bigrams of labels are learned anyway
+        ]
+        if not found:
+            raise ConfigError(f"{OPTION}: there is no template in {given}.")
+    else:
+        texts = (str(given),) if isinstance(given, Path) else given
+        found = [parse_template(text.strip()).text for text in texts]
+    if not 0 < len(found) <= MOST_TEMPLATES:
+        raise ConfigError(
+            f"{OPTION} must be 1 to {MOST_TEMPLATES} templates, got {len(found)}; leave it out "
+            "for the usual ones."
+        )
+    return tuple(found)
 
 
 class UnknownLabels(NamedTuple):
@@ -236,8 +268,7 @@ class Vocabulary:
             if not isinstance(texts, tuple) or not all(isinstance(each, str) for each in texts):
                 raise ContentError(f"its {name} are no list of texts")
             "".join(texts).encode()
-            if len(set(texts)) < len(texts) and name == "features":
-                raise ContentError("its features are not distinct")
+        ensure(len({*self.features}) == len(self.features), "its features are not distinct")
         checked_names(list(self.labels), "its labels")
         for name in ("form", "structure", "boundary"):
             ensure(isinstance(getattr(self, name), str), f"its {name} is no text")
@@ -263,8 +294,8 @@ class Vocabulary:
         of_columns = self.templates and self.features and self.boundary in BOUNDARIES
         if self.form == "columns" and not (of_columns and self.columns > 1):
             raise ContentError("it lacks what features of columns are made by")
-        if len(self.templates) > MOST_TEMPLATES:
-            raise ContentError(f"it has {len(self.templates)} templates")
+        count = len(self.templates)
+        ensure(count <= MOST_TEMPLATES, f"it has {count} templates")
         for text in self.templates:
             if max(k for _, k in parse_template(text).references) > self.columns - 2:
                 raise ContentError(f"{shown(text)} refers to a column that is not observed")

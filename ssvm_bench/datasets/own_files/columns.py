@@ -31,7 +31,6 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,28 +144,6 @@ def _quoted(fields: list[bytes]) -> str:
 
 
 # ---- templates ----------------------------------------------------------------------------------
-
-
-def read_templates(file: Path) -> list[Template]:
-    """Return the templates in a file of CRF++.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be read, or a line is no template.
-    """
-    try:
-        lines = reading.content(file).decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeError, ContentError) as error:
-        raise ConfigError(f"{OPTION}={file} cannot be read: {error}.") from error
-    found = [
-        parse_template(line, f"Line {k} of {file}: ")
-        for k, line in enumerate(map(str.strip, lines), 1)
-        if line not in ("", "B") and line[0] != "#"  # bigrams of labels are learned anyway
-    ]
-    if not found:
-        raise ConfigError(f"{OPTION}: there is no template in {file}.")
-    return found
 
 
 def default_templates(columns: int) -> list[Template]:

@@ -94,10 +94,8 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
     x, features = _features(found)
-    of_edges = _edge_features(found)
-    vocabulary = Vocabulary(
-        labels, FORMAT, structure, int(x.shape[1]), features, edge_features=of_edges
-    )
+    about: Any = {"features": features, "edge_features": _edge_features(found)}
+    vocabulary = Vocabulary(labels, FORMAT, structure, int(x.shape[1]), **about)
     return vocabulary, fields(found, vocabulary)
 
 
@@ -186,8 +184,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
         return x
     if names == vocabulary.features:
         return x
-    number = vocabulary.number_of_feature
-    place = np.array([number.get(name, -1) for name in names])
+    place = np.array([vocabulary.number_of_feature.get(name, -1) for name in names])
     known = place >= 0
     ensure(known.any(), f"no name of its features, as {shown(names[0])}, was trained on")
     if isinstance(x, np.ndarray):

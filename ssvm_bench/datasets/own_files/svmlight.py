@@ -84,10 +84,8 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
 def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
     from sklearn.datasets import load_svmlight_file
 
-    if b"qid" in text:
-        raise ValueError("it has a query")
-    if b"_" in text:
-        raise ValueError("a number has no _ in it")
+    ensure(b"qid" not in text, "it has a query")
+    ensure(b"_" not in text, "a number has no _ in it")
     x, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
     return x, y
 
@@ -118,11 +116,9 @@ def learned(found: Rows) -> tuple[Vocabulary, dict[str, Any]]:
             f"line {found.lines[k]}: label {found.y[k]:g}, and classes are called by integers (a "
             "regression comes as .npz, with structure='regression')"
         )
-    labels = np.unique(found.y)
-    if labels.size < 2:
-        raise ContentError(f"all rows have the label {labels[0]:g}: there is nothing to learn")
-    names = tuple(map(_name, labels))
-    vocabulary = Vocabulary(names, FORMAT, "independent", int(found.x.shape[1]))
+    labels, f = np.unique(found.y), int(found.x.shape[1])
+    ensure(labels.size > 1, f"all rows have the label {labels[0]:g}: there is nothing to learn")
+    vocabulary = Vocabulary(tuple(map(_name, labels)), FORMAT, "independent", f)
     return vocabulary, fields(found, vocabulary)
 
 

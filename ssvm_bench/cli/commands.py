@@ -19,17 +19,8 @@ import click
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli.options import (
-    PROGRAM,
-    Command,
-    Commands,
-    Settings,
-    as_plain,
-    completed,
-    json_option,
-    print_json,
-    print_outcomes,
-)
+from ssvm_bench.cli import options
+from ssvm_bench.cli.options import PROGRAM, Command, Commands, Settings, completed, json_option
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -215,9 +206,9 @@ def run_command(
         return _sweep(configs, settings.debug, as_json)
     outcome = _run(configs[0])
     if as_json:
-        print_json(as_plain(configs[0], outcome))
+        options.print_json(options.as_plain(configs[0], outcome))
     else:
-        print_outcomes([(configs[0], outcome)])
+        options.print_outcomes([(configs[0], outcome)])
     return _status(configs[0], outcome)
 
 
@@ -243,9 +234,9 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
         if outcome.status == "interrupted":
             break
     if as_json:
-        print_json([as_plain(*each) for each in done])
+        options.print_json([options.as_plain(*each) for each in done])
     else:
-        print_outcomes(done)
+        options.print_outcomes(done)
     missing = len(configs) - statuses.count(0)
     if missing:
         click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
@@ -293,7 +284,7 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
             heading: {name: catalog.description(file) for name, file in entries.items()}
             for heading, entries in listed.items()
         }
-        print_json(told)
+        options.print_json(told)
         return
     width = max((len(name) for entries in listed.values() for name in entries), default=0)
     for heading, entries in listed.items():

@@ -167,7 +167,7 @@ def _known(annotation: ast.expr, file: Path) -> Iterator[str]:
         yield from (*_known(node.left, file), *_known(node.right, file))
     elif isinstance(node, ast.Subscript):
         for call in ast.walk(node.slice):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "one_of":
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("one_of"):
                 yield from _words(call.args[0], file)
 
 

@@ -10,23 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.cli.options import (
-    FILE,
-    FORMATS,
-    PROGRAM,
-    Command,
-    Settings,
-    collect_rarely,
-    completed,
-    json_option,
-    print_json,
-    print_outcomes,
-)
+from ssvm_bench.cli import options
+from ssvm_bench.cli.options import FILE, FORMATS, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
 
 if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.prediction import Examples, Model
 
 
@@ -68,7 +59,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show which runs are done, running, failed or missing, and SLURM's queue; make nothing.",
 )
-@json_option
+@options.json_option
 @click.pass_obj
 def experiment_command(
     settings: Settings,
@@ -92,19 +83,26 @@ def experiment_command(
         ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786
         ssvm-bench experiment mpbcfw_fig4 --backend submitit --parallel 20 --time-limit 120
     """
-    options = Options(**asked)
+    said, folders = Options(**asked), settings.config_dirs()
     if status:
-        options.check(backend)
-        return _show_status(name, overrides, backend, options, shard, settings, as_json)
+        said.check(backend)
+        from ssvm_bench.report.experiment_files import load
+
+        configs = load(name, folders).configs(overrides, folders)
+        _show_status(name, configs if shard is None else shard.of(configs), said, as_json)
+        if backend == "submitit" and not as_json:
+            from ssvm_bench.jobs import submitit
+
+            click.echo("\n".join(submitit.lines(configs[0].results_dir)))
+        return 0
     if as_json:
         raise ConfigError("--json is for --status: the figures say what the runs have found.")
-    dispatcher = chosen(backend, options)
+    dispatcher = chosen(backend, said)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs
 
-    folders = settings.config_dirs()
     outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
-    print_outcomes(outcome.runs)
+    options.print_outcomes(outcome.runs)
     _show_files(outcome.figures)
     if settings.debug:
         for text in filter(None, outcome.tracebacks.values()):
@@ -114,36 +112,20 @@ def experiment_command(
     return int(outcome.failed > 0)
 
 
-def _show_status(
-    name: str,
-    overrides: tuple[str, ...],
-    backend: str,
-    options: Options,
-    shard: Shard | None,
-    settings: Settings,
-    as_json: bool,
-) -> int:
+def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
-    from ssvm_bench.report.experiment_files import load
     from ssvm_bench.results.files import SkippedFiles
     from ssvm_bench.runs import experiment_status
 
-    folders = settings.config_dirs()
-    configs = load(name, folders).configs(overrides, folders)
-    found = experiment_status.survey(configs if shard is None else shard.of(configs))
+    found = experiment_status.survey(configs)
     with SkippedFiles() as skipped:
         for damaged in filter(None, (run.damage for run in found)):
             skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     if as_json:
-        print_json([each.as_plain() for each in found])
-        return 0
-    for line in experiment_status.lines(found, options.jobs or options.parallel or 1):
+        options.print_json([each.as_plain() for each in found])
+        return
+    for line in experiment_status.lines(found, said.jobs or said.parallel or 1):
         click.echo(line)
-    if backend == "submitit":
-        from ssvm_bench.jobs import submitit
-
-        click.echo("\n".join(submitit.lines(configs[0].results_dir)))
-    return 0
 
 
 @click.command("plot", cls=Command)
@@ -172,12 +154,12 @@ def plot_command(
         ssvm-bench plot quickstart --format svg
         ssvm-bench plot quickstart --format pdf --format tex
     """
-    collect_rarely()
+    options.collect_rarely()
     from ssvm_bench.report import experiment_files
 
-    options = [word for word in overrides if "=" in word or word.startswith("~")]
-    for each in (name, *(word for word in overrides if word not in options)):
-        _show_files(experiment_files.plot(each, formats, options, settings.config_dirs()))
+    for_all = [word for word in overrides if "=" in word or word.startswith("~")]
+    for each in (name, *(word for word in overrides if word not in for_all)):
+        _show_files(experiment_files.plot(each, formats, for_all, settings.config_dirs()))
 
 
 def _show_files(files: Sequence[Path]) -> None:

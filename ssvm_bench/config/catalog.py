@@ -70,16 +70,11 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
     ConfigError
         If two files claim the same name: which one is meant would depend on the search order.
     """
-    if kind == "experiments":
-        folders = [shipped("experiments")]
-    else:
-        folders = [shipped("configs") / kind]
-    folders += [Path(folder) / kind for folder in config_dirs]
+    own = shipped("experiments") if kind == "experiments" else shipped("configs") / kind
+    folders = [own, *(Path(folder) / kind for folder in config_dirs)]
     found: dict[str, Path] = {}
     for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
-        if not file.is_file():
-            continue
-        if found.setdefault(file.stem, file) != file:
+        if file.is_file() and found.setdefault(file.stem, file) != file:
             raise ConfigError(f"{file} has the name of {found[file.stem]}. Rename one of them.")
     return dict(sorted(found.items()))
 
@@ -129,8 +124,7 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
 def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choice:
     """Return what a file says, and those that it begins with."""
     file = files[name]
-    content = read_yaml(file)
-    content = {} if content is None else content
+    content = {} if (found := read_yaml(file)) is None else found
     listed = content.pop("defaults", []) if isinstance(content, dict) else None
     listed = listed if isinstance(listed, list) else [None]
     oracles = [each[_ORACLE] for each in listed if isinstance(each, dict) and [*each] == [_ORACLE]]

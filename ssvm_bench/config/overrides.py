@@ -18,18 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from hydra.core.override_parser import types
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import (
-    ChoiceSweep,
-    Glob,
-    IntervalSweep,
-    Override,
-    OverrideType,
-    Quote,
-    QuotedString,
-    RangeSweep,
-    Sweep,
-)
 from hydra.errors import HydraException
 
 from ssvm_bench.base.errors import ConfigError, shown
@@ -68,16 +58,16 @@ class Setting(NamedTuple):
     @property
     def is_sweep(self) -> bool:
         """Whether it asks for several runs."""
-        return isinstance(self.value, (Sweep, Glob))
+        return isinstance(self.value, (types.Sweep, types.Glob))
 
     def values(self, names: Sequence[str] = ()) -> list[Any]:
         """Return its values, which are counted first; ``names`` are those a pattern can match."""
         sweep, found = self.value, [self.value]
-        if isinstance(sweep, IntervalSweep):
+        if isinstance(sweep, types.IntervalSweep):
             raise ConfigError(
                 f"{self.text}: an interval has no end of values. Write {self.key}=range(…)."
             )
-        if isinstance(sweep, RangeSweep):
+        if isinstance(sweep, types.RangeSweep):
             try:
                 ends = (sweep.start, sweep.stop, sweep.step)
                 start, stop, step = (Decimal(end) for end in ends if end is not None)
@@ -87,10 +77,10 @@ class Setting(NamedTuple):
                     f"{self.text}: a range needs finite ends, and a step that is not 0."
                 ) from None
             found = list(sweep.range())
-        elif isinstance(sweep, Glob):
+        elif isinstance(sweep, types.Glob):
             found = sweep.filter(sorted(names))
-        elif isinstance(sweep, ChoiceSweep):
-            found = list(map(Override._convert_value, sweep.list))
+        elif isinstance(sweep, types.ChoiceSweep):
+            found = list(map(types.Override._convert_value, sweep.list))
         if not found:
             raise ConfigError(f"{self.text} has no values, so there is nothing to run.")
         return found
@@ -145,7 +135,7 @@ def written(name: str, value: Any) -> str:
     if isinstance(value, int | float | np.number):
         return repr(value.item() if isinstance(value, np.number) else value)
     if isinstance(value, str | Path):
-        return QuotedString(str(value), Quote.single).with_quotes()
+        return types.QuotedString(str(value), types.Quote.single).with_quotes()
     if isinstance(value, Mapping):
         inside = (f"{key}:{written(name, number)}" for key, number in value.items())
         return f"{{{','.join(inside)}}}"
@@ -166,8 +156,8 @@ def _read(word: str) -> Setting:
             raise ConfigError(
                 f"Cannot read {shown(repr(word))}. Write option=value, without spaces around '='."
             ) from None
-        kind = OverrideType.ADD if key.startswith("+") else OverrideType.CHANGE
-        override = Override(kind, key.lstrip("+"), None, value)
+        kind = types.OverrideType.ADD if key.startswith("+") else types.OverrideType.CHANGE
+        override = types.Override(kind, key.lstrip("+"), None, value)
     key = override.key_or_group
     if override.is_delete():
         raise ConfigError(f"{text}: an option cannot be removed. Set {shown(key)} to a value.")

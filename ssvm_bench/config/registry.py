@@ -137,16 +137,15 @@ def config(group: str, values: Mapping[str, Any]) -> Any:
     RunFailedError
         The component is of another package, and fails.
     """
-    found = module(group, values["kind"])
-    with blamed(group, values["kind"]):
-        return validation.convert(found.Config, values, group)
+    kind = values["kind"]
+    with blamed(group, kind):
+        return validation.convert(module(group, kind).Config, values, group)
 
 
 def options(group: str, kind: str) -> list[str]:
     """Return the names of the options of a component; raise what `config` does."""
-    found = module(group, kind)
     with blamed(group, kind):
-        return [*validation.hints(found.Config)]
+        return [*validation.hints(module(group, kind).Config)]
 
 
 def defaults(group: str, kind: str) -> dict[str, Any]:

@@ -25,23 +25,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import ALTERED, SIMULATED, SOURCES, registry
+from ssvm_bench.config import ALTERED, SIMULATED, SOURCES, registry, validation
 from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.config.validation import (
-    Count,
-    Natural,
-    NotNegative,
-    Options,
-    OverN,
-    Positive,
-    Table,
-    at_least,
-    check_choice,
-    check_falling,
-    checked_lam,
-    lam_number,
-    one_of,
-)
+from ssvm_bench.config.validation import Count, Natural, NotNegative, Options, OverN, Positive
 
 CLOCKS = ("wall", "cpu", "work")
 """The clocks that can measure a run's time."""
@@ -109,7 +95,7 @@ class Eval(Options):
     section: ClassVar[str] = "eval"
 
     every: Count = 1
-    growth: Annotated[float, at_least(1)] = 1.0
+    growth: Annotated[float, validation.at_least(1)] = 1.0
     after_exact_pass: bool = False
     bound: bool = False
 
@@ -230,7 +216,7 @@ class RunConfig(Options):
     lam: float | OverN | None = None
     path: tuple[float | OverN, ...] = ()
     prior: PriorConfig = field(default_factory=PriorConfig)
-    clock: Annotated[str, one_of(CLOCKS)] = "wall"
+    clock: Annotated[str, validation.one_of(CLOCKS)] = "wall"
     results_dir: Path = Path("results")
     force: bool = False
     quiet: bool = False
@@ -240,12 +226,12 @@ class RunConfig(Options):
     def __post_init__(self) -> None:
         """Check the ranges, and write every λ in one form."""
         super().__post_init__()
-        lam = checked_lam("lam", self.lam)
-        path = tuple(checked_lam(f"path[{k}]", value) for k, value in enumerate(self.path))
+        lam = validation.checked_lam("lam", self.lam)
+        path = (validation.checked_lam(f"path[{k}]", each) for k, each in enumerate(self.path))
         object.__setattr__(self, "lam", None if lam == "1/n" else lam)
-        object.__setattr__(self, "path", path)
-        check_falling("path", self.path)
-        check_choice("dataset.source", self.source, (*SOURCES, SIMULATED))
+        object.__setattr__(self, "path", tuple(path))
+        validation.check_falling("path", self.path)
+        validation.check_choice("dataset.source", self.source, (*SOURCES, SIMULATED))
 
     @property
     def source(self) -> str:
@@ -282,8 +268,8 @@ class RunConfig(Options):
         own: float | None = getattr(self.oracle, "own_weight", None)
         if own is not None:
             return own
-        check_falling("path with lam at its end", (*self.path, self.lam), n)
-        return lam_number(self.lam, n)
+        validation.check_falling("path with lam at its end", (*self.path, self.lam), n)
+        return validation.lam_number(self.lam, n)
 
     def path_steps(self) -> list[RunConfig]:
         """Return the runs along the path, each with a folder of its own; this one is the last."""
@@ -378,7 +364,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        items = sorted(value.items()) if isinstance(value, Table) else value.items()
+        items = sorted(value.items()) if isinstance(value, validation.Table) else value.items()
         return {str(key): plain(item) for key, item in items}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]

@@ -24,6 +24,7 @@ import itertools
 import math
 import os
 import re
+import typing
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,17 +32,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 
@@ -160,7 +151,7 @@ class _WrongTypeError(Exception):
 @cache
 def hints(cls: Any) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields."""
-    found = get_type_hints(cls, include_extras=True)
+    found = typing.get_type_hints(cls, include_extras=True)
     return {field.name: found[field.name] for field in fields(cls)}
 
 

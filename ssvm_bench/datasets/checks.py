@@ -36,19 +36,8 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.arrays import (
-    INTEGERS,
-    LARGEST,
-    MOST_LABELS,
-    REAL,
-    array,
-    check_csr,
-    csr,
-    names,
-    normalised,
-    offsets_of,
-)
+from ssvm_bench.datasets import arrays, reading
+from ssvm_bench.datasets.arrays import INTEGERS, LARGEST, MOST_LABELS, REAL, array
 from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import PYTHON
 
@@ -90,8 +79,7 @@ def check(dataset: Any) -> dict[str, Any]:
         If something is out of range; the message says what, and in which example.
     """
     K, made = dataset.n_labels, dict[str, Any]()
-    is_regression = dataset.structure == "regression"
-    made["y"], offsets = (_targets if is_regression else _labels)(dataset)
+    made["y"], offsets = (_targets if dataset.structure == "regression" else _labels)(dataset)
     made["offsets"] = offsets
     rows = np.arange(offsets.size) if dataset.structure == "landmarks" else offsets
     made["x"] = x = _features(dataset.x, rows)
@@ -116,7 +104,7 @@ def check(dataset: Any) -> dict[str, Any]:
             f"there are names for {len(vocabulary.labels)} labels, and n_labels is {K}"
         )
     if vocabulary is not None and vocabulary.form != PYTHON:
-        names(list(vocabulary.labels), "the labels")
+        arrays.names(list(vocabulary.labels), "the labels")
     if unseen is not None:
         array(unseen.codes, "unseen", INTEGERS, (parts,), -1, len(unseen.names) - 1, "part")
     for name, other in dataset.held_out.items():
@@ -143,7 +131,7 @@ def _labels(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(K, (int, np.integer)) or not 1 <= K <= MOST_LABELS:
         raise ContentError(f"there are 1 to {MOST_LABELS} labels, and n_labels is {K!r}")
     y = array(dataset.y, "y")
-    offsets = offsets_of(dataset.offsets, "offsets", y.size, "labels", 1)
+    offsets = arrays.offsets_of(dataset.offsets, "offsets", y.size, "labels", 1)
     low, high = (int(y.min()), int(y.max()))
     if low < 0 or high >= K:
         part = int(np.flatnonzero((y < 0) | (y >= K))[0])
@@ -160,14 +148,12 @@ def _labels(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _targets(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the targets of a regression, checked, and the offsets of the examples."""
-    if dataset.n_labels != 0:
-        raise ContentError(f"a regression has no labels, and n_labels is {dataset.n_labels!r}")
-    y = dataset.y
-    offsets = offsets_of(dataset.offsets, "offsets", np.size(y), "targets", 1)
-    if offsets.size - 1 != np.size(y):
-        raise ContentError("the examples of a regression have one part each, and some have more")
-    size = (offsets.size - 1,)
-    return array(y, "y", REAL, size, -LARGEST, row="example", dtype=np.float64), offsets
+    y, K, n = dataset.y, dataset.n_labels, np.size(dataset.y)
+    ensure(K == 0, f"a regression has no labels, and n_labels is {K!r}")
+    offsets = arrays.offsets_of(dataset.offsets, "offsets", n, "targets", 1)
+    why = "the examples of a regression have one part each, and some have more"
+    ensure(offsets.size - 1 == n, why)
+    return array(y, "y", REAL, (n,), -LARGEST, row="example", dtype=np.float64), offsets
 
 
 def _features(x: Any, offsets: np.ndarray) -> Any:
@@ -195,7 +181,7 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
     else:
         x = _csr_features(x, partial(_place, offsets))
     if x.dtype not in _FEATURES:
-        x = normalised(x)
+        x = arrays.normalised(x)
     if x.dtype.kind == "u":
         return x
     values = x.ravel() if isinstance(x, np.ndarray) else x.data
@@ -217,14 +203,14 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
 def _csr_features(x: Any, row: Callable[[int], str]) -> Any:
     """Return a CSR matrix, checked, entries at one place added up."""
     data = array(x.data, "the non-zeros of x", REAL)
-    check_csr(data.size, x.indices, x.indptr, x.shape, row)
+    arrays.check_csr(data.size, x.indices, x.indptr, x.shape, row)
     if {x.indices.dtype, x.indptr.dtype} not in _PLACES:
-        x = csr({"data": data, "indices": x.indices, "indptr": x.indptr}, x.shape[1])
+        x = arrays.csr({"data": data, "indices": x.indices, "indptr": x.indptr}, x.shape[1])
     if not x.has_canonical_format:
-        wide = normalised(x).astype(np.float64)
+        wide = arrays.normalised(x).astype(np.float64)
         wide.sum_duplicates()
         if wide.nnz < x.nnz:
-            return normalised(wide)
+            return arrays.normalised(wide)
     return x
 
 
@@ -233,7 +219,7 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if dataset.edges is None or dataset.edge_offsets is None:
         raise ContentError("a graph needs edges and edge_offsets")
     edges = array(dataset.edges, "edges", shape=(None, 2))
-    ends = offsets_of(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
+    ends = arrays.offsets_of(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
     if ends.size != offsets.size:
         raise ContentError(
             f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"

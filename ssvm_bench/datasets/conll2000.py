@@ -28,7 +28,7 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
 from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import ParsedFile, home
-from ssvm_bench.datasets.reading import GZIP, ContentError
+from ssvm_bench.datasets.reading import GZIP, ContentError, ensure
 from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
 
 Config = SourceConfig
@@ -60,8 +60,8 @@ def parse(raw: bytes) -> Columns:
         Names the first line that has not three columns.
     """
     found = columns.parse(raw)
-    if len(found.columns) != N_COLUMNS:
-        raise ContentError(f"line 1: {len(found.columns)} columns, expected {N_COLUMNS}")
+    count = len(found.columns)
+    ensure(count == N_COLUMNS, f"line 1: {count} columns, expected {N_COLUMNS}")
     return found
 
 
@@ -84,8 +84,7 @@ def combine(training: Columns, test: Columns) -> Arrays:
     sets = first, columns.fields(test, vocabulary)
     x = vstack([each["x"] for each in sets], format="csr")
     sizes = [each["y"].size for each in sets]
-    nothing_unknown = UnknownLabels(np.full(sizes[1], -1), ())
-    unseen = sets[1].get("unseen", nothing_unknown)
+    unseen = sets[1].get("unseen", UnknownLabels(np.full(sizes[1], -1), ()))
     return {
         "data": x.data,
         "indices": x.indices,

@@ -86,8 +86,7 @@ def load(config: Config) -> Dataset:
     """
     n = config.positives + config.negatives
     sources.check_n(config, n, "canvases")
-    of_mnist = mnist.Config(config.name, "mnist", config.source, trust=config.trust)
-    digits = mnist.load(of_mnist)
+    digits = mnist.load(mnist.Config(config.name, "mnist", config.source, trust=config.trust))
     k = round(config.held_out * config.positives / n)
     held_out = {
         name: _canvases(config, digits.held_out[name], (k, config.held_out - k), stream)

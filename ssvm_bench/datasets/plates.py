@@ -86,8 +86,7 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
-    drawn = partial(simulated, N_TRAINING, N_HELD_OUT)
-    found = picture_table.arrays(config, VERSION, drawn, _read)
+    found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
     dataset = Dataset(
         name=config.name,
         source=config.source,

@@ -21,7 +21,7 @@ from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.base import Dataset, FileConfig
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.sources import check_n
 from ssvm_bench.datasets.streams.layout import TRAIN, Header, fields_of, fingerprint_of, schema
 
@@ -197,8 +197,7 @@ class DataStream:
         RunFailedError
             The file is damaged, or another one than it was.
         """
-        if rows < 1:
-            raise ValueError(f"a chunk has at least one example, not {rows}")
+        ensure(rows > 0, f"a chunk has at least one example, not {rows}")
         return self._chunks(TRAIN, self.n, rows)
 
     def _chunks(self, split: str, n: int, rows: int) -> Iterator[Dataset]:

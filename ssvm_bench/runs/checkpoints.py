@@ -299,8 +299,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     at, budget = found.progress.iteration, config.budget
     if ending(columns_of(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
-    is_ahead = budget.max_iterations is None or at <= budget.max_iterations
-    return config if is_ahead else None
+    return config if budget.max_iterations is None or at <= budget.max_iterations else None
 
 
 def _why_anew(config: RunConfig) -> str:

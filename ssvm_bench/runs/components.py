@@ -133,9 +133,8 @@ def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.n
 def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     """Build the solver of a run, at its start, with a problem of its own."""
     module = registry.module("solver", config.solver.kind)
-    own = problem.fresh()
     with registry.blamed("solver", config.solver.kind):
-        built = module.build(config.solver, own, clock, config.seed)
+        built = module.build(config.solver, problem.fresh(), clock, config.seed)
         if not isinstance(built, Solver):
             wrong = f"solver={config.solver.name} built {type(built).__name__}, not a Solver"
             raise TypeError(f"{wrong}: see ssvm_bench/solvers/base.py")

@@ -174,8 +174,8 @@ class Recorder:
                     raise RunFailedError(f"diagnostics() has {min(taken)}, a column of every trace")
                 row |= more
             if self.latent_rounds > 1:
-                changes = float(self._changes)
-                row |= {"latent_round": float(self.round), "latent_changes": changes}
+                row["latent_round"] = float(self.round)
+                row["latent_changes"] = float(self._changes)
                 if primal < self._best[0]:
                     self._best = primal, self._iterate
             if solver.clock.caller is not None:

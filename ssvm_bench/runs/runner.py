@@ -28,28 +28,14 @@ from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
+from ssvm_bench.runs import components
 from ssvm_bench.runs.checkpoints import restore_solver
-from ssvm_bench.runs.components import (
-    build_oracle,
-    caller_of,
-    chunk_rows,
-    load_dataset,
-    oracle_of,
-    prior_of,
-    problem_of,
-    started,
-    warm_up,
-)
+from ssvm_bench.runs.components import load_dataset, warm_up
 from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.requirements import (
-    check_calls,
-    check_data,
-    check_oracle,
-    check_requirements,
-)
+from ssvm_bench.runs.requirements import check_calls, check_data, check_oracle, check_requirements
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -95,14 +81,14 @@ def run(
     check_requirements(config)
     check_calls(config)
     with silence(config.quiet):
-        rows = chunk_rows(config)
+        rows = components.chunk_rows(config)
         dataset = load_dataset(config.dataset, rows)
     check_data(config, dataset)
-    terms = build_oracle(config.oracle, config.dataset, rows)
+    terms = components.build_oracle(config.oracle, config.dataset, rows)
     check_oracle(config, terms)
-    prior = prior_of(config, terms.d)
+    prior = components.prior_of(config, terms.d)
     config = config.with_source(dataset.source)
-    caller = caller_of(config, dataset.fingerprint)
+    caller = components.caller_of(config, dataset.fingerprint)
     if caller is not None:
         terms = terms.called_by(caller)
     stages = [(stage, stage.lam_of(dataset.n)) for stage in config.path_steps()]
@@ -135,7 +121,7 @@ def run(
         about = dataset, display, begin, concurrent_runs, engine
         made = []
         for (stage, lam), found in zip(stages, before, strict=True):
-            problem, leads_on = problem_of(terms, lam, prior), stage is not stages[-1][0]
+            problem, leads_on = components.problem_of(terms, lam, prior), stage is not stages[-1][0]
             made.append(PathStep(stage, problem, lam, found is not None, leads_on, *about))
         solver = None
         for one in made[_first(made) :]:
@@ -249,19 +235,19 @@ def train(
     check_requirements(config)
     check_calls(config)
     check_data(config, dataset)
-    terms = oracle_of(config.oracle, dataset)
+    terms = components.oracle_of(config.oracle, dataset)
     check_oracle(config, terms)
-    caller = caller_of(config, dataset.fingerprint, dataset)
+    caller = components.caller_of(config, dataset.fingerprint, dataset)
     if caller is not None:
         terms = terms.called_by(caller)
-    prior = prior_of(config, terms.d)
+    prior = components.prior_of(config, terms.d)
     if (kind := _kind(config, dataset)) not in _warm:
         warm_up(config, dataset, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
     if before is not None:
         lam, state = before
-        solver = started(config, problem_of(terms, lam, prior), None)
+        solver = components.started(config, components.problem_of(terms, lam, prior), None)
         with solver.clock.paused():
             restore_solver(solver, state)
     with ExitStack() as stack:
@@ -270,11 +256,11 @@ def train(
             caller.start(terms)
         for stage in config.path_steps():
             lam = stage.lam_of(dataset.n)
-            problem = problem_of(terms, lam, prior)
+            problem = components.problem_of(terms, lam, prior)
             display.start(stage, dataset.source, problem.n, problem.d, lam)
             rounds = getattr(stage.solver, "latent_rounds", 1)
             recorder = Recorder(problem, display, latent_rounds=rounds)
-            warm_started, solver = solver is not None, started(stage, problem, solver)
+            warm_started, solver = solver is not None, components.started(stage, problem, solver)
             reason = loop(stage, solver, recorder, warm_started)
             if reason == "diverged":
                 raise RunFailedError(

@@ -120,17 +120,12 @@ class PlainLines(Display):
         """Estimate the time left from the share of the budget that is spent; ``?`` if unknown."""
         if self.budget is None:
             return "?"
-        shares = [
-            row[key] / limit
-            for key, limit in (
-                ("iteration", self.budget.max_iterations),
-                ("time", self.budget.max_seconds),
-            )
-            if limit
-        ]
+        limits = {"iteration": self.budget.max_iterations, "time": self.budget.max_seconds}
+        shares = [row[key] / limit for key, limit in limits.items() if limit]
         share = min(max(shares, default=0.0), 1.0)
-        left = (self.clock() - self.started) * (1 - share) / share if share > 0 else None
-        return "?" if left is None else words.minutes(left)
+        if share <= 0:
+            return "?"
+        return words.minutes((self.clock() - self.started) * (1 - share) / share)
 
     def message(self, text: str) -> None:
         """Print the text, unwrapped and as it is."""

@@ -141,8 +141,7 @@ def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
             for count, member in enumerate(archive):
                 archive.members.clear()  # which would grow with the archive
-                if count >= MOST_MEMBERS:
-                    raise ContentError(f"the archive has more than {MOST_MEMBERS} members")
+                ensure(count < MOST_MEMBERS, f"the archive has more than {MOST_MEMBERS} members")
                 match = wanted.fullmatch(member.name)
                 if not match or not member.isfile():
                     continue
@@ -177,17 +176,16 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
         import cv2
 
     width, height = _size(content, what)
-    if width * height > MOST_PIXELS:
-        raise ContentError(f"the {what} is too large ({width} × {height} pixels)")
+    small = width * height <= MOST_PIXELS
+    ensure(small, f"the {what} is too large ({width} × {height} pixels)")
 
     # pixels as they are stored: the labels know nothing of a camera that was held upright
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
     flag |= cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = None
+    pixels: Any = None
     with suppress(cv2.error):  # raised for no bytes, and for sizes beyond all reason
         pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag)
-    if pixels is None:
-        raise ContentError(f"the {what} cannot be decoded")
+    ensure(pixels is not None, f"the {what} cannot be decoded")
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels
 
 

@@ -214,8 +214,7 @@ def _features(task: _Task, gradient_words: np.ndarray, colour_words: np.ndarray)
         lengths = np.bincount(k, minlength=len(x))
         return {"data": x[k, b], "indices": b.astype(np.uint16), "lengths": lengths}
 
-    vocabularies = _digest(gradient_words.tobytes() + colour_words.tobytes())
-    return task.kept("features", vocabularies, rows)
+    return task.kept("features", _digest(gradient_words.tobytes() + colour_words.tobytes()), rows)
 
 
 def _joined(pieces: Iterable[Arrays]) -> Arrays:

@@ -30,19 +30,9 @@ from ssvm_bench.config import ORDERS
 from ssvm_bench.config.validation import Count, Natural, Options, one_of
 from ssvm_bench.datasets.base import Dataset, Images
 from ssvm_bench.datasets.progress import shown
+from ssvm_bench.datasets.streams import layout
 from ssvm_bench.datasets.streams.jitter import Jitter, deformed
-from ssvm_bench.datasets.streams.layout import (
-    SPLIT,
-    TRAIN,
-    Encoding,
-    Entries,
-    Header,
-    Split,
-    entries_of,
-    fingerprint_of,
-    schema,
-    table_of,
-)
+from ssvm_bench.datasets.streams.layout import TRAIN, Encoding, Entries, Header, Split, entries_of
 
 MOST_ROWS, MOST_BYTES = 8192, 1 << 23
 """Of a row group, before it is compressed: readers have one in memory at a time."""
@@ -51,7 +41,7 @@ SUFFIX = ".parquet"
 
 _WRITER = {
     "compression": "lz4",
-    "use_dictionary": [SPLIT],
+    "use_dictionary": [layout.SPLIT],
     "write_statistics": False,
     "write_page_checksum": True,
     "store_schema": False,
@@ -171,11 +161,11 @@ def write(
 
     def put(file: BinaryIO) -> None:
         nonlocal header
-        writer = pq.ParquetWriter(file, schema(header.dtypes), **_WRITER)
+        writer = pq.ParquetWriter(file, layout.schema(header.dtypes), **_WRITER)
         try:
             blocks = _blocks(dataset, export, images, encoding, rows)
             for split, entries in shown(blocks, f"Writing {path.name}", total):
-                table = table_of(entries, split)
+                table = layout.table_of(entries, split)
                 writer.write_table(table, row_group_size=table.num_rows)
                 if not splits:
                     _check_room(path, file.tell() * total / table.num_rows)
@@ -185,7 +175,7 @@ def write(
                 nbytes += sum(_nbytes(name, of, encoding) for name, of in entries.items())
                 splits[split] = Split(groups + 1, n + table.num_rows, nbytes)
             kind = dataset.structure, dataset.n_labels, dataset.n_features, *(dataset.windows or ())
-            fingerprint = fingerprint_of(*kind, *astuple(encoding), digest.hexdigest())
+            fingerprint = layout.fingerprint_of(*kind, *astuple(encoding), digest.hexdigest())
             header = replace(header, fingerprint=fingerprint)
             writer.add_key_value_metadata(header.metadata())
             writer.close()

@@ -31,7 +31,7 @@ from ssvm_bench.oracles.cut import expand, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
 from ssvm_bench.oracles.message_passing import lower_bound
 from ssvm_bench.oracles.partial_optimality import halve, number_of_cuts
-from ssvm_bench.oracles.scoring import label_loss, longest, unary_scores
+from ssvm_bench.oracles.scoring import label_loss, longest, parts, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -198,8 +198,7 @@ class AlphaExpansion(GraphOracle):
 @kernel
 def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
     """Compute 2^s u[l, c] into ``u``, and return s; 0 if there is no such s."""
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     K = features.n_labels
     unary_scores(features, w, i, theta)
     total = 0.0

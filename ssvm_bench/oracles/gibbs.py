@@ -27,16 +27,8 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.base.linalg import rounded_once
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import joint_features, scoring
 from ssvm_bench.oracles.labeling import LabelingOracle, expect
-from ssvm_bench.oracles.scoring import (
-    add_losses,
-    add_marginals,
-    expected_label_loss,
-    labeling_score,
-    longest,
-    unary_scores,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -81,7 +73,7 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
     omega = joint_features.pack(features, z[:-1])
     star = np.zeros_like(omega)
     oracle.pause(oracle.n)
-    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star, longest(features))
+    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star, scoring.longest(features))
     if not math.isfinite(total):
         raise _not_finite(oracle, "a larger lam")
     phi = np.append(joint_features.unpack(features, star), offset) / oracle.n
@@ -105,7 +97,7 @@ def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
     """
     features = oracle.features
     found = np.zeros((features.truth.size, features.n_labels))
-    _marginals(oracle.compiled, oracle.pack(w), found, longest(features))
+    _marginals(oracle.compiled, oracle.pack(w), found, scoring.longest(features))
     if not np.isfinite(found).all():
         raise _not_finite(oracle, "a higher temperature")
     return found
@@ -132,9 +124,8 @@ def _marginals(oracle, omega, found, most):
     nu = np.zeros(moves.size)
     work = np.zeros((2, most + K, stride))
     for i in range(features.offsets.size - 1):
-        first = features.offsets[i]
-        L = features.offsets[i + 1] - first
-        unary_scores(features, omega, i, theta)
+        first, L = scoring.parts(features, i)
+        scoring.unary_scores(features, omega, i, theta)
         expect(oracle, L, theta, moves, mu, nu, work)
         for l in range(L):
             for c in range(K):
@@ -155,19 +146,18 @@ def _pass(oracle, omega, loss, star, most):
     total = 0.0
     offset = 0.0
     for i in range(features.offsets.size - 1):
-        first = features.offsets[i]
-        L = features.offsets[i + 1] - first
+        first, L = scoring.parts(features, i)
         truth = features.truth[first : first + L]
-        unary_scores(features, omega, i, theta)
-        total -= labeling_score(features, omega, i, theta, truth) + L * np.log(K)
-        add_losses(features, i, loss, theta)
+        scoring.unary_scores(features, omega, i, theta)
+        total -= scoring.labeling_score(features, omega, i, theta, truth) + L * np.log(K)
+        scoring.add_losses(features, i, loss, theta)
         total += expect(oracle, L, theta, moves, mu, nu, work)
         for l in range(L):
-            offset += expected_label_loss(features, first + l, mu[l]) / L
+            offset += scoring.expected_label_loss(features, first + l, mu[l]) / L
             mu[l, truth[l]] -= 1.0
-            add_marginals(features, first + l, 1.0, mu[l], star)
+            scoring.add_marginals(features, first + l, 1.0, mu[l], star)
             if l > 0 and features.transitions:
-                star[base + truth[l] * stride + truth[l - 1]] -= 1.0
+                star[scoring.move_index(features, truth[l - 1], truth[l])] -= 1.0
         for k in range(nu.size):
             star[base + k] += nu[k]
     return total, offset

@@ -42,7 +42,7 @@ from ssvm_bench.oracles.base import Plane
 from ssvm_bench.oracles.cut import AUTO, ENGINES, Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import add_difference, labeling_loss
+from ssvm_bench.oracles.scoring import add_difference, labeling_loss, parts
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -288,9 +288,9 @@ def _value(features, graphs, i, y, w, cuts):
 
     w is in the inner layout.
     """
-    first = features.offsets[i]
+    first, L = parts(features, i)
     total = 0.0
-    for l in range(features.offsets[i + 1] - first):
+    for l in range(L):
         here, there = y[l], features.truth[first + l]
         if here != there:
             for k in range(features.indptr[first + l], features.indptr[first + l + 1]):

@@ -135,8 +135,8 @@ def _row(features, part):
 @implements(scoring.unary_scores, JointFeatures)
 def _unary_scores(features, w, i, theta):
     stride = features.stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
+    first, L = scoring.parts(features, i)
+    for l in range(L):
         indices, values = _row(features, first + l)
         row = theta[l]
         row[:] = 0.0

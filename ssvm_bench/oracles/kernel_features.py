@@ -318,8 +318,8 @@ def _waits(features):
 
 @implements(scoring.unary_scores, KernelFeatures)
 def _unary_scores(features, w, i, theta):
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
+    first, L = scoring.parts(features, i)
+    for l in range(L):
         theta[l] = 0.0
         for c in range(features.n_labels):
             theta[l, c] = _score(features, w, first + l, c)

@@ -18,19 +18,11 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import end_if_urgent
-from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel
+from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.oracles import checks, joint_features
+from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.joint_scores import WideFeatures
-from ssvm_bench.oracles.scoring import (
-    add_difference,
-    joint_feature,
-    labeling_loss,
-    labeling_score,
-    labeling_size,
-    unary_scores,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -87,15 +79,41 @@ def judged(features, exact, w, i, theta, loss, y):
     truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
     if not checks.labels_exist(y, truth.size, features.n_labels):
         return 0.0, 0.0, checks.LABEL
-    share = labeling_loss(features, i, y)
-    score = labeling_score(features, w, i, theta, y)
-    score -= labeling_score(features, w, i, theta, truth)
+    share = scoring.labeling_loss(features, i, y)
+    score = scoring.labeling_score(features, w, i, theta, y)
+    score -= scoring.labeling_score(features, w, i, theta, truth)
     if exact and loss * share + score < 0.0:
-        size = loss * max(share, 1.0) + labeling_size(features, w, i, theta, y)
-        size += labeling_size(features, w, i, theta, truth)
+        size = loss * max(share, 1.0) + scoring.labeling_size(features, w, i, theta, y)
+        size += scoring.labeling_size(features, w, i, theta, truth)
         if loss * share + score < -checks.ROUNDING * size:
             return share, score, checks.BELOW_TRUTH
     return share, score, checks.NONE
+
+
+@kernel
+def ask(oracle, exact, w, i, theta, loss, y, timespec):
+    """Write what the oracle finds into y, and check it.
+
+    Returns
+    -------
+    loss, score, fault
+        As of `judged`.
+    nanoseconds : int
+        What the scores and the maximisation took.
+    """
+    begin = nanoseconds(timespec)
+    scoring.unary_scores(oracle.features, w, i, theta)
+    maximise(oracle, w, i, theta, loss, y)
+    took = nanoseconds(timespec) - begin
+    share, score, fault = judged(oracle.features, exact, w, i, theta, loss, y)
+    return share, score, fault, took
+
+
+@allocating_kernel
+def scratch(features, most):
+    """Return room for θ, a labeling, two labels and a time, of terms of at most so many parts."""
+    kind, theta = features.truth.dtype, np.zeros((most, features.stride))
+    return theta, np.zeros(most, kind), np.zeros(2, kind), np.zeros(2, np.int64)
 
 
 class Answered(NamedTuple):
@@ -197,7 +215,7 @@ class PartsOracle(Oracle):
 
     def loss(self, i: int, y: np.ndarray) -> float:
         """Return the loss that is trained with."""
-        return float(labeling_loss(self.features, i, y))
+        return float(scoring.labeling_loss(self.features, i, y))
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean loss of the predictions, whatever costs, margins and weights there are.
@@ -221,7 +239,7 @@ class PartsOracle(Oracle):
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
-        inner = joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
+        inner = scoring.joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
         dense = self.outer(inner)
         indices = np.flatnonzero(dense)
         return indices, dense[indices]
@@ -378,23 +396,20 @@ def _ask(oracle, exact, w, terms, loss, star):
     features = oracle.features
     size, most = 0, 0
     for i in terms:
-        L = features.offsets[i + 1] - features.offsets[i]
+        _, L = scoring.parts(features, i)
         size, most = size + L, max(most, L)
     labels = np.zeros(size, features.truth.dtype)
-    theta = np.zeros((most, features.stride))
-    two = np.zeros(2, features.truth.dtype)
+    theta, _, two, timespec = scratch(features, most)
     signs = np.array([1.0, -1.0])
     value, offset, at, i = 0.0, 0.0, 0, 0
     for i in terms:
         y = labels[at:]
-        unary_scores(features, w, i, theta)
-        maximise(oracle, w, i, theta, loss, y)
-        share, score, fault = judged(features, exact, w, i, theta, loss, y)
+        share, score, fault, _ = ask(oracle, exact, w, i, theta, loss, y, timespec)
         if fault != checks.NONE:
             return labels, value, offset, i, fault
         value += loss * share + score
         offset += share
         if star.size > 0:
-            add_difference(features, i, y, two, signs, star)
-        at += features.offsets[i + 1] - features.offsets[i]
+            scoring.add_difference(features, i, y, two, signs, star)
+        at += scoring.parts(features, i)[1]
     return labels, value, offset, i, checks.NONE

@@ -56,7 +56,7 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.datasets.arrays import MOST_LABELS
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise, scratch
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import labeling_score, longest, unary_scores
 from ssvm_bench.oracles.viterbi import Viterbi, with_scratch
@@ -203,8 +203,7 @@ def _impute(oracle, w, states, best, most):
         The largest number of parts.
     """
     features = oracle.features
-    theta = np.zeros((most, features.stride))
-    y = np.zeros(most, features.truth.dtype)
+    theta, y, _, _ = scratch(features, most)
     for i in range(features.offsets.size - 1):
         first, end = features.offsets[i], features.offsets[i + 1]
         truth = features.truth[first:end]

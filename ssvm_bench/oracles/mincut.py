@@ -18,7 +18,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
-from ssvm_bench.oracles.scoring import label_loss, label_score, longest
+from ssvm_bench.oracles.scoring import label_loss, label_score, longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -71,8 +71,7 @@ def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of)
 
     Only differences of scores matter, so that one inner product per part with w_1 − w_0 is enough.
     """
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     for j in range(features.n_features):
         difference[j * features.stride] = w[features.n_features + j] - w[j]
     total = 0.0

@@ -143,10 +143,21 @@ def expected_label_loss(features, part, mu):
 
 
 @kernel
+def parts(features, i):
+    """Return the first part of example i, and their number L."""
+    return features.offsets[i], features.offsets[i + 1] - features.offsets[i]
+
+
+@kernel
+def move_index(features, before, after):
+    """Return the index in w of a transition from one label to the next."""
+    return (features.n_features + after) * features.stride + before
+
+
+@kernel
 def labeling_loss(features, i, y):
     """Return n φ∘ of a labeling y of example i, but for what is no matter of labels alone."""
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     total = 0.0
     for l in range(L):
         total += label_loss(features, first + l, y[l])
@@ -157,11 +168,11 @@ def labeling_loss(features, i, y):
 def joint_feature(features, i, y, size):
     """Return ϕ(x_i, y) in the inner layout, of that size."""
     v = np.zeros(size)
-    base = features.n_features * features.stride
-    for l in range(features.offsets[i + 1] - features.offsets[i]):
-        add_label(features, features.offsets[i] + l, y[l], 1.0, v)
+    first, L = parts(features, i)
+    for l in range(L):
+        add_label(features, first + l, y[l], 1.0, v)
         if l > 0 and features.transitions:
-            v[base + y[l] * features.stride + y[l - 1]] += 1.0
+            v[move_index(features, y[l - 1], y[l])] += 1.0
     return v
 
 
@@ -173,8 +184,7 @@ def longest(features: Any) -> int:
 @kernel
 def add_losses(features, i, scale, theta):
     """Add scale · `labeling_loss` to the unary scores of example i."""
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     for l in range(L):
         for c in range(features.n_labels):
             theta[l, c] += scale * label_loss(features, first + l, c) / L
@@ -183,24 +193,22 @@ def add_losses(features, i, scale, theta):
 @kernel
 def labeling_score(features, w, i, theta, y):
     """Return ⟨w, ϕ(x_i, y)⟩ from the scores θ of example i."""
-    base = features.n_features * features.stride
     total = 0.0
-    for l in range(features.offsets[i + 1] - features.offsets[i]):
+    for l in range(parts(features, i)[1]):
         total += theta[l, y[l]]
         if l > 0 and features.transitions:
-            total += w[base + y[l] * features.stride + y[l - 1]]
+            total += w[move_index(features, y[l - 1], y[l])]
     return total
 
 
 @kernel
 def labeling_size(features, w, i, theta, y):
     """Return the sum of the magnitudes of what `labeling_score` adds up."""
-    base = features.n_features * features.stride
     total = 0.0
-    for l in range(features.offsets[i + 1] - features.offsets[i]):
+    for l in range(parts(features, i)[1]):
         total += abs(theta[l, y[l]])
         if l > 0 and features.transitions:
-            total += abs(w[base + y[l] * features.stride + y[l - 1]])
+            total += abs(w[move_index(features, y[l - 1], y[l])])
     return total
 
 
@@ -210,15 +218,14 @@ def add_difference(features, i, y, labels, signs, v):
 
     ``signs`` is [s, −s] and ``labels`` scratch for two labels.
     """
-    base = features.n_features * features.stride
-    first = features.offsets[i]
-    for l in range(features.offsets[i + 1] - first):
+    first, L = parts(features, i)
+    for l in range(L):
         labels[0], labels[1] = y[l], features.truth[first + l]
         if labels[0] != labels[1]:
             add_labels(features, first + l, labels, 2, 1.0, signs, v)
         if l > 0 and features.transitions:
-            v[base + y[l] * features.stride + y[l - 1]] += signs[0]
-            v[base + labels[1] * features.stride + features.truth[first + l - 1]] += signs[1]
+            v[move_index(features, y[l - 1], y[l])] += signs[0]
+            v[move_index(features, features.truth[first + l - 1], labels[1])] += signs[1]
 
 
 @kernel
@@ -235,10 +242,9 @@ def difference_row(features, i, y, labels, signs, dense, indices, values):
         The row; no index is there twice.
     """
     add_difference(features, i, y, labels, signs, dense)
-    base = features.n_features * features.stride
-    first = features.offsets[i]
+    first, L = parts(features, i)
     count = 0
-    for l in range(features.offsets[i + 1] - first):
+    for l in range(L):
         labels[0], labels[1] = y[l], features.truth[first + l]
         if labels[0] != labels[1]:
             for k in range(label_size(features, first + l)):
@@ -246,9 +252,10 @@ def difference_row(features, i, y, labels, signs, dense, indices, values):
                     index = label_index(features, first + l, k, labels[s])
                     count = _take(dense, index, indices, values, count)
         if l > 0 and features.transitions:
-            before, after = base + y[l] * features.stride, base + labels[1] * features.stride
-            count = _take(dense, before + y[l - 1], indices, values, count)
-            count = _take(dense, after + features.truth[first + l - 1], indices, values, count)
+            move = move_index(features, y[l - 1], y[l])
+            count = _take(dense, move, indices, values, count)
+            move = move_index(features, features.truth[first + l - 1], labels[1])
+            count = _take(dense, move, indices, values, count)
     return count
 
 

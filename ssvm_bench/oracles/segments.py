@@ -35,7 +35,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_scores import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
-from ssvm_bench.oracles.scoring import longest
+from ssvm_bench.oracles.scoring import longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -106,8 +106,7 @@ def build(config: Config, dataset: Dataset) -> SegmentsOracle:
 @implements(maximise, Segments)
 def _best_text(oracle, w, i, theta, loss, y):
     features = oracle.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     truth = features.truth[first : first + L]
     best, share = oracle.best, loss / L
     ahead, right = oracle.ahead, oracle.right

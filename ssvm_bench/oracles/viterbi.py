@@ -35,7 +35,7 @@ from ssvm_bench.oracles import joint_features, kernel_features
 from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import label_loss, longest, loss_of_part
+from ssvm_bench.oracles.scoring import label_loss, longest, loss_of_part, parts
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -172,8 +172,7 @@ def _viterbi(oracle, w, i, theta, loss, y):
     K = features.n_labels
     stride = features.stride
     base = features.n_features * stride
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
 
     count, many = K, K >= _MANY and L > 1
     if many:

@@ -34,16 +34,7 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.operations import (
-    add_direction,
-    approximate_visit,
-    insert_truth,
-    look_ahead_in,
-    look_ahead_to_visit,
-    move_term,
-    set_direction_from_truth,
-    visit_without_oracle,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.shared import AT_W, State, at_zero, set_multiplier
 
 # mypy: disable-error-code="no-untyped-def"
@@ -93,9 +84,10 @@ def approximate_pass(policy, blocks, order, state):
     evaluated = 0
     for k in range(order.size):
         i = order[k]
-        look_ahead_to_visit(policy, blocks, order, k + 1)  # features, a visit before their weights
-        look_ahead_in(blocks, state.w, order, k)
-        evaluated += approximate_visit(policy, blocks, i, state)
+        # features, a visit before their weights
+        operations.look_ahead_to_visit(policy, blocks, order, k + 1)
+        operations.look_ahead_in(blocks, state.w, order, k)
+        evaluated += operations.approximate_visit(policy, blocks, i, state)
     return evaluated
 
 
@@ -114,7 +106,7 @@ def skip(policy, blocks, order, state):
     count = 0
     evaluated = 0
     for i in order:
-        seen = visit_without_oracle(policy, blocks, i, state)
+        seen = operations.visit_without_oracle(policy, blocks, i, state)
         evaluated += seen
         if seen == 0:
             asked[count] = i
@@ -131,8 +123,8 @@ def sum_of_terms(blocks, lam, w):
             w[k] = 0.0
     offset = 0.0
     for i in range(n):
-        set_direction_from_truth(blocks, i)
-        add_direction(blocks, i, -1.0 / (lam * n), w)
+        operations.set_direction_from_truth(blocks, i)
+        operations.add_direction(blocks, i, -1.0 / (lam * n), w)
         offset += blocks.term_offset[i]
     return offset / n
 
@@ -140,9 +132,9 @@ def sum_of_terms(blocks, lam, w):
 @kernel
 def scale_term(policy, blocks, i, scale, now):
     """Multiply φ^i by ``scale``, in [0, 1]; the candidate is the truth's plane, which is 0."""
-    insert_truth(policy, blocks, i, scale, now)
-    set_direction_from_truth(blocks, i)
-    move_term(blocks, i, scale - 1.0)
+    operations.insert_truth(policy, blocks, i, scale, now)
+    operations.set_direction_from_truth(blocks, i)
+    operations.move_term(blocks, i, scale - 1.0)
     blocks.term_offset[i] *= scale
 
 

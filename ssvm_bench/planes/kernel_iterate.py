@@ -20,7 +20,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.state import expect
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
-from ssvm_bench.oracles.scoring import label_loss, waits
+from ssvm_bench.oracles.scoring import label_loss, parts, waits
 from ssvm_bench.planes.dual_iterate import Tally
 from ssvm_bench.planes.labeling_iterates import LabelingIterate, Support
 from ssvm_bench.planes.operations import approximate_visit, look_ahead
@@ -230,8 +230,7 @@ def _find_likely(blocks, order, w, absent, found):
     features = blocks.features
     count = 0
     for i in order:
-        first = features.offsets[i]
-        L = features.offsets[i + 1] - first
+        first, L = parts(features, i)
         for q in range(first, first + L):
             if count == found.size:
                 return count

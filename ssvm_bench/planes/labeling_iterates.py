@@ -16,19 +16,12 @@ from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
 from ssvm_bench.oracles.joint_scores import WideFeatures
-from ssvm_bench.oracles.labeling import Answered, LabelingOracle, judged, maximise
-from ssvm_bench.oracles.scoring import label_index, label_size, unary_scores, waits
-from ssvm_bench.planes import labelings
+from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask, scratch
+from ssvm_bench.oracles.scoring import label_index, label_size, waits
+from ssvm_bench.planes import labelings, operations
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Labelings, set_candidate
-from ssvm_bench.planes.operations import (
-    exact_visit,
-    gather,
-    insert,
-    look_ahead,
-    visit_without_oracle,
-)
 from ssvm_bench.planes.stored import check_below, check_distinct
 
 # mypy: disable-error-code="no-untyped-def"
@@ -187,9 +180,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
         Of all visits; or of those until one after which the features wait for what the caller has
         to do (`scoring.waits`).
     """
-    theta = np.zeros((blocks.theta.shape[0], oracle.features.stride))
-    y = np.zeros(blocks.theta.shape[0], oracle.features.truth.dtype)
-    timespec = np.zeros(2, np.int64)
+    theta, y, _, timespec = scratch(oracle.features, blocks.theta.shape[0])
     changed = 0
     skipped = 0
     evaluated = 0
@@ -204,26 +195,23 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
             break
         visits = k + 1
         i = order[k]
-        look_ahead(blocks, order, k)
+        operations.look_ahead(blocks, order, k)
         if may_skip:
-            seen = visit_without_oracle(policy, blocks, i, state)
+            seen = operations.visit_without_oracle(policy, blocks, i, state)
             if seen > 0:
                 skipped += 1
                 evaluated += seen
                 continue
-        start = nanoseconds(timespec)
-        unary_scores(oracle.features, query, i, theta)
-        maximise(oracle, query, i, theta, 1.0, y)
-        oracle_time += nanoseconds(timespec) - start
-        _, _, fault = judged(oracle.features, exact, query, i, theta, 1.0, y)
+        _, _, fault, took = ask(oracle, exact, query, i, theta, 1.0, y, timespec)
+        oracle_time += took
         if fault != checks.NONE:
             break
         set_candidate(blocks, i, y)
         if at_w:
             gather_from(blocks, state.w, i, theta)
         else:
-            gather(blocks, state.w, i)
-        changed += exact_visit(policy, blocks, i, state)
+            operations.gather(blocks, state.w, i)
+        changed += operations.exact_visit(policy, blocks, i, state)
     share = oracle_time / (nanoseconds(timespec) - begin + 1)
     return Tally(changed, share, visits - skipped, skipped, evaluated, i, fault)
 
@@ -344,4 +332,4 @@ def _insert_all_labels(blocks):
         for label in range(blocks.features.n_labels):
             y[0] = label
             set_candidate(blocks, i, y)
-            insert(blocks, i, 0)
+            operations.insert(blocks, i, 0)

@@ -16,14 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel, prefetch
-from ssvm_bench.oracles.scoring import (
-    add_labels,
-    add_labels_twice,
-    label_index,
-    label_scores,
-    label_size,
-    squared_label_norm,
-)
+from ssvm_bench.oracles import scoring
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
 
@@ -31,15 +24,9 @@ from ssvm_bench.planes.labelings import Labelings
 
 
 @kernel
-def parts(features, i):
-    """Return the first part of term i, and their number L."""
-    return features.offsets[i], features.offsets[i + 1] - features.offsets[i]
-
-
-@kernel
 def gather_from(storage, w, i, theta):
     """Do what ``gather`` does, given the unary scores ``theta`` of term i, shape (≥ L, stride)."""
-    first, L = parts(storage.features, i)
+    first, L = scoring.parts(storage.features, i)
     for l in range(L):
         for k in range(storage.seen_count[first + l]):
             storage.theta[l, k] = theta[l, storage.seen[first + l, k]]
@@ -73,7 +60,7 @@ def _look_ahead(blocks, order, k):
         prefetch(numbers, later)
     prefetch(blocks.term_offset, later)
     i = order[k + 1 if k + 1 < last else last]
-    first, L = parts(features, i)
+    first, L = scoring.parts(features, i)
     slot = blocks.start[i]
     _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
     _fetch_range(blocks.active, slot, slot + blocks.n_planes[i])
@@ -102,20 +89,22 @@ def _fetch_range(array, begin, end):
 @implements(operations.gather, Labelings)
 def _gather(blocks, w, i):
     features = blocks.features
-    first, L = parts(features, i)
+    first, L = scoring.parts(features, i)
     for l in range(L):
         q = first + l
         if blocks.seen_count[q] == 1:
             blocks.theta[l, 0] = 0.0  # all planes agree here: it makes no difference
         else:
-            label_scores(features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l])
+            scoring.label_scores(
+                features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l]
+            )
     _load_moves(blocks, w, i)
 
 
 @implements(operations.plane_value, Labelings)
 def _plane_value(blocks, i, p):
     features = blocks.features
-    _, L = parts(features, i)
+    _, L = scoring.parts(features, i)
     base = blocks.plane_start[i] + p * L
     total = blocks.offset[blocks.start[i] + p]
     for l in range(L):
@@ -129,7 +118,7 @@ def _plane_value(blocks, i, p):
 @implements(operations.set_direction, Labelings)
 def _set_direction(blocks, i, p):
     features = blocks.features
-    first, L = parts(features, i)
+    first, L = scoring.parts(features, i)
     base = blocks.plane_start[i] + p * L
     total = blocks.offset[blocks.start[i] + p] - blocks.term_offset[i]
     moved = 0
@@ -159,7 +148,7 @@ def _set_direction(blocks, i, p):
 @implements(operations.set_direction_from_truth, Labelings)
 def _set_direction_from_truth(blocks, i):
     features = blocks.features
-    first, L = parts(features, i)
+    first, L = scoring.parts(features, i)
     for l in range(L):
         blocks.moved[l] = l
         for k in range(blocks.seen_count[first + l]):
@@ -185,7 +174,7 @@ def spread(blocks, i, l):
 @implements(operations.squared_length, Labelings)
 def _squared_length(blocks, i):
     features = blocks.features
-    first, L = parts(features, i)
+    first, L = scoring.parts(features, i)
     total = 0.0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
@@ -201,7 +190,7 @@ def _squared_length(blocks, i):
                     overlap += delta[k] * blocks.dense[m, seen[k]]
                 total += 2.0 * gram[m] * overlap
         spread(blocks, i, l)
-        total += gram[l] * squared_label_norm(features, first + l, seen, count, delta)
+        total += gram[l] * scoring.squared_label_norm(features, first + l, seen, count, delta)
     _, count = moves(blocks, i)
     for k in range(count):
         total += blocks.move_delta[k] ** 2
@@ -214,7 +203,9 @@ def _add_direction(blocks, i, scale, v):
     for s in range(blocks.moved[blocks.moved.size - 1]):
         l = blocks.moved[s]
         q = features.offsets[i] + l
-        add_labels(features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v)
+        scoring.add_labels(
+            features, q, blocks.seen[q], blocks.seen_count[q], scale, blocks.delta[l], v
+        )
     base = features.n_features * features.stride
     begin, count = moves(blocks, i)
     for k in range(count):
@@ -227,9 +218,9 @@ def _direction_indices(blocks, i, listed, indices):
     size = 0
     for s in range(blocks.moved[blocks.moved.size - 1]):
         q = features.offsets[i] + blocks.moved[s]
-        for k in range(label_size(features, q)):
+        for k in range(scoring.label_size(features, q)):
             for c in range(blocks.seen_count[q]):
-                index = label_index(features, q, k, blocks.seen[q, c])
+                index = scoring.label_index(features, q, k, blocks.seen[q, c])
                 size = operations.list_index(index, listed, indices, size)
     base = features.n_features * features.stride
     begin, count = moves(blocks, i)
@@ -245,7 +236,7 @@ def _add_direction_to_both(blocks, i, scale, v, other_scale, other):
         l = blocks.moved[s]
         q = features.offsets[i] + l
         seen, count, delta = blocks.seen[q], blocks.seen_count[q], blocks.delta[l]
-        add_labels_twice(features, q, seen, count, delta, scale, v, other_scale, other)
+        scoring.add_labels_twice(features, q, seen, count, delta, scale, v, other_scale, other)
     base = features.n_features * features.stride
     begin, n_moves = moves(blocks, i)
     for k in range(n_moves):
@@ -268,7 +259,7 @@ def _move_term(blocks, i, gamma):
 
 @implements(operations.shrink_term, Labelings)
 def _shrink_term(blocks, i):
-    first, L = parts(blocks.features, i)
+    first, L = scoring.parts(blocks.features, i)
     base, m = blocks.plane_start[i], blocks.n_planes[i]
     used = blocks.dense[0]
     for l in range(L):

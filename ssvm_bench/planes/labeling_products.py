@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.oracles.scoring import label_difference_product
+from ssvm_bench.oracles.scoring import label_difference_product, parts
 from ssvm_bench.planes import operations
-from ssvm_bench.planes.labeling_operations import moves, parts, spread, true_move
+from ssvm_bench.planes.labeling_operations import moves, spread, true_move
 from ssvm_bench.planes.labelings import Labelings
 
 # mypy: disable-error-code="no-untyped-def"

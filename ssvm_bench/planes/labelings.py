@@ -23,16 +23,8 @@ import numpy as np
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.oracles.joint_scores import fetch, touch
-from ssvm_bench.oracles.scoring import labeling_loss, longest
-from ssvm_bench.planes import operations
-from ssvm_bench.planes.stored import (
-    check_below,
-    check_distinct,
-    check_sizes,
-    entries,
-    starts_of,
-    taken,
-)
+from ssvm_bench.oracles.scoring import labeling_loss, longest, parts
+from ssvm_bench.planes import operations, stored
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -126,7 +118,7 @@ def allocate(features: Any) -> Labelings:
         mu=np.zeros((parts, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
-        moves_start=starts_of(moves),
+        moves_start=stored.starts_of(moves),
         moves_count=np.zeros(n, np.int64),
         labels=np.zeros(parts * _ROOM, features.truth.dtype),
         links=np.zeros(parts * _ROOM, np.uint16),
@@ -156,9 +148,9 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
     needed = np.minimum(storage.n_planes + visits, N) + 1
     room = operations.grown(np.diff(storage.start, append=storage.offset.size), needed)
     if room.sum() > storage.offset.size:
-        entries, planes = room * lengths, storage.n_planes
+        labels, planes = room * lengths, storage.n_planes
         storage = _regrown(storage, "start", planes, room, ("offset", "active"))
-        storage = _regrown(storage, "plane_start", planes * lengths, entries, ("labels", "links"))
+        storage = _regrown(storage, "plane_start", planes * lengths, labels, ("labels", "links"))
     labels = min(storage.seen_count.max() + visits.max(), storage.features.n_labels)
     if labels > storage.mu.shape[1]:
         more = -(-labels // _WIDTH) * _WIDTH - storage.mu.shape[1]
@@ -204,7 +196,7 @@ def _regrown(
     count : ndarray of int64, shape (n,)
         Entries of each term that there are.
     """
-    begin = starts_of(room)
+    begin = stored.starts_of(room)
     arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
     for name, array in arrays.items():
         old, size = getattr(storage, name).view(np.uint8), array.itemsize
@@ -247,8 +239,7 @@ def set_candidate(storage, i, y):
         The labels of its L parts.
     """
     features = storage.features
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = parts(features, i)
     p = storage.n_planes[i]
     base = storage.plane_start[i] + p * L
     storage.offset[storage.start[i] + p] = labeling_loss(features, i, y)
@@ -286,7 +277,7 @@ def _look_ahead_in(blocks, w, order, k):
 
 @implements(operations.same_plane, Labelings)
 def _same_plane(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    _, L = parts(blocks.features, i)
     one = blocks.plane_start[i] + p * L
     other = blocks.plane_start[i] + q * L
     for l in range(L):
@@ -297,7 +288,7 @@ def _same_plane(blocks, i, p, q):
 
 @implements(operations.copy_plane, Labelings)
 def _copy_plane(blocks, i, p, q):
-    L = blocks.features.offsets[i + 1] - blocks.features.offsets[i]
+    _, L = parts(blocks.features, i)
     source = blocks.plane_start[i] + p * L
     target = blocks.plane_start[i] + q * L
     for l in range(L):
@@ -311,9 +302,9 @@ def _copy_plane(blocks, i, p, q):
 @state.of.register
 def _(blocks: Labelings) -> dict[str, np.ndarray]:
     n_planes, moves_count = blocks.n_planes, blocks.moves_count
-    slots = entries(blocks.start, n_planes)
-    places = entries(blocks.plane_start, n_planes * np.diff(blocks.features.offsets))
-    moves = entries(blocks.moves_start, moves_count)
+    slots = stored.entries(blocks.start, n_planes)
+    places = stored.entries(blocks.plane_start, n_planes * np.diff(blocks.features.offsets))
+    moves = stored.entries(blocks.moves_start, moves_count)
     seen = np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None]
     return {
         "n_planes": n_planes,
@@ -342,23 +333,23 @@ def _(blocks: Labelings, given: Any) -> Labelings:
     )
     counts = "n_planes", "term_offset", "seen_count", "moves_count"
     ends = {"seen_count": K + 1, "moves_count": blocks.move_theta.size + 1}
-    found = taken(state.of(blocks), given, *counts, seen=K, moves=K * stride, **ends)
+    found = stored.taken(state.of(blocks), given, *counts, seen=K, moves=K * stride, **ends)
     n_planes, _, seen_count, moves_count = (found[name] for name in counts)
-    check_below(n_planes, found["offset"].size + 1, "n_planes")  # so that no sum overflows
+    stored.check_below(n_planes, found["offset"].size + 1, "n_planes")  # so that no sum overflows
     for count, *names in (
         (n_planes, "offset", "active"),
         (n_planes * lengths, "labels", "links"),
         (seen_count, "seen", "mu"),
         (moves_count, "moves", "nu"),
     ):
-        check_sizes(found, int(count.sum()), *names)
+        stored.check_sizes(found, int(count.sum()), *names)
 
     state.expect(bool((seen_count > 0).all()), "seen_count has a part without labels")
-    check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
-    first = found["seen"][starts_of(seen_count)]
+    stored.check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
+    first = found["seen"][stored.starts_of(seen_count)]
     state.expect(np.array_equal(first, truth), "seen does not begin with the true labels")
     of_moves = np.repeat(np.arange(lengths.size), moves_count)
-    check_distinct(of_moves, found["moves"], "moves")
+    stored.check_distinct(of_moves, found["moves"], "moves")
     if features.transitions:
         later = np.ones(truth.size, bool)
         later[features.offsets[:-1]] = False
@@ -369,10 +360,10 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         state.expect(bool(there.all()), "moves lacks one of the true labels")
 
     terms = np.repeat(np.arange(lengths.size), n_planes)
-    parts = entries(features.offsets[:-1][terms], lengths[terms])
-    check_below(found["labels"], seen_count[parts], "labels")
+    parts = stored.entries(features.offsets[:-1][terms], lengths[terms])
+    stored.check_below(found["labels"], seen_count[parts], "labels")
     links = np.repeat(moves_count[terms], lengths[terms])
-    check_below(found["links"], np.maximum(links, 1), "links")
+    stored.check_below(found["links"], np.maximum(links, 1), "links")
 
     width = max(blocks.seen.shape[1], int(seen_count.max()))
     kept = np.arange(width) < seen_count[:, None]
@@ -380,8 +371,8 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         flat, found[name] = found[name], np.zeros(kept.shape, found[name].dtype)
         found[name][kept] = flat
     starts = {
-        "start": starts_of(n_planes),
-        "plane_start": starts_of(n_planes * lengths),
-        "moves_start": starts_of(moves_count),
+        "start": stored.starts_of(n_planes),
+        "plane_start": stored.starts_of(n_planes * lengths),
+        "moves_start": stored.starts_of(moves_count),
     }
     return blocks._replace(is_new=np.ones(truth.size, bool), **found, **starts)

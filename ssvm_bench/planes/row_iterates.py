@@ -11,7 +11,7 @@ from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.oracles.constraints import Constraints
-from ssvm_bench.planes import given_rows, rows
+from ssvm_bench.planes import given_rows, rows, stored
 from ssvm_bench.planes.dual_iterate import (
     DualIterate,
     Tally,
@@ -21,14 +21,6 @@ from ssvm_bench.planes.dual_iterate import (
 from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows
 from ssvm_bench.planes.operations import exact_visit, gather, insert_truth
 from ssvm_bench.planes.rows import Rows
-from ssvm_bench.planes.stored import (
-    check_below,
-    check_distinct,
-    check_sizes,
-    entries,
-    starts_of,
-    taken,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -110,9 +102,9 @@ def _scale_weights(policy, blocks, scale, now):
 
 @states.of.register
 def _(blocks: Rows) -> dict[str, np.ndarray]:
-    slots = entries(blocks.start, blocks.n_planes)
-    nonzeros = entries(blocks.begin[slots], blocks.length[slots])
-    support = entries(blocks.support_start, blocks.size)
+    slots = stored.entries(blocks.start, blocks.n_planes)
+    nonzeros = stored.entries(blocks.begin[slots], blocks.length[slots])
+    support = stored.entries(blocks.support_start, blocks.size)
     return {
         "n_planes": blocks.n_planes,
         "offset": blocks.offset[slots],
@@ -130,22 +122,22 @@ def _(blocks: Rows) -> dict[str, np.ndarray]:
 @states.like.register
 def _(blocks: Rows, given: Any) -> Rows:
     counts = "n_planes", "term_offset", "size"
-    found = taken(states.of(blocks), given, *counts, support=blocks.w_here.size)
+    found = stored.taken(states.of(blocks), given, *counts, support=blocks.w_here.size)
     n_planes, length, size = found["n_planes"], found["length"], found["size"]
     for count, name, of, *others in (
         (n_planes, "n_planes", "offset", "active", "length"),
         (size, "size", "phi", "support"),
         (length, "length", "values", "indices"),
     ):
-        check_below(count, found[of].size + 1, name)  # so that no sum overflows
-        check_sizes(found, int(count.sum()), of, *others)
-    check_below(found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices")
-    check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
+        stored.check_below(count, found[of].size + 1, name)  # so that no sum overflows
+        stored.check_sizes(found, int(count.sum()), of, *others)
+    stored.check_below(found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices")
+    stored.check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
 
     room = n_planes + 1  # one for a candidate
-    start = starts_of(room)
-    places = entries(start, n_planes)
-    found["begin"] = starts_of(length)
+    start = stored.starts_of(room)
+    places = stored.entries(start, n_planes)
+    found["begin"] = stored.starts_of(length)
     for name in rows.OF_SLOTS:
         flat, found[name] = found[name], np.zeros(room.sum(), found[name].dtype)
         found[name][places] = flat
@@ -155,7 +147,7 @@ def _(blocks: Rows, given: Any) -> Rows:
         start=start,
         room=room,
         width=size.copy(),
-        support_start=starts_of(size),
+        support_start=stored.starts_of(size),
         used=np.array([room.sum(), found["phi"].size, nonzeros, nonzeros, 0]),
     )
 
@@ -169,8 +161,8 @@ def _(blocks: LineRows) -> dict[str, np.ndarray]:
 @states.like.register
 def _(blocks: LineRows, given: Any) -> LineRows:
     own = states.of(blocks)
-    found = taken(own, given, *own)
-    check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
+    found = stored.taken(own, given, *own)
+    stored.check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
     for name, numbers in own.items():
         numbers[:] = found[name]
     return blocks
@@ -183,5 +175,5 @@ def _(blocks: FixedRows) -> dict[str, np.ndarray]:
 
 @states.like.register
 def _(blocks: FixedRows, given: Any) -> FixedRows:
-    taken({}, given)
+    stored.taken({}, given)
     return blocks

@@ -25,13 +25,7 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.planes.operations import (
-    grown,
-    inner_products,
-    product_with_term,
-    set_direction_from_truth,
-    squared_length,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.stored import check_below, check_sizes, entries, taken
 
 # mypy: disable-error-code="no-untyped-def"
@@ -96,7 +90,7 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
     """Return the numbers with room for as many planes as each term needs, int64, shape (n,)."""
-    room = grown(simplex.room, needed)
+    room = operations.grown(simplex.room, needed)
     if (room == simplex.room).all():
         return simplex
     larger = no_weights(room, simplex.square, simplex.known, simplex.gram.size > 0)
@@ -154,7 +148,7 @@ def enter(simplex, blocks, i):
 @kernel
 def _set_row(simplex, blocks, i, p):
     """Compute K of plane p of term i and those before it."""
-    inner_products(blocks, i, p, simplex.row)
+    operations.inner_products(blocks, i, p, simplex.row)
     for q in range(p + 1):
         simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
         simplex.gram[simplex.gram_start[i] + q * simplex.room[i] + p] = simplex.row[q]
@@ -166,7 +160,7 @@ def complete(simplex, blocks, i):
     known = simplex.known[i]
     enter(simplex, blocks, i)
     for p in range(known, blocks.n_planes[i]):
-        simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
+        simplex.product[simplex.start[i] + p] = operations.product_with_term(blocks, i, p)
         if p == 0:
             simplex.square[i] = simplex.gram[simplex.gram_start[i]]
 
@@ -178,9 +172,9 @@ def renew(simplex, blocks, terms):
         for p in range(simplex.known[i]):
             if simplex.gram.size > 0:
                 _set_row(simplex, blocks, i, p)
-            simplex.product[simplex.start[i] + p] = product_with_term(blocks, i, p)
-        set_direction_from_truth(blocks, i)
-        simplex.square[i] = squared_length(blocks, i)
+            simplex.product[simplex.start[i] + p] = operations.product_with_term(blocks, i, p)
+        operations.set_direction_from_truth(blocks, i)
+        simplex.square[i] = operations.squared_length(blocks, i)
 
 
 @kernel

@@ -30,16 +30,9 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.config.validation import Positive, one_of
+from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
-from ssvm_bench.oracles.scoring import (
-    add_losses,
-    add_marginals,
-    label_loss,
-    longest,
-    marginal_change_product,
-    unary_scores,
-)
 from ssvm_bench.solvers.base import Iterate, Solver
 from ssvm_bench.solvers.expectations import ExpectationConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
@@ -110,7 +103,7 @@ class ExponentiatedGradient(Solver):
             nu=np.zeros((problem.n, moves)),
             eta=np.full(problem.n, config.eta),
         )
-        most, K = longest(features), features.n_labels
+        most, K = scoring.longest(features), features.n_labels
         unary, mu, theta = np.zeros((3, most, stride))
         work = np.zeros((2, most + K, stride))
         of_moves, nu = np.zeros((2, moves))
@@ -148,8 +141,7 @@ def _begin(oracle, state, trial, lam, start):
     """Give the true labels their potentials, and compute marginals, w and φ∘."""
     features = oracle.features
     for i in range(state.eta.size):
-        first = features.offsets[i]
-        L = features.offsets[i + 1] - first
+        first, L = scoring.parts(features, i)
         for l in range(L):
             state.mu[first + l, features.truth[first + l]] = 1.0
             state.unary[first + l, features.truth[first + l]] = start
@@ -172,10 +164,9 @@ def _pass(oracle, order, state, trial, lam):
     oracle_time = 0
     begin = nanoseconds(timespec)
     for i in order:
-        first = features.offsets[i]
-        L = features.offsets[i + 1] - first
-        unary_scores(features, state.w, i, trial.theta)
-        add_losses(features, i, 1.0, trial.theta)
+        first, L = scoring.parts(features, i)
+        scoring.unary_scores(features, state.w, i, trial.theta)
+        scoring.add_losses(features, i, 1.0, trial.theta)
         for _ in range(_MOST_TRIALS):
             eta = state.eta[i]
             for l in range(L):
@@ -202,8 +193,7 @@ def _gain(features, i, trial, state, lam):
     """Return n times the change of F; ``theta`` holds scores and losses."""
     n = state.eta.size
     base = features.n_features * features.stride
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = scoring.parts(features, i)
     climb = 0.0
     length2 = 0.0
     gram = features.gram[features.gram_start[i] :]
@@ -211,7 +201,7 @@ def _gain(features, i, trial, state, lam):
         for c in range(features.n_labels):
             climb += (trial.mu[l, c] - state.mu[first + l, c]) * trial.theta[l, c]
         for m in range(l + 1):
-            overlap = marginal_change_product(
+            overlap = scoring.marginal_change_product(
                 features, trial.mu[l], state.mu[first + l], trial.mu[m], state.mu[first + m]
             )
             length2 += (1.0 if l == m else 2.0) * gram[l * L + m] * overlap
@@ -228,16 +218,15 @@ def _move(features, i, trial, state, lam):
     n = state.eta.size
     scale = -1.0 / (lam * n)
     base = features.n_features * features.stride
-    first = features.offsets[i]
-    L = features.offsets[i + 1] - first
+    first, L = scoring.parts(features, i)
     for l in range(L):
         delta = trial.mu[l]
         for c in range(features.n_labels):
             change = delta[c] - state.mu[first + l, c]
             state.mu[first + l, c] = delta[c]
             delta[c] = change
-            state.offset[0] += change * label_loss(features, first + l, c) / (L * n)
-        add_marginals(features, first + l, scale, delta, state.w)
+            state.offset[0] += change * scoring.label_loss(features, first + l, c) / (L * n)
+        scoring.add_marginals(features, first + l, scale, delta, state.w)
     for k in range(trial.nu.size):
         state.w[base + k] += scale * (trial.nu[k] - state.nu[i, k])
         state.nu[i, k] = trial.nu[k]

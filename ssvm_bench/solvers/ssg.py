@@ -50,8 +50,8 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import Caller
-from ssvm_bench.oracles.labeling import LabelingOracle, judged, maximise
-from ssvm_bench.oracles.scoring import add_difference, longest, unary_scores
+from ssvm_bench.oracles.labeling import LabelingOracle, ask, scratch
+from ssvm_bench.oracles.scoring import add_difference, longest
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
 from ssvm_bench.solvers.tail import Tail
@@ -201,24 +201,19 @@ def _steps(oracle, exact, order, state, lam, average, batch, most):
     more than ``most`` parts.
     """
     features = oracle.features
-    y = np.zeros(most, features.truth.dtype)
-    theta = np.zeros((most, features.stride))
-    labels = np.zeros(2, features.truth.dtype)
+    theta, y, labels, timespec = scratch(features, most)
     signs = np.array([-1.0, 1.0]) / batch
     weights = np.zeros(2)
-    timespec = np.zeros(2, np.int64)
     oracle_time = 0
     i, fault = 0, checks.NONE
     begin = nanoseconds(timespec)
     for done, i in enumerate(order):
         k = state.steps[0]
-        start = nanoseconds(timespec)
-        unary_scores(features, state.v, i, theta)
         loss = lam * k if k > 0 else 1.0
-        maximise(oracle, state.v, i, theta, loss, y)
-        oracle_time += nanoseconds(timespec) - start
         # answers of a batch were checked against the truth where they were asked
-        _, _, fault = judged(features, exact and batch == 1, state.v, i, theta, loss, y)
+        checked = exact and batch == 1
+        _, _, fault, took = ask(oracle, checked, state.v, i, theta, loss, y, timespec)
+        oracle_time += took
         if fault != checks.NONE:
             break
         add_difference(features, i, y, labels, signs, state.v)

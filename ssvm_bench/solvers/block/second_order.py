@@ -33,13 +33,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.config.validation import Count
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.operations import (
-    add_direction,
-    direction_indices,
-    gather,
-    plane_value,
-    set_direction_of_mixture,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete
 from ssvm_bench.solvers.block import mpbcfw_beyond
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
@@ -217,12 +211,12 @@ def _look(numbers, blocks, terms, w, found):
     m = 0
     for i in terms:
         complete(numbers, blocks, i)
-        gather(blocks, w, i)
+        operations.gather(blocks, w, i)
         for p in range(blocks.n_planes[i]):
             found.term[m] = i
             found.plane[m] = p
             found.alpha[m] = numbers.alpha[numbers.start[i] + p]
-            found.slope[m] = plane_value(blocks, i, p)
+            found.slope[m] = operations.plane_value(blocks, i, p)
             m += 1
 
 
@@ -235,9 +229,9 @@ def _set_rows(blocks, change, terms, planes, bases, listed, indices, dense, ends
         change[: blocks.n_planes[i]] = 0.0
         change[planes[m]] = 1.0
         change[bases[m]] = -1.0
-        set_direction_of_mixture(blocks, i, 0.0, change)
-        size = direction_indices(blocks, i, listed, indices)
-        add_direction(blocks, i, 1.0, dense)
+        operations.set_direction_of_mixture(blocks, i, 0.0, change)
+        size = operations.direction_indices(blocks, i, listed, indices)
+        operations.add_direction(blocks, i, 1.0, dense)
         for k in range(size):
             index = indices[k]
             if found.size > 0:
@@ -278,5 +272,5 @@ def _shift(policy, blocks, found, lo, delta, state):
                 v[p] += gram[p * room + q] * alpha[q]
             u += alpha[p] * v[p]
         numbers.square[i] = u
-        set_direction_of_mixture(blocks, i, 0.0, change)
+        operations.set_direction_of_mixture(blocks, i, 0.0, change)
         move(blocks, i, 1.0, delta_offset, state)

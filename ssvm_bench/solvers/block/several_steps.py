@@ -46,25 +46,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel, prefetch
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.planes.operations import (
-    approximate_visit,
-    drop_inactive,
-    drop_oldest,
-    exact_visit,
-    forget_plane,
-    gather,
-    insert,
-    insert_truth,
-    look_ahead,
-    look_ahead_to_visit,
-    must_stay,
-    plane_value,
-    present_value,
-    set_direction,
-    set_direction_of_mixture,
-    shrink_term,
-    visit_without_oracle,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete, forget
 from ssvm_bench.solvers.block.steps import move, step_towards
 
@@ -112,11 +94,11 @@ class SeveralSteps(NamedTuple):
     floor: float = 0.0
 
 
-@implements(visit_without_oracle, SeveralSteps)
+@implements(operations.visit_without_oracle, SeveralSteps)
 def _visit_without_oracle(policy, blocks, i, state):
     if policy.cache_hit_factor == np.inf or policy.gaps[i] == np.inf:
         return 0
-    gather(blocks, state.w, i)
+    operations.gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
     if gap <= max(policy.cache_hit_factor * policy.gaps[i], policy.floor):
         return 0
@@ -126,12 +108,12 @@ def _visit_without_oracle(policy, blocks, i, state):
     return evaluated
 
 
-@implements(look_ahead_to_visit, SeveralSteps)
+@implements(operations.look_ahead_to_visit, SeveralSteps)
 def _look_ahead_to_visit(policy, blocks, order, k):
     i = order[min(k + 1, order.size - 1)]
     if _is_sure(policy, blocks, i):
         return
-    look_ahead(blocks, order, k)
+    operations.look_ahead(blocks, order, k)
     numbers = policy.simplex
     m = blocks.n_planes[i]
     for p in range(0, m, 8):
@@ -148,23 +130,23 @@ def _is_sure(policy, blocks, i):
     return blocks.n_planes[i] == 1 and policy.simplex.known[i] == 1 and policy.steps != FW
 
 
-@implements(exact_visit, SeveralSteps)
+@implements(operations.exact_visit, SeveralSteps)
 def _exact_visit(policy, blocks, i, state):
     p = blocks.n_planes[i]
-    gap = set_direction(blocks, i, p)
+    gap = operations.set_direction(blocks, i, p)
     policy.gaps[i] = max(gap, 0.0)
     if policy.N == 0:
         return step_towards(blocks, i, p, gap, state)
-    insert(blocks, i, state.now)
+    operations.insert(blocks, i, state.now)
     best, gap = _look(policy, blocks, i)
     changed = _steps(policy, blocks, i, best, gap, state)
     if policy.steps != FW:  # planes without weight: there may be no approximate passes
         _drop_inactive(policy, blocks, i, state)
-    drop_oldest(policy, blocks, i)
+    operations.drop_oldest(policy, blocks, i)
     return changed
 
 
-@implements(approximate_visit, SeveralSteps)
+@implements(operations.approximate_visit, SeveralSteps)
 def _approximate_visit(policy, blocks, i, state):
     evaluated = blocks.n_planes[i]
     if _is_sure(policy, blocks, i):
@@ -172,7 +154,7 @@ def _approximate_visit(policy, blocks, i, state):
         blocks.active[blocks.start[i]] = state.now
         move(blocks, i, 0.0, 0.0, state)
         return evaluated
-    gather(blocks, state.w, i)
+    operations.gather(blocks, state.w, i)
     best, gap = _look(policy, blocks, i)
     policy.planes_gaps[i] = gap
     _steps(policy, blocks, i, best, gap, state)
@@ -180,12 +162,12 @@ def _approximate_visit(policy, blocks, i, state):
     return evaluated
 
 
-@implements(insert_truth, SeveralSteps)
+@implements(operations.insert_truth, SeveralSteps)
 def _insert_truth(policy, blocks, i, scale, now):
     if policy.N == 0:
         return
     numbers = policy.simplex
-    truth = insert(blocks, i, now)
+    truth = operations.insert(blocks, i, now)
     complete(numbers, blocks, i)
     first = numbers.start[i]
     for p in range(first, first + blocks.n_planes[i]):
@@ -193,14 +175,14 @@ def _insert_truth(policy, blocks, i, scale, now):
         numbers.product[p] *= scale
     numbers.alpha[first + truth] += 1.0 - scale
     numbers.square[i] *= scale * scale
-    drop_oldest(policy, blocks, i)
+    operations.drop_oldest(policy, blocks, i)
 
 
 @kernel
 def _drop_inactive(policy, blocks, i, state):
     """Drop the planes that were not active in the last T outer iterations."""
-    if drop_inactive(policy, blocks, i, state.now - policy.T) and policy.steps != FW:
-        shrink_term(blocks, i)
+    if operations.drop_inactive(policy, blocks, i, state.now - policy.T) and policy.steps != FW:
+        operations.shrink_term(blocks, i)
 
 
 @kernel
@@ -211,10 +193,10 @@ def _look(policy, blocks, i):
     s = numbers.values
     m = blocks.n_planes[i]
     for p in range(m):
-        s[p] = plane_value(blocks, i, p)
+        s[p] = operations.plane_value(blocks, i, p)
     best = _highest(s, m)
     if policy.steps == FW:  # a plane with weight may have been dropped
-        return best, s[best] - present_value(blocks, i)
+        return best, s[best] - operations.present_value(blocks, i)
     gap = 0.0
     for p in range(m):
         gap += numbers.alpha[numbers.start[i] + p] * (s[best] - s[p])
@@ -315,15 +297,15 @@ def _steps(policy, blocks, i, best, gap, state):
         delta_offset += change[p] * blocks.offset[blocks.start[i] + p]
     if moved == 0.0 and own == 0.0:
         return move(blocks, i, 0.0, 0.0, state)
-    set_direction_of_mixture(blocks, i, own, change)
+    operations.set_direction_of_mixture(blocks, i, own, change)
     return move(blocks, i, 1.0, delta_offset, state)
 
 
-@implements(must_stay, SeveralSteps)
+@implements(operations.must_stay, SeveralSteps)
 def _must_stay(policy, i, p):
     return policy.steps != FW and policy.simplex.alpha[policy.simplex.start[i] + p] != 0.0
 
 
-@implements(forget_plane, SeveralSteps)
+@implements(operations.forget_plane, SeveralSteps)
 def _forget_plane(policy, i, p):
     forget(policy.simplex, i, p)

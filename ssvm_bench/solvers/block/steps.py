@@ -25,22 +25,7 @@ from typing import NamedTuple
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.planes.operations import (
-    add_direction,
-    add_direction_to_both,
-    approximate_visit,
-    best_plane,
-    drop_inactive,
-    drop_plane,
-    exact_visit,
-    gather,
-    insert,
-    insert_candidate,
-    insert_truth,
-    move_term,
-    set_direction,
-    squared_length,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.shared import set_multiplier
 
 # mypy: disable-error-code="no-untyped-def"
@@ -73,38 +58,38 @@ class AtOracle(NamedTuple):
     N: int
 
 
-@implements(exact_visit, OneStep)
+@implements(operations.exact_visit, OneStep)
 def _exact_visit(policy, blocks, i, state):
     p = blocks.n_planes[i]
-    changed = step_towards(blocks, i, p, set_direction(blocks, i, p), state)
-    insert_candidate(policy, blocks, i, state.now)
+    changed = step_towards(blocks, i, p, operations.set_direction(blocks, i, p), state)
+    operations.insert_candidate(policy, blocks, i, state.now)
     return changed
 
 
-@implements(approximate_visit, OneStep)
+@implements(operations.approximate_visit, OneStep)
 def _approximate_visit(policy, blocks, i, state):
     evaluated = blocks.n_planes[i]
-    gather(blocks, state.w, i)
-    p = best_plane(blocks, i)
+    operations.gather(blocks, state.w, i)
+    p = operations.best_plane(blocks, i)
     blocks.active[blocks.start[i] + p] = state.now
-    step_towards(blocks, i, p, set_direction(blocks, i, p), state)
-    drop_inactive(policy, blocks, i, state.now - policy.T)
+    step_towards(blocks, i, p, operations.set_direction(blocks, i, p), state)
+    operations.drop_inactive(policy, blocks, i, state.now - policy.T)
     return evaluated
 
 
-@implements(insert_truth, OneStep)
+@implements(operations.insert_truth, OneStep)
 def _insert_truth(policy, blocks, i, scale, now):
-    insert_candidate(policy, blocks, i, now)
+    operations.insert_candidate(policy, blocks, i, now)
 
 
-@implements(exact_visit, AtOracle)
+@implements(operations.exact_visit, AtOracle)
 def _exact_visit_at_start(policy, blocks, i, state):
     p = blocks.n_planes[i]
-    set_direction(blocks, i, p)
-    move_term(blocks, i, 1.0)
+    operations.set_direction(blocks, i, p)
+    operations.move_term(blocks, i, 1.0)
     blocks.term_offset[i] = blocks.offset[blocks.start[i] + p]
-    if policy.N > 0 and insert(blocks, i, state.now) > 0:
-        drop_plane(policy, blocks, i, 0)  # the ground truth's
+    if policy.N > 0 and operations.insert(blocks, i, state.now) > 0:
+        operations.drop_plane(policy, blocks, i, 0)  # the ground truth's
     return True
 
 
@@ -130,7 +115,7 @@ def step_towards(blocks, i, p, gap, state):
     if state.line_search:
         gamma = 0.0
         if gap > 0.0:
-            gamma = line_search(state.lam * n * gap, squared_length(blocks, i))
+            gamma = line_search(state.lam * n * gap, operations.squared_length(blocks, i))
     else:
         gamma = 2.0 * n / (state.steps[0] + 2.0 * n)
     delta_offset = gamma * (blocks.offset[blocks.start[i] + p] - blocks.term_offset[i])
@@ -158,13 +143,13 @@ def move(blocks, i, gamma, delta_offset, state):
     state.offset[0] += delta_offset / n
     weight = float(k) if average.plain else 0.5 * k * (k + 1.0)
     if average.z.size > 0:
-        add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
+        operations.add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
         average.offset[0] += weight * (delta_offset / n)
     else:
-        add_direction(blocks, i, scale, state.w)
+        operations.add_direction(blocks, i, scale, state.w)
     if state.query.size > 0:
-        add_direction(blocks, i, (1.0 - state.in_out) * scale, state.query)
+        operations.add_direction(blocks, i, (1.0 - state.in_out) * scale, state.query)
     set_multiplier(state, weight)
-    move_term(blocks, i, gamma)
+    operations.move_term(blocks, i, gamma)
     blocks.term_offset[i] += delta_offset
     return True

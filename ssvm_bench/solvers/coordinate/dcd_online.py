@@ -73,23 +73,8 @@ from ssvm_bench.oracles.labeling import Answered, LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.cache import terms_of
 from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.coordinate import exploring
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
-from ssvm_bench.solvers.coordinate.exploring import (
-    ENTERED,
-    EVALUATED,
-    FULL,
-    GAP,
-    NOTHING,
-    ROOM,
-    SLACK,
-    UPPER,
-    VISITS,
-    WORDS,
-    Plan,
-    Seen,
-    consider_row,
-    explore,
-)
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.orders import permutation
@@ -106,11 +91,11 @@ _KEPT = 0.5
 """Share of a full cache that stays in it."""
 
 
-SCHEDULES: Mapping[str, Plan] = {
-    "gap": Plan(by_gap=True, optimises=True),
-    "one_pass": Plan(steps=True),
-    "larank": Plan(steps=True, revisits=10),
-    "mining": Plan(optimises=True),
+SCHEDULES: Mapping[str, exploring.Plan] = {
+    "gap": exploring.Plan(by_gap=True, optimises=True),
+    "one_pass": exploring.Plan(steps=True),
+    "larank": exploring.Plan(steps=True, revisits=10),
+    "mining": exploring.Plan(optimises=True),
 }
 
 
@@ -180,7 +165,7 @@ class DCDOnline(Solver):
         self.plan = SCHEDULES[config.schedule]._replace(
             tol=config.tol, capacity=config.cache, n=problem.n
         )
-        self.seen = Seen(
+        self.seen = exploring.Seen(
             begin=0,
             terms=np.zeros(0, np.int64),
             bounds=np.zeros(3),
@@ -195,13 +180,13 @@ class DCDOnline(Solver):
         """Do one pass over the examples."""
         cached, seen = self.cached, self.seen
         before = cached.steps
-        seen.met[:] = seen.tally[ENTERED] = 0
+        seen.met[:] = seen.tally[exploring.ENTERED] = 0
         for begin, part in self.problem.oracle.chunks():
             self._meet(begin, part)
-        self.tracked = cached.half_norm() + float(seen.met[SLACK]) / self.problem.n
+        self.tracked = cached.half_norm() + float(seen.met[exploring.SLACK]) / self.problem.n
         changed = cached.steps > before or self.config.plane == RANDOM
         self.upper = math.nan if changed else self.tracked
-        self.converged = self._is_close() or not (changed or seen.tally[ENTERED])
+        self.converged = self._is_close() or not (changed or seen.tally[exploring.ENTERED])
         if not self.converged:
             self._finish()
         if cached.fixed:
@@ -213,19 +198,19 @@ class DCDOnline(Solver):
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
         drawn = self._drawn(part) if self.config.plane == RANDOM else None
-        position, reason = 0, NOTHING
+        position, reason = 0, exploring.NOTHING
         while position < part.n:
             terms = terms_of(self.cached.cache, begin, part.n)
             seen = self.seen._replace(begin=begin, terms=terms)
             position, reason = self._explore(part, seen, order, position, drawn)
-            if reason == ROOM:
+            if reason == exploring.ROOM:
                 self.cached.reserve(*seen.needed.tolist())
-            elif reason == WORDS:
+            elif reason == exploring.WORDS:
                 visits = self.plan.steps + self.plan.revisits
                 self.cached.draw(visits * (1 + self.cached.cache.blocks.height.size))
-            elif reason == FULL:
+            elif reason == exploring.FULL:
                 self._make_room()
-            elif reason == GAP:
+            elif reason == exploring.GAP:
                 self._optimise()
 
     def _drawn(self, part: Oracle) -> Answered:
@@ -240,29 +225,31 @@ class DCDOnline(Solver):
     def _explore(
         self,
         part: Oracle,
-        seen: Seen,
+        seen: exploring.Seen,
         order: np.ndarray,
         position: int,
         drawn: Answered | None = None,
     ) -> tuple[int, int]:
         """Meet examples until something is due; return where to go on, and why it has stopped."""
         end_if_urgent()
-        seen.tally[:ENTERED] = 0
+        seen.tally[: exploring.ENTERED] = 0
         parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
         with self.clock.exact(0) as made:
             if drawn is not None:
                 most = longest(drawn.features)
-                found = explore(drawn, False, *parts, order, position, most)
+                found = exploring.explore(drawn, False, *parts, order, position, most)
             elif isinstance(part, LabelingOracle) and part.caller is None:
                 most = longest(part.features)
-                found = explore(part.compiled, part.exact, *parts, order, position, most)
+                found = exploring.explore(part.compiled, part.exact, *parts, order, position, most)
             else:
                 found = _ask_one_by_one(part, parts, order, position)
             end, reason, made.share, fault = found
             made.calls = end - position
         if fault != checks.NONE:
             checks.check_fault(part, int(order[end]), fault)
-        self.clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
+        self.clock.approximate(
+            int(seen.tally[exploring.VISITS]), int(seen.tally[exploring.EVALUATED])
+        )
         return end, reason
 
     def _optimise(self) -> None:
@@ -332,7 +319,7 @@ class DCDOnline(Solver):
             "tracked_bound": self.tracked,
             "single_steps": float(steps[SINGLE]),
             "pair_steps": float(steps[PAIR]),
-            "cached_bound": float(self.seen.bounds[UPPER]),
+            "cached_bound": float(self.seen.bounds[exploring.UPPER]),
             "cache_size": float(self.cached.planes),
             "fixed_examples": float(self.cached.fixed),
         }
@@ -343,8 +330,8 @@ def _ask_one_by_one(
 ) -> tuple[int, int, float, int]:
     """Do `explore` with an oracle that others call, or that is called from Python."""
     n, (cache, policy, state, plan, seen) = oracle.n, parts
-    reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
-    while position < order.size and reason == NOTHING and fault == checks.NONE:
+    reason, fault, seconds, begin = exploring.NOTHING, checks.NONE, 0.0, perf_counter()
+    while position < order.size and reason == exploring.NOTHING and fault == checks.NONE:
         end_if_urgent()
         asked, start = order[position : position + 1], perf_counter()
         if isinstance(oracle, LabelingOracle):
@@ -352,13 +339,13 @@ def _ask_one_by_one(
             seconds += perf_counter() - start
             met = cache, policy, state, plan, seen, order[: position + 1], position
             most = longest(oracle.features)
-            position, reason, _, fault = explore(answered, oracle.exact, *met, most)
+            position, reason, _, fault = exploring.explore(answered, oracle.exact, *met, most)
         else:
             (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
             seconds += perf_counter() - start
             row = indices, n * values, n * offset, n * value
-            reason = consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
-            position += reason in (NOTHING, GAP)
+            reason = exploring.consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
+            position += reason in (exploring.NOTHING, exploring.GAP)
     return position, reason, seconds / max(perf_counter() - begin, 1e-9), fault
 
 

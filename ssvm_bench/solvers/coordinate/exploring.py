@@ -28,18 +28,9 @@ import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.labeling import judged, maximise
-from ssvm_bench.oracles.scoring import difference_row, unary_scores
-from ssvm_bench.planes.cache import (
-    PLANES,
-    TERMS,
-    add_candidate,
-    close,
-    find_candidate,
-    has_room,
-    moved_behind,
-    open_term,
-)
+from ssvm_bench.oracles.labeling import ask, scratch
+from ssvm_bench.oracles.scoring import difference_row
+from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes.operations import approximate_visit, gather, plane_value
 from ssvm_bench.solvers.coordinate.turns import below
 
@@ -133,11 +124,13 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
             return reason
     if plan.steps and seen.terms[i] >= 0:
         _visit(cache, policy, state, seen, seen.terms[i])
-    if cache.used[TERMS] > 0:
+    if cache.used[caches.TERMS] > 0:
         for _ in range(plan.revisits):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] += 1
-            _visit(cache, policy, state, seen, below(word >> np.uint64(32), cache.used[TERMS]))
+            _visit(
+                cache, policy, state, seen, below(word >> np.uint64(32), cache.used[caches.TERMS])
+            )
     seen.met[SLACK] += max(g, 0.0)
     seen.met[EXAMPLES] += 1.0
     bounds = seen.bounds
@@ -153,20 +146,20 @@ def _enter(cache, state, plan, seen, i, g, count, offset):
     highest = 0.0
     planes, nonzeros = 2, count
     if t >= 0:
-        if find_candidate(cache, t, count, offset) > 0:
+        if caches.find_candidate(cache, t, count, offset) > 0:
             return NOTHING
         gather(blocks, state.w, t)
         for p in range(1, blocks.n_planes[t]):
             highest = max(highest, plane_value(blocks, t, p))
         first, planes = blocks.start[t], blocks.n_planes[t] + 1
         nonzeros += blocks.begin[first + planes - 1] - blocks.begin[first]
-    if cache.used[PLANES] >= plan.capacity:
+    if cache.used[caches.PLANES] >= plan.capacity:
         return FULL
-    if not has_room(cache, planes, nonzeros):
+    if not caches.has_room(cache, planes, nonzeros):
         seen.needed[0], seen.needed[1] = planes, nonzeros
         return ROOM
-    t = moved_behind(cache, t) if t >= 0 else open_term(cache, seen.begin + i, planes)
-    add_candidate(cache, t, count, offset)
+    t = caches.moved_behind(cache, t) if t >= 0 else caches.open_term(cache, seen.begin + i, planes)
+    caches.add_candidate(cache, t, count, offset)
     seen.terms[i] = t
     seen.tally[ENTERED] += 1
     seen.bounds[UPPER] += max(0.0, g - highest) / plan.n
@@ -187,7 +180,7 @@ def _visit(cache, policy, state, seen, t):
     i = cache.example[t] - seen.begin
     if 0 <= i < seen.terms.size:
         seen.terms[i] = -1
-    close(cache, t)
+    caches.close(cache, t)
 
 
 @allocating_kernel
@@ -206,21 +199,15 @@ def explore(oracle, exact, cache, policy, state, plan, seen, order, position, mo
         What is wrong with the oracle at the example that the order has at ``position``.
     """
     features = oracle.features
-    y = np.zeros(most, features.truth.dtype)
-    theta = np.zeros((most, features.stride))
-    timespec = np.zeros(2, np.int64)
-    labels = np.zeros(2, features.truth.dtype)
+    theta, y, labels, timespec = scratch(features, most)
     signs = np.array([1.0, -1.0])
     oracle_time = 0
     reason, fault = NOTHING, checks.NONE
     begin = nanoseconds(timespec)
     while position < order.size and reason == NOTHING:
         i = order[position]
-        start = nanoseconds(timespec)
-        unary_scores(features, state.w, i, theta)
-        maximise(oracle, state.w, i, theta, 1.0, y)
-        oracle_time += nanoseconds(timespec) - start
-        loss, score, fault = judged(features, exact, state.w, i, theta, 1.0, y)
+        loss, score, fault, took = ask(oracle, exact, state.w, i, theta, 1.0, y, timespec)
+        oracle_time += took
         if fault != checks.NONE:
             break
         count = 0

@@ -54,19 +54,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import abstract, implements, kernel
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.planes.operations import (
-    add_direction,
-    approximate_visit,
-    drop_inactive,
-    exact_visit,
-    forget_plane,
-    gather,
-    insert,
-    insert_truth,
-    plane_value,
-    set_direction_of_mixture,
-    squared_length,
-)
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, enter, forget
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
 
@@ -138,21 +126,23 @@ def coordinates(
     )
 
 
-@implements(exact_visit, Coordinates)
+@implements(operations.exact_visit, Coordinates)
 def _exact_visit(policy, blocks, i, state):
-    highest = plane_value(blocks, i, blocks.n_planes[i]) - plane_value(blocks, i, 0)
-    insert(blocks, i, state.now)
+    highest = operations.plane_value(blocks, i, blocks.n_planes[i]) - operations.plane_value(
+        blocks, i, 0
+    )
+    operations.insert(blocks, i, state.now)
     return _turns(policy, blocks, i, highest, state)
 
 
-@implements(approximate_visit, Coordinates)
+@implements(operations.approximate_visit, Coordinates)
 def _approximate_visit(policy, blocks, i, state):
-    gather(blocks, state.w, i)
+    operations.gather(blocks, state.w, i)
     _turns(policy, blocks, i, 0.0, state)
     return blocks.n_planes[i]
 
 
-@implements(insert_truth, Coordinates)
+@implements(operations.insert_truth, Coordinates)
 def _insert_truth(policy, blocks, i, scale, now):
     first = policy.simplex.start[i]
     for p in range(first, first + blocks.n_planes[i]):
@@ -220,7 +210,7 @@ def _turns(policy, blocks, i, highest, state):
 
         if not follow:
             change[j], change[k] = 1.0, -1.0
-            set_direction_of_mixture(blocks, i, 0.0, change)
+            operations.set_direction_of_mixture(blocks, i, 0.0, change)
             change[j], change[k] = 0.0, 0.0
         if bounded:
             a = constrained_step(policy.cone, blocks, i, slope, alpha[j], alpha[k], lam_n, state.w)
@@ -228,7 +218,7 @@ def _turns(policy, blocks, i, highest, state):
             if kept:
                 length = gram[j * room + j] + gram[k * room + k] - 2.0 * gram[j * room + k]
             else:
-                length = squared_length(blocks, i)
+                length = operations.squared_length(blocks, i)
             a = exchanged(lam_n * slope, length, alpha[j], alpha[k])
         exchange(alpha, j, k, a)
         policy.steps[kind] += 1
@@ -245,14 +235,14 @@ def _turns(policy, blocks, i, highest, state):
                     g[q] -= scale * (gram[j * room + q] - gram[k * room + q])
         else:
             if not bounded:
-                add_direction(blocks, i, -a / lam_n, state.w)
+                operations.add_direction(blocks, i, -a / lam_n, state.w)
             if turn + 1 < m:
-                gather(blocks, state.w, i)
+                operations.gather(blocks, state.w, i)
                 _gradients(blocks, i, g)
 
     if moved and follow:
-        set_direction_of_mixture(blocks, i, 0.0, change)
-        add_direction(blocks, i, -1.0 / lam_n, state.w)
+        operations.set_direction_of_mixture(blocks, i, 0.0, change)
+        operations.add_direction(blocks, i, -1.0 / lam_n, state.w)
     policy.met[0] += highest
     policy.violations[i] = highest - min(lowest, highest)
     return moved
@@ -261,10 +251,10 @@ def _turns(policy, blocks, i, highest, state):
 @kernel
 def _gradients(blocks, i, g):
     """Compute g of all planes of term i, after ``gather``; that of the ground truth's is 0."""
-    truth = plane_value(blocks, i, 0)
+    truth = operations.plane_value(blocks, i, 0)
     g[0] = 0.0
     for p in range(1, blocks.n_planes[i]):
-        g[p] = plane_value(blocks, i, p) - truth
+        g[p] = operations.plane_value(blocks, i, p) - truth
 
 
 @kernel
@@ -303,8 +293,8 @@ def _sum_of_planes(policy, blocks, lam, w):
             change[p] = numbers.alpha[numbers.start[i] + p]
             offset += change[p] * blocks.offset[blocks.start[i] + p]
         change[0] -= 1.0  # a difference of planes: that of the ground truth is 0
-        set_direction_of_mixture(blocks, i, 0.0, change)
-        add_direction(blocks, i, -1.0 / (lam * n), w)
+        operations.set_direction_of_mixture(blocks, i, 0.0, change)
+        operations.add_direction(blocks, i, -1.0 / (lam * n), w)
     return offset / n
 
 
@@ -316,10 +306,10 @@ def drop_idle(policy, blocks, now, T):
         for p in range(blocks.n_planes[i]):
             if p == 0 or alpha[p] > 0.0:  # the ground truth's stays, and stays the first
                 blocks.active[first + p] = now
-        drop_inactive(policy, blocks, i, now - T)
+        operations.drop_inactive(policy, blocks, i, now - T)
 
 
-@implements(forget_plane, Coordinates)
+@implements(operations.forget_plane, Coordinates)
 def _forget_plane(policy, i, p):
     forget(policy.simplex, i, p)
 

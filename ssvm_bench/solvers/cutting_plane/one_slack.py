@@ -36,16 +36,8 @@ from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Natural, Share
 from ssvm_bench.oracles.base import Problem
+from ssvm_bench.planes import operations
 from ssvm_bench.planes.iterates import dual_iterate
-from ssvm_bench.planes.operations import (
-    add_direction,
-    approximate_visit,
-    best_plane,
-    exact_visit,
-    gather,
-    insert_candidate,
-    set_direction,
-)
 from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model
@@ -190,17 +182,17 @@ class Collecting(NamedTuple):
     sums: np.ndarray
 
 
-@implements(exact_visit, Collecting)
+@implements(operations.exact_visit, Collecting)
 def _collect(policy, blocks, i, state):
     _add(policy, blocks, i, blocks.n_planes[i])
-    insert_candidate(policy, blocks, i, state.now)
+    operations.insert_candidate(policy, blocks, i, state.now)
     return False
 
 
-@implements(approximate_visit, Collecting)
+@implements(operations.approximate_visit, Collecting)
 def _collect_best(policy, blocks, i, state):
-    gather(blocks, state.w, i)
-    p = best_plane(blocks, i)
+    operations.gather(blocks, state.w, i)
+    p = operations.best_plane(blocks, i)
     blocks.active[blocks.start[i] + p] = state.now
     _add(policy, blocks, i, p)
     return blocks.n_planes[i]
@@ -209,9 +201,11 @@ def _collect_best(policy, blocks, i, state):
 @kernel
 def _add(policy, blocks, i, p):
     """Add plane p of term i to the sums."""
-    policy.sums[0] += set_direction(blocks, i, p)  # φ^i stays at the truth's plane, which is 0
+    policy.sums[0] += operations.set_direction(
+        blocks, i, p
+    )  # φ^i stays at the truth's plane, which is 0
     policy.sums[1] += blocks.offset[blocks.start[i] + p]
-    add_direction(blocks, i, 1.0, policy.star)
+    operations.add_direction(blocks, i, 1.0, policy.star)
 
 
 build = OneSlack

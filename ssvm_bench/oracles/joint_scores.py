@@ -5,7 +5,8 @@ Scores, losses and differences (:mod:`ssvm_bench.oracles.scoring`) for :mod:`.jo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,6 +68,12 @@ class JointFeatures(NamedTuple):
     def squared_radius(self) -> float:
         """A bound of R²; see `gram.radius2`."""
         return gram.radius2(self, 2.0)
+
+
+def features_with(*names: str) -> Any:
+    """Return a type to derive from: the fields that all features have, and some of one's own."""
+    of_all = JointFeatures._fields[: JointFeatures._fields.index("transitions") + 1]
+    return namedtuple("Features", (*of_all, *names))
 
 
 class WideFeatures(JointFeatures):

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +37,9 @@ from ssvm_bench.base.files import LARGEST
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import gram, scoring
+from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded, product
+from ssvm_bench.oracles.joint_scores import JointFeatures, features_with
 from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
 from ssvm_bench.oracles.labeling import LabelingOracle
 
@@ -48,7 +49,10 @@ _BLOCK = 512
 """Points whose kernel values are there at once."""
 
 
-class KernelFeatures(NamedTuple):
+_OWN = ("scale", "losses", "costs", "basis", "rows", "slot", "used", "now")
+
+
+class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
     """The examples of a problem as kernels see them.
 
     Attributes
@@ -72,35 +76,7 @@ class KernelFeatures(NamedTuple):
         The time, and whether some D is not 0.
     """
 
-    offsets: np.ndarray
-    truth: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    gram_start: np.ndarray
-    gram: np.ndarray
-    n_features: int
-    n_labels: int
-    stride: int
-    transitions: bool
-    scale: np.ndarray
-    losses: np.ndarray
-    costs: np.ndarray
-    basis: int
-    rows: np.ndarray
-    slot: np.ndarray
-    used: np.ndarray
-    now: np.ndarray
-
-    @property
-    def columns(self) -> tuple[int, int]:
-        """See `joint_features.columns`."""
-        return self.n_labels, self.stride
-
-    @property
-    def squared_radius(self) -> float:
-        """A bound of R²; see `gram.radius2`."""
-        return gram.radius2(self, 2.0)
+    columns, squared_radius = JointFeatures.columns, JointFeatures.squared_radius
 
     def coefficients(self, v: np.ndarray) -> np.ndarray:
         """Return β of a vector, shape (B, K); a view."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.oracles import scoring
+from ssvm_bench.oracles.joint_scores import features_with
 from ssvm_bench.oracles.scoring import label_score
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,7 +17,11 @@ OF_EDGE = 4
 """Weights of an edge."""
 
 
-class LandmarkFeatures(NamedTuple):
+_OF_IMAGES = ("maps", "across", "cells", "parents", "grids")
+_OF_LABELS = ("begins", "unit", "scale", "counts", "pixels")
+
+
+class LandmarkFeatures(features_with(*_OF_IMAGES, *_OF_LABELS)):  # type: ignore[misc]
     """The examples of a problem as kernels see them.
 
     Attributes
@@ -51,28 +55,6 @@ class LandmarkFeatures(NamedTuple):
     pixels : ndarray of int64, shape (labels,)
         Scratch: where labels are, as `_pixel`.
     """
-
-    offsets: np.ndarray
-    truth: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    gram_start: np.ndarray
-    gram: np.ndarray
-    n_features: int
-    n_labels: int
-    stride: int
-    transitions: bool
-    maps: np.ndarray
-    across: int
-    cells: np.ndarray
-    parents: np.ndarray
-    grids: np.ndarray
-    begins: np.ndarray
-    unit: float
-    scale: np.ndarray
-    counts: np.ndarray
-    pixels: np.ndarray
 
     @property
     def squared_radius(self) -> float:

@@ -56,7 +56,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -69,6 +69,7 @@ from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded, placed, weighted
+from ssvm_bench.oracles.joint_scores import features_with
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.multiclass import Enumeration
 from ssvm_bench.oracles.options import CostsConfig
@@ -111,7 +112,7 @@ class Config(CostsConfig):
         return NAMES
 
 
-class WindowFeatures(NamedTuple):
+class WindowFeatures(features_with("rows", "bias", "losses", "fixed", "grid", "dense")):  # type: ignore[misc]
     """The examples of a problem as kernels see them.
 
     Attributes
@@ -135,24 +136,6 @@ class WindowFeatures(NamedTuple):
     dense : ndarray of float64, shape (d,)
         Scratch: a sum of windows.
     """
-
-    offsets: np.ndarray
-    truth: np.ndarray
-    indptr: np.ndarray
-    rows: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    gram_start: np.ndarray
-    gram: np.ndarray
-    n_features: int
-    n_labels: int
-    stride: int
-    transitions: bool
-    bias: np.ndarray
-    losses: np.ndarray
-    fixed: np.ndarray
-    grid: tuple[int, int, int, int, int, int, int]
-    dense: np.ndarray
 
     @property
     def last_index(self) -> int:

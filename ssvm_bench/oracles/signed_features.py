@@ -12,8 +12,6 @@ is the same inside and outside.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -23,12 +21,13 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram, scoring
 from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
 from ssvm_bench.oracles.joint_features import padded, placed, weighted
+from ssvm_bench.oracles.joint_scores import features_with
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-class SignedFeatures(NamedTuple):
+class SignedFeatures(features_with("signs", "losses")):  # type: ignore[misc]
     """The examples of a problem as kernels see them.
 
     Attributes
@@ -43,20 +42,6 @@ class SignedFeatures(NamedTuple):
     losses : ndarray of float64, shape (n, K)
         b_i of every label; 0 of the ground truth.
     """
-
-    offsets: np.ndarray
-    truth: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    gram_start: np.ndarray
-    gram: np.ndarray
-    n_features: int
-    n_labels: int
-    stride: int
-    transitions: bool
-    signs: np.ndarray
-    losses: np.ndarray
 
     @property
     def squared_radius(self) -> float:

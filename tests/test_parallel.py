@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.caller import SerialCaller
+from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.workers import Chunks, Pool
 
 LAM = 0.1
@@ -109,7 +109,7 @@ def test_they_do_so_under_a_prior(pools):
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_need"])
 @pytest.mark.parametrize("kind", ORACLES)
 def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, name, batch):
-    posed = Problem(ORACLES[kind]().called_by(SerialCaller(batch=batch)), LAM)
+    posed = Problem(ORACLES[kind]().called_by(Caller(batch=batch)), LAM)
     rows = rows_of(posed, name, passes=40)
     primal, dual = rows[:, 0], rows[:, 1]
     assert (np.diff(dual) >= -1e-12).all()  # rounding of sums over all terms
@@ -121,7 +121,7 @@ def test_mini_batches_never_lower_the_dual_nor_lift_it_above_the_primal(kind, na
 def test_a_batch_is_asked_for_at_one_w():
     asked = []
 
-    class Watching(SerialCaller):
+    class Watching(Caller):
         def labelings(self, oracle, w, terms, loss=1.0):
             asked.append((w.copy(), terms.tolist()))
             return super().labelings(oracle, w, terms, loss)
@@ -139,9 +139,7 @@ def test_a_batch_is_asked_for_at_one_w():
 def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
     batch, passes = 4, 3
     data = ORACLES[kind]()
-    made = solver(
-        Problem(data.called_by(SerialCaller(batch=batch)), LAM), name, sampling="permutation"
-    )
+    made = solver(Problem(data.called_by(Caller(batch=batch)), LAM), name, sampling="permutation")
     same = solver(Problem(data, LAM), name, sampling="permutation")
     v, k, average = np.zeros(data.d), 0, np.zeros(data.d)
     for _ in range(passes):
@@ -163,7 +161,7 @@ def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
 
 
 def test_a_slow_oracle_costs_the_clock_its_delay_and_evaluations_nothing():
-    posed = Problem(chains().called_by(SerialCaller(delay=0.005)), LAM)
+    posed = Problem(chains().called_by(Caller(delay=0.005)), LAM)
     clock = Clock("wall")
     clock.caller = posed.oracle.caller
     made = solver(posed, "mpbcfw", clock=clock)
@@ -208,7 +206,7 @@ def sizes(chunks, calls):
     return [part.stop - part.start for part in chunks.parts(calls)]
 
 
-class Incorrect(SerialCaller):
+class Incorrect(Caller):
     """Answers as a worker of another program might."""
 
     def __init__(self, change):

@@ -15,7 +15,6 @@ clock counts, do not sleep (`Caller.without_delay`).
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,8 +48,8 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
 
 
 @dataclass(eq=False)
-class Caller(ABC):
-    """Who makes the calls.
+class Caller:
+    """Who makes the calls: here the process itself, one after the other.
 
     Attributes
     ----------
@@ -109,23 +108,14 @@ class Caller(ABC):
         self.waited += perf_counter() - begin
         self.seconds += perf_counter() - begin
 
-    def start(self, oracle: Oracle) -> None:  # noqa: B027
+    def start(self, oracle: Oracle) -> None:
         """Get ready, off any clock."""
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Let go of whoever calls."""
 
-    @abstractmethod
     def _ask(
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
     ) -> Answer:
         """Make the calls."""
-
-
-class SerialCaller(Caller):
-    """The process itself, one call after the other."""
-
-    def _ask(
-        self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
-    ) -> Answer:
         return answer(oracle, w, terms, loss, delay)

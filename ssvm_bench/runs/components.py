@@ -173,9 +173,9 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
     with registry.blamed("oracle", config.oracle.kind), registry.blamed("solver", kind):
         terms = registry.module("oracle", config.oracle.kind).build(config.oracle, head)
         if called:
-            from ssvm_bench.oracles.caller import SerialCaller
+            from ssvm_bench.oracles.caller import Caller
 
-            terms = terms.called_by(SerialCaller(batch=config.parallel.batch))
+            terms = terms.called_by(Caller(batch=config.parallel.batch))
         fits = prior is not None and prior.mean.size == terms.d
         problem = problem_of(terms, 1.0, prior if fits else None)
         # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
@@ -211,9 +211,9 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     if not parallel.elsewhere:
         if how == AT_ONCE:
             return None
-        from ssvm_bench.oracles.caller import SerialCaller
+        from ssvm_bench.oracles.caller import Caller
 
-        return SerialCaller(**named)
+        return Caller(**named)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:

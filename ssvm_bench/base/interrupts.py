@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -35,6 +35,8 @@ OF_QUEUES = (signal.SIGUSR1, signal.SIGUSR2)
 
 EXIT_STATUS = 1
 """Of a program that a signal ended."""
+
+Item = TypeVar("Item")
 
 _exit = os._exit
 _SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
@@ -138,6 +140,13 @@ def end_if_urgent() -> None:
     """Raise `EndedEarlyError` if the run is to end at once; for loops over slow Python calls."""
     if _current is not None and _current.count > 1:
         raise EndedEarlyError
+
+
+def interruptible(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, between which `end_if_urgent` is asked."""
+    for item in items:
+        end_if_urgent()
+        yield item
 
 
 def _handle(handler: Any, numbers: Iterable[int] = SIGNALS) -> dict[int, Any]:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.interrupts import end_if_urgent, interruptible
 
 Oracle = Any
 """Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
@@ -40,8 +40,7 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
     if delay == 0:
         return oracle.own_labelings(w, terms, loss), perf_counter() - begin
     labelings = []
-    for k in range(terms.size):
-        end_if_urgent()
+    for k in interruptible(range(terms.size)):
         time.sleep(delay)
         labelings += oracle.own_labelings(w, terms[k : k + 1], loss)
     return labelings, perf_counter() - begin

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
@@ -321,9 +321,7 @@ class LabelingOracle(PartsOracle):
             oracle = copy.copy(self)
             oracle.compiled = self.answering(self.pack(w), np.asarray(terms, np.int64))
             oracle.caller = None
-        for i in terms:
-            end_if_urgent()
-            yield oracle.best_plane(w, i)
+        yield from (oracle.best_plane(w, i) for i in interruptible(terms))
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
         """Add up by one compiled pass over the terms."""

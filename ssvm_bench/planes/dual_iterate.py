@@ -299,6 +299,7 @@ class DualIterate(Stateful, ABC):
             count.calls, count.share = tally.calls, tally.share
         if tally.skipped:
             clock.approximate(tally.skipped, tally.evaluated)
+        clock.kernel_values += self._new_values()
         return tally
 
     def approximate_pass(
@@ -307,7 +308,16 @@ class DualIterate(Stateful, ABC):
         """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
         lam = self.problem.lam if lam is None else lam
         state = self._state._replace(lam=lam, query=AT_W)
-        clock.approximate(order.size, int(approximate_pass(policy, self.blocks, order, state)))
+        clock.approximate(order.size, self._approximate_visits(policy, order, state))
+        clock.kernel_values += self._new_values()
+
+    def _approximate_visits(self, policy: Any, order: np.ndarray, state: State) -> int:
+        """Visit terms with their working sets; return how many planes that evaluates."""
+        return int(approximate_pass(policy, self.blocks, order, state))
+
+    def _new_values(self) -> int:
+        """Return how many kernel values have been computed since this was last asked."""
+        return 0
 
     def recompute(self) -> None:
         """Sum φ anew from the terms, to keep roundings from adding up."""

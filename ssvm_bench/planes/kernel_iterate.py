@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.state import expect
 from ssvm_bench.oracles.base import Problem
@@ -24,7 +23,7 @@ from ssvm_bench.oracles.scoring import label_loss, parts, waits
 from ssvm_bench.planes.dual_iterate import Tally
 from ssvm_bench.planes.labeling_iterates import LabelingIterate, Support
 from ssvm_bench.planes.operations import approximate_visit, look_ahead
-from ssvm_bench.planes.shared import AT_W
+from ssvm_bench.planes.shared import State
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -104,37 +103,17 @@ class KernelIterate(LabelingIterate):
         self.features.slot[:] = slots
         self._complete()
 
-    def approximate_pass(
-        self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
-    ) -> None:
-        """See `DualIterate`."""
-        lam = self.problem.lam if lam is None else lam
-        state = self._state._replace(lam=lam, query=AT_W)
+    def _approximate_visits(self, policy: Any, order: np.ndarray, state: State) -> int:
         evaluated = visits = 0
         while visits < order.size:
             done, found = _visit_until_waiting(policy, self.blocks, order[visits:], state)
             visits, evaluated = visits + done, evaluated + found
             self._complete(order[visits:])
-        clock.approximate(order.size, evaluated)
-        self._count(clock)
+        return evaluated
 
-    def exact_pass(
-        self,
-        policy: Any,
-        order: np.ndarray,
-        clock: Clock,
-        may_skip: bool = False,
-        still: bool = False,
-    ) -> Tally:
-        """See `DualIterate`."""
-        tally = super().exact_pass(policy, order, clock, may_skip, still)
-        self._count(clock)
-        return tally
-
-    def _count(self, clock: Clock) -> None:
-        """Tell the clock of the kernel values since the last time."""
-        clock.kernel_values += self._uncounted
-        self._uncounted = 0
+    def _new_values(self) -> int:
+        new, self._uncounted = self._uncounted, 0
+        return new
 
     def _visit(
         self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool

@@ -44,7 +44,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import checks
@@ -188,8 +188,7 @@ class SubgradientMethod(Solver):
 
 def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
     """Yield the terms of an order, so many at a time."""
-    for k in range(0, order.size, size):
-        end_if_urgent()
+    for k in interruptible(range(0, order.size, size)):
         yield order[k : k + size]
 
 

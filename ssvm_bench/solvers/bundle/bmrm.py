@@ -64,6 +64,8 @@ CODE_VERSION = 1
 ACCEPT = ("sufficient", "always")
 INITS = ("zero", "sgd", "reuse")
 
+_LOGGED = ("qp_time", "gram_time", "qps", "rejected")
+
 _SGD_PASSES = 10
 QP_SHARE = 0.01
 """An inner QP is solved to this share of the gap at which the method stops."""
@@ -228,8 +230,7 @@ class BundleMethod(Solver):
 
     def diagnostics(self) -> dict[str, float]:
         """Return the seconds of inner QPs and of the Gram matrix, and the counts."""
-        seconds = {"qp_time": self.qp_time, "gram_time": self.gram_time}
-        return {**seconds, "qps": float(self.qps), "rejected": float(self.rejected)}
+        return {name: float(getattr(self, name)) for name in _LOGGED}
 
     def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
         """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.linalg import dot, squared_norm
 from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles.base import Problem
@@ -146,8 +146,7 @@ class CachedProblem(Stateful):
         these, some go over the examples that violate optimality most.
         """
         (live,) = np.nonzero(self.cache.example[: self.terms] >= 0)
-        for _ in range(most):
-            end_if_urgent()
+        for _ in interruptible(range(most)):
             steps = self.steps
             self._sweep(live, clock)
             if self.steps == steps:

@@ -30,6 +30,7 @@ What takes ``features`` and is not typed serves all types of features
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -218,33 +219,36 @@ def inner_dimension(features: Any) -> int:
 
 def pack(features: Any, w: np.ndarray) -> np.ndarray:
     """Convert w from the outer layout (length d) to the inner one."""
-    (K, stride), f = columns(features), features.n_features
     inner = np.zeros(inner_dimension(features))
+    for outside, inside in _both(features, w, inner):
+        inside[:] = outside
     if isinstance(features, WideFeatures):
-        _to_rows(w, inner, K, features.rows)
-    else:
-        inner[: f * stride].reshape(f, stride)[:, :K] = w[: K * f].reshape(K, f).T
-    if features.transitions:
-        inner[f * stride :].reshape(K, stride)[:, :K] = w[K * f :].reshape(K, K).T
+        _copy_rows(w, inner, features.n_labels, features.rows, True)
     return inner
 
 
 def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     """Convert w from the inner layout to the outer one."""
-    (K, stride), f = columns(features), features.n_features
     w = np.zeros(dimension(features))
+    for outside, inside in _both(features, w, inner):
+        outside[:] = inside
     if isinstance(features, WideFeatures):
-        _from_rows(inner, w, K, features.rows)
-    else:
-        w[: K * f].reshape(K, f)[:] = inner[: f * stride].reshape(f, stride)[:, :K].T
-    if features.transitions:
-        w[K * f :].reshape(K, K)[:] = inner[f * stride :].reshape(K, stride)[:, :K].T
+        _copy_rows(w, inner, features.n_labels, features.rows, False)
     return w
 
 
+def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any, Any]]:
+    """Yield the same weights outside and inside, as views, but for rows that a table tells."""
+    (K, stride), f = columns(features), features.n_features
+    if not isinstance(features, WideFeatures):
+        yield w[: K * f].reshape(K, f), inner[: f * stride].reshape(f, stride)[:, :K].T
+    if features.transitions:
+        yield w[K * f :].reshape(K, K), inner[f * stride :].reshape(K, stride)[:, :K].T
+
+
 @kernel
-def _to_rows(w, inner, K, rows):
-    """Copy w to the rows of its features, where zeros are.
+def _copy_rows(w, inner, K, rows, inwards):
+    """Copy w to the rows of its features, where zeros are, or back.
 
     In blocks of columns that the cache holds: with many features, w is larger than that.
     """
@@ -252,17 +256,8 @@ def _to_rows(w, inner, K, rows):
     for begin in range(0, f, _BLOCK):
         for c in range(K):
             for j in range(begin, min(begin + _BLOCK, f)):
-                if w[c * f + j] != 0.0:
-                    inner[np.int64(rows[j]) + c] = w[c * f + j]
-
-
-@kernel
-def _from_rows(inner, w, K, rows):
-    """Do the opposite of `_to_rows`."""
-    f = rows.size
-    for begin in range(0, f, _BLOCK):
-        for c in range(K):
-            for j in range(begin, min(begin + _BLOCK, f)):
-                value = inner[np.int64(rows[j]) + c]
-                if value != 0.0:
-                    w[c * f + j] = value
+                here, there = c * f + j, np.int64(rows[j]) + c
+                if inwards and w[here] != 0.0:
+                    inner[there] = w[here]
+                elif not inwards and inner[there] != 0.0:
+                    w[here] = inner[there]

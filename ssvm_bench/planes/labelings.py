@@ -123,9 +123,7 @@ def allocate(features: Any) -> Labelings:
         labels=np.zeros(parts * _ROOM, features.truth.dtype),
         links=np.zeros(parts * _ROOM, np.uint16),
         plane_start=features.offsets[:-1] * _ROOM,
-        theta=np.zeros((most, features.stride)),
-        delta=np.zeros((most, features.stride)),
-        dense=np.zeros((most, features.stride)),
+        **{name: np.zeros((most, features.stride)) for name in ("theta", "delta", "dense")},
         moved=np.zeros(most + 1, np.int64),
         move_theta=np.zeros(kinds),
         move_delta=np.zeros(kinds),
@@ -299,42 +297,29 @@ def _copy_plane(blocks, i, p, q):
 # ---- as arrays, and back (:mod:`.stored`) ------------------------------------------------------
 
 
+_COUNTS = ("n_planes", "term_offset", "seen_count", "moves_count")
+
+
 @state.of.register
 def _(blocks: Labelings) -> dict[str, np.ndarray]:
-    n_planes, moves_count = blocks.n_planes, blocks.moves_count
-    slots = stored.entries(blocks.start, n_planes)
-    places = stored.entries(blocks.plane_start, n_planes * np.diff(blocks.features.offsets))
-    moves = stored.entries(blocks.moves_start, moves_count)
-    seen = np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None]
-    return {
-        "n_planes": n_planes,
-        "offset": blocks.offset[slots],
-        "active": blocks.active[slots],
-        "term_offset": blocks.term_offset,
-        "seen_count": blocks.seen_count,
-        "seen": blocks.seen[seen],
-        "mu": blocks.mu[seen],
-        "moves_count": moves_count,
-        "moves": blocks.moves[moves],
-        "nu": blocks.nu[moves],
-        "labels": blocks.labels[places],
-        "links": blocks.links[places],
+    of_planes = blocks.n_planes * np.diff(blocks.features.offsets)
+    parts = {
+        ("offset", "active"): stored.entries(blocks.start, blocks.n_planes),
+        ("seen", "mu"): np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None],
+        ("moves", "nu"): stored.entries(blocks.moves_start, blocks.moves_count),
+        ("labels", "links"): stored.entries(blocks.plane_start, of_planes),
     }
+    return stored.lying(blocks, _COUNTS, parts)
 
 
 @state.like.register
 def _(blocks: Labelings, given: Any) -> Labelings:
     features = blocks.features
-    truth, K, stride, lengths = (
-        features.truth,
-        features.n_labels,
-        features.stride,
-        np.diff(features.offsets),
-    )
-    counts = "n_planes", "term_offset", "seen_count", "moves_count"
+    truth, K, stride = features.truth, features.n_labels, features.stride
+    lengths = np.diff(features.offsets)
     ends = {"seen_count": K + 1, "moves_count": blocks.move_theta.size + 1}
-    found = stored.taken(state.of(blocks), given, *counts, seen=K, moves=K * stride, **ends)
-    n_planes, _, seen_count, moves_count = (found[name] for name in counts)
+    found = stored.taken(state.of(blocks), given, *_COUNTS, seen=K, moves=K * stride, **ends)
+    n_planes, _, seen_count, moves_count = (found[name] for name in _COUNTS)
     stored.check_below(n_planes, found["offset"].size + 1, "n_planes")  # so that no sum overflows
     for count, *names in (
         (n_planes, "offset", "active"),

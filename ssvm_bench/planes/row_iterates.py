@@ -100,29 +100,24 @@ def _scale_weights(policy, blocks, scale, now):
 # ---- the storages as arrays, and back (:mod:`.stored`) -----------------------------------------
 
 
+_COUNTS = ("n_planes", "term_offset", "size")
+
+
 @states.of.register
 def _(blocks: Rows) -> dict[str, np.ndarray]:
     slots = stored.entries(blocks.start, blocks.n_planes)
     nonzeros = stored.entries(blocks.begin[slots], blocks.length[slots])
-    support = stored.entries(blocks.support_start, blocks.size)
-    return {
-        "n_planes": blocks.n_planes,
-        "offset": blocks.offset[slots],
-        "active": blocks.active[slots],
-        "term_offset": blocks.term_offset,
-        "length": blocks.length[slots],
-        "indices": blocks.indices[nonzeros],
-        "values": blocks.values[nonzeros],
-        "size": blocks.size,
-        "support": blocks.support[support],
-        "phi": blocks.phi[support],
+    parts = {
+        ("offset", "active", "length"): slots,
+        ("indices", "values"): nonzeros,
+        ("support", "phi"): stored.entries(blocks.support_start, blocks.size),
     }
+    return stored.lying(blocks, _COUNTS, parts)
 
 
 @states.like.register
 def _(blocks: Rows, given: Any) -> Rows:
-    counts = "n_planes", "term_offset", "size"
-    found = stored.taken(states.of(blocks), given, *counts, support=blocks.w_here.size)
+    found = stored.taken(states.of(blocks), given, *_COUNTS, support=blocks.w_here.size)
     n_planes, length, size = found["n_planes"], found["length"], found["size"]
     for count, name, of, *others in (
         (n_planes, "n_planes", "offset", "active", "length"),

@@ -28,6 +28,16 @@ def starts_of(count: np.ndarray) -> np.ndarray:
     return np.cumsum(count) - count
 
 
+def lying(
+    storage: Any, whole: tuple[str, ...], parts: Mapping[Any, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the arrays of a storage by name: the whole ones, and of others the entries in use."""
+    found = {name: getattr(storage, name) for name in whole}
+    for names, entries in parts.items():
+        found |= {name: getattr(storage, name)[entries] for name in names}
+    return found
+
+
 def taken(
     own: Mapping[str, np.ndarray], state: Any, *fixed: str, **ends: Any
 ) -> dict[str, np.ndarray]:

@@ -89,10 +89,7 @@ Point: TypeAlias = tuple[np.ndarray, float]
 
 
 def best_interpolation(
-    lam: float,
-    one: Point,
-    other: Point,
-    metric: Callable[[np.ndarray], np.ndarray] = lambda w: w,
+    lam: float, one: Point, other: Point, metric: Callable[[np.ndarray], np.ndarray] = lambda w: w
 ) -> Point:
     """Return the point between two planes, as (w, φ∘), with the highest dual value.
 

@@ -12,12 +12,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import given_rows, rows, stored
-from ssvm_bench.planes.dual_iterate import (
-    DualIterate,
-    Tally,
-    approximate_pass,
-    scale_term,
-)
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, approximate_pass, scale_term
 from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows
 from ssvm_bench.planes.operations import exact_visit, gather, insert_truth
 from ssvm_bench.planes.rows import Rows

@@ -60,15 +60,7 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.iterates import dual_iterate
-from ssvm_bench.solvers.base import (
-    ORACLE,
-    STARTS,
-    STEPS,
-    TRUTH,
-    DualSolver,
-    Iterate,
-    SolverConfig,
-)
+from ssvm_bench.solvers.base import ORACLE, STARTS, STEPS, TRUTH, DualSolver, Iterate, SolverConfig
 from ssvm_bench.solvers.block.averages import AVERAGING, TAIL, Averages
 from ssvm_bench.solvers.block.steps import AtOracle, OneStep
 from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
@@ -118,11 +110,7 @@ class Config(BlockConfig):
 
 
 def build(
-    config: Config,
-    problem: Problem,
-    clock: Clock,
-    seed: int,
-    kind: type[MultiPlane] | None = None,
+    config: Config, problem: Problem, clock: Clock, seed: int, kind: type[MultiPlane] | None = None
 ) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     phi = dual_iterate(problem, config.N, own_rows=True)

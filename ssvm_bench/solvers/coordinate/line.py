@@ -24,15 +24,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements
 from ssvm_bench.base.linalg import line_search
-from ssvm_bench.planes.given_rows import (
-    ABOVE,
-    BELOW,
-    BETA,
-    SQUARE,
-    STRIDE,
-    VIOLATION,
-    term_offset,
-)
+from ssvm_bench.planes.given_rows import ABOVE, BELOW, BETA, SQUARE, STRIDE, VIOLATION, term_offset
 from ssvm_bench.planes.operations import add_direction, approximate_visit, gather, insert_truth
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, constrained_step
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE, sum_of_planes

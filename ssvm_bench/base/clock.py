@@ -61,6 +61,8 @@ class Clock(Stateful):
     )
 
     caller: Any = None
+    oracle_calls = approx_calls = plane_evaluations = kernel_values = 0
+    oracle_time = caller_seconds = caller_waited = 0.0
 
     def __init__(
         self,
@@ -71,12 +73,6 @@ class Clock(Stateful):
         cost_kernel: float = 0.0,
     ) -> None:
         self.kind = kind
-        self.oracle_calls = 0
-        self.approx_calls = 0
-        self.plane_evaluations = 0
-        self.kernel_values = 0
-        self.oracle_time = 0.0
-        self.caller_seconds = self.caller_waited = 0.0
         self._cost_call = cost_call
         self._cost_plane = cost_plane
         self._cost_visit = cost_visit

@@ -173,11 +173,7 @@ class DualIterate(Stateful, ABC):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_state.w",
-        "_state.offset",
-        "_state.steps",
-        "_state.now",
-        "_state.multiplier",
+        *("_state.w", "_state.offset", "_state.steps", "_state.now", "_state.multiplier"),
         "blocks",
     )
     has_kernel = False

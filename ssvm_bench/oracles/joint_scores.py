@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import generic, implements, kernel, prefetch
-from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.oracles import gram, scoring
 
 # mypy: disable-error-code="no-untyped-def"
@@ -168,12 +167,6 @@ def _unary_scores(features, w, i, theta):
 
 @implements(scoring.label_score, JointFeatures)
 def _label_score(features, w, part, label):
-    indices, values = _row(features, part)
-    return dot_at(values, indices, w[label:])
-
-
-@implements(scoring.label_score, WideFeatures)
-def _label_score_of_rows(features, w, part, label):
     indices, values = _row(features, part)
     here = w[label:]
     k = 0

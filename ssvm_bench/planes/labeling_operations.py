@@ -268,14 +268,9 @@ def _shrink_term(blocks, i):
         used[0] = 1.0  # the true label
         for p in range(m):
             used[blocks.labels[base + p * L + l]] = 1.0
-        kept = _number(used, blocks.seen_count[q])
+        kept = _keep(used, blocks.seen_count[q], blocks.seen[q], blocks.mu[q])
         if kept < blocks.seen_count[q]:
-            for k in range(blocks.seen_count[q]):
-                if used[k] >= 0.0:
-                    blocks.seen[q, np.int64(used[k])] = blocks.seen[q, k]
-                    blocks.mu[q, np.int64(used[k])] = blocks.mu[q, k]
-            for k in range(kept, blocks.seen_count[q]):
-                blocks.mu[q, k] = 0.0
+            blocks.mu[q, kept : blocks.seen_count[q]] = 0.0
             for p in range(m):
                 blocks.labels[base + p * L + l] = np.int64(used[blocks.labels[base + p * L + l]])
             blocks.seen_count[q] = kept
@@ -288,12 +283,8 @@ def _shrink_term(blocks, i):
         used[true_move(blocks, i, l)] = 1.0
         for p in range(m):
             used[blocks.links[base + p * L + l]] = 1.0
-    kept = _number(used, count)
+    kept = _keep(used, count, blocks.moves[begin:], blocks.nu[begin:])
     if kept < count:
-        for k in range(count):
-            if used[k] >= 0.0:
-                blocks.moves[begin + np.int64(used[k])] = blocks.moves[begin + k]
-                blocks.nu[begin + np.int64(used[k])] = blocks.nu[begin + k]
         for l in range(1, L):
             for p in range(m):
                 at = base + p * L + l
@@ -302,15 +293,14 @@ def _shrink_term(blocks, i):
 
 
 @kernel
-def _number(used, count):
-    """Replace entries that are 1 by their number, all others by −1; return how many are 1."""
+def _keep(used, count, listed, weights):
+    """Keep the entries of two lists where ``used`` is 1, to be their new number; count them."""
     kept = 0
     for k in range(count):
         if used[k] == 1.0:
+            listed[kept], weights[kept] = listed[k], weights[k]
             used[k] = kept
             kept += 1
-        else:
-            used[k] = -1.0
     return kept
 
 

@@ -298,11 +298,21 @@ class DualSolver(Solver):
     Attributes
     ----------
     phi : DualIterate
+    iteration : int
+        Outer iterations so far.
     """
+
+    iteration: int = 0
 
     def __init__(self, phi: DualIterate, clock: Clock) -> None:
         self.phi = phi
         self.clock = clock
+
+    def begin_iteration(self) -> None:
+        """Count an outer iteration."""
+        self.iteration += 1
+        self.approx_passes = 0
+        self.phi.set(now=self.iteration)
 
     @property
     def problem(self) -> Any:

@@ -134,11 +134,6 @@ class MultiPlane(DualSolver):
     refresh : int
         Every so many iterations, the exact pass follows the order as it is, and calls the oracle
         of every term, whatever ``order`` and the visits would have it do.
-
-    Attributes
-    ----------
-    iteration : int
-        Outer iterations so far.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -160,7 +155,7 @@ class MultiPlane(DualSolver):
         self.averages = Averages(self.phi, config.average, config.averaging == TAIL)
         self.most_passes = config.M if config.N > 0 else 0
         self.refresh = refresh
-        self.iteration = self._begun = 0
+        self._begun = 0
 
     def begin(self) -> None:
         """Go to the start."""
@@ -172,12 +167,10 @@ class MultiPlane(DualSolver):
     def iterate(self) -> None:
         """Do one exact pass and as many approximate passes as pay."""
         start = self.clock.now(), self.phi.dual()
-        self.iteration += 1
-        self.phi.set(now=self.iteration)
+        self.begin_iteration()
         if self.iteration % _REBUILD_EVERY == 0:
             self.phi.recompute()
         order = next(self.order)
-        self.approx_passes = 0
         optimal = self._exact_pass(order)
         self.converged = optimal and not self.averages.wanted  # an average is still on its way
         self.exact_pass_ended()

@@ -108,8 +108,6 @@ class DCD(DualSolver):
         w and the planes; its φ^i stay 0, as the weights say all.
     visits : Visits
         The weights.
-    iteration : int
-        Sweeps over all terms so far.
     upper, tracked : float
         UB, NaN if the last sweep has not computed it, and UB'.
     """
@@ -141,15 +139,13 @@ class DCD(DualSolver):
             self.visits = Visits(phi, policy)
         else:
             self.visits = TurnVisits(phi, config, limits, seed)
-        self.iteration = 0
         self.upper = self.tracked = math.nan
         self._orders = Orders(problem.n, ORDERS[config.order], seed)
 
     def iterate(self) -> None:
         """Do one sweep over all terms, and as many over the planes at hand as pay."""
         start = self.clock.now(), self.phi.dual()
-        self.iteration += 1
-        self.phi.set(now=self.iteration)
+        self.begin_iteration()
         if self.iteration % _REBUILD_EVERY == 0:
             self.visits.recompute()
         order = next(self._orders)
@@ -157,7 +153,6 @@ class DCD(DualSolver):
         changed = self.phi.exact_pass(self.visits.policy, order, self.clock).changed
         self.exact_pass_ended()
         self._judge(changed > 0)
-        self.approx_passes = 0
         if changed and not self.converged and self.config.M > 0:
             self._approximate_passes(order, start)
         if self.finds:

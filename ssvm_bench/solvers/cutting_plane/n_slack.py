@@ -78,15 +78,12 @@ class CuttingPlanes(DualSolver):
         self.config = config
         self.visits = SeveralStepVisits(self.phi, sys.maxsize, sys.maxsize, "pairwise", _STEPS)
         self.passes = AcceleratedPasses(self.visits, _KAPPA)
-        self.iteration = 0
         self.qp_time = 0.0
         self._orders = Orders(problem.n, "permutation", seed)
 
     def iterate(self) -> None:
         """Ask the oracle of every term, with QPs in between."""
-        self.iteration += 1
-        self.phi.set(now=self.iteration)
-        self.approx_passes = 0
+        self.begin_iteration()
         order, count = next(self._orders), self.config.accumulate
         adding = Adding(0.5 * self._tol(), np.zeros(2))
         added, moved = 0, False

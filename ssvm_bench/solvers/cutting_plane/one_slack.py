@@ -94,9 +94,7 @@ class OneSlack(DualSolver):
 
     def iterate(self) -> None:
         """Take planes of the caches while they will do, then one of the oracle."""
-        self.iteration += 1
-        self.phi.set(now=self.iteration)
-        self.approx_passes = 0
+        self.begin_iteration()
         if self.iteration > 1 and self.config.cache > 0:
             self._use_caches()
         self._empty()

@@ -229,7 +229,9 @@ class PartsOracle(Oracle):
 
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
         """Return Δ of the true and the predicted label of every part: numbers, or truth values."""
-        truth, predicted = self.features.truth, self.predictions(w)
+        return self._lost(self.features.truth, self.predictions(w))
+
+    def _lost(self, truth: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         matrix = self.loss_matrix
         return predicted != truth if matrix is None else matrix[truth, predicted]
 

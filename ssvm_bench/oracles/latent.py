@@ -325,8 +325,7 @@ class LatentOracle(LabelingOracle):
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
         """Return whose object is missed, or found where there is none, or what that costs."""
         _, scores = best_windows(self.features, self.pack(w), np.arange(self.n))
-        truth, found = (self.features.truth > 0).astype(int), (scores > 0.0).astype(int)
-        return truth != found if self.loss_matrix is None else self.loss_matrix[truth, found]
+        return self._lost((self.features.truth > 0).astype(int), (scores > 0.0).astype(int))
 
 
 def build(config: Config, dataset: Dataset) -> LatentOracle:

@@ -137,9 +137,7 @@ class LatentChainOracle(LabelingOracle):
 
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
         """Return Δ of the observed and the predicted label of every part."""
-        truth, predicted = self.features.truth // self.states, self.predictions(w)
-        matrix = self.loss_matrix
-        return predicted != truth if matrix is None else matrix[truth, predicted]
+        return self._lost(self.features.truth // self.states, self.predictions(w))
 
 
 def build(config: Config, dataset: Dataset) -> LatentChainOracle:

@@ -296,7 +296,7 @@ class LabelingOracle(PartsOracle):
 
     def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
         """Return the labelings of some terms, by one compiled pass over them."""
-        labels, *_, i, fault = _ask(self.compiled, self.exact, w, terms, loss, np.zeros(0))
+        labels, *_, i, fault = _ask_terms(self.compiled, self.exact, w, terms, loss, np.zeros(0))
         checks.check_fault(self, i, fault)
         return np.split(labels, np.cumsum([self._parts[i] for i in terms.tolist()])[:-1])
 
@@ -333,7 +333,7 @@ class LabelingOracle(PartsOracle):
             oracle = self.answering(packed, numbers)
         else:
             oracle, packed = self._at_nonzeros(self.compiled, w)
-        _, value, offset, i, fault = _ask(oracle, self.exact, packed, numbers, 1.0, star)
+        _, value, offset, i, fault = _ask_terms(oracle, self.exact, packed, numbers, 1.0, star)
         checks.check_fault(self, i, fault)
         return value, offset
 
@@ -353,9 +353,9 @@ class LabelingOracle(PartsOracle):
         return labels, losses
 
     def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
-        """Return what `_ask` finds, of labelings that may be worse than the truth."""
+        """Return what `_ask_terms` finds, of labelings that may be worse than the truth."""
         oracle, packed = self._at_nonzeros(oracle, w)
-        return _ask(oracle, False, packed, terms, loss, np.zeros(0))
+        return _ask_terms(oracle, False, packed, terms, loss, np.zeros(0))
 
     def _at_nonzeros(self, oracle: Any, w: np.ndarray | Nonzeros) -> tuple[Any, np.ndarray]:
         """Return a compiled oracle and w in its layout: of many features, the touched rows."""
@@ -374,7 +374,7 @@ class LabelingOracle(PartsOracle):
 
 
 @allocating_kernel
-def _ask(oracle, exact, w, terms, loss, star):
+def _ask_terms(oracle, exact, w, terms, loss, star):
     """Ask for the labelings of some terms, and check them.
 
     Parameters

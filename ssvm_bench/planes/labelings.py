@@ -16,7 +16,7 @@ The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +34,12 @@ CHANGED = ("mu", "nu", "term_offset")
 _ROOM = 2  # slots of a term at first: one plane, and the candidate
 _WIDTH = 4  # labels of a part at first, and by how many its list grows
 
+_SEEN = ("seen", "seen_count", "is_new", "mu", "moves", "nu", "moves_start", "moves_count")
+_PLANES = ("labels", "links", "plane_start")
+_SCRATCH = ("theta", "delta", "dense", "moved", "move_theta", "move_delta")
 
-class Labelings(NamedTuple):
+
+class Labelings(operations.storage_with("features", *_SEEN, *_PLANES, *_SCRATCH)):  # type: ignore[misc]
     """Storage; the first five fields as in :mod:`ssvm_bench.planes.operations`.
 
     Attributes
@@ -71,30 +75,6 @@ class Labelings(NamedTuple):
         Scratch: weights w_t of the term's transitions, and δ_t.
     """
 
-    start: np.ndarray
-    n_planes: np.ndarray
-    offset: np.ndarray
-    active: np.ndarray
-    term_offset: np.ndarray
-    features: Any
-    seen: np.ndarray
-    seen_count: np.ndarray
-    is_new: np.ndarray
-    mu: np.ndarray
-    moves: np.ndarray
-    nu: np.ndarray
-    moves_start: np.ndarray
-    moves_count: np.ndarray
-    labels: np.ndarray
-    links: np.ndarray
-    plane_start: np.ndarray
-    theta: np.ndarray
-    delta: np.ndarray
-    dense: np.ndarray
-    moved: np.ndarray
-    move_theta: np.ndarray
-    move_delta: np.ndarray
-
 
 def allocate(features: Any) -> Labelings:
     """Return a storage in which every φ^i is the ground truth's plane and every W_i is empty.
@@ -102,7 +82,7 @@ def allocate(features: Any) -> Labelings:
     The ground truth's plane is every term's candidate.
     """
     lengths = np.diff(features.offsets)
-    n, parts, most = lengths.size, features.truth.size, longest(features)
+    n, size, most = lengths.size, features.truth.size, longest(features)
     moves = _moves(features)
     kinds = features.n_labels**2 if features.transitions else 0
     storage = Labelings(
@@ -112,16 +92,16 @@ def allocate(features: Any) -> Labelings:
         active=np.zeros(n * _ROOM, np.int64),
         term_offset=np.zeros(n),
         features=features,
-        seen=np.zeros((parts, _WIDTH), features.truth.dtype),
-        seen_count=np.zeros(parts, np.int64),
-        is_new=np.zeros(parts, bool),
-        mu=np.zeros((parts, _WIDTH)),
+        seen=np.zeros((size, _WIDTH), features.truth.dtype),
+        seen_count=np.zeros(size, np.int64),
+        is_new=np.zeros(size, bool),
+        mu=np.zeros((size, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
         moves_start=stored.starts_of(moves),
         moves_count=np.zeros(n, np.int64),
-        labels=np.zeros(parts * _ROOM, features.truth.dtype),
-        links=np.zeros(parts * _ROOM, np.uint16),
+        labels=np.zeros(size * _ROOM, features.truth.dtype),
+        links=np.zeros(size * _ROOM, np.uint16),
         plane_start=features.offsets[:-1] * _ROOM,
         **{name: np.zeros((most, features.stride)) for name in ("theta", "delta", "dense")},
         moved=np.zeros(most + 1, np.int64),
@@ -303,13 +283,13 @@ _COUNTS = ("n_planes", "term_offset", "seen_count", "moves_count")
 @state.of.register
 def _(blocks: Labelings) -> dict[str, np.ndarray]:
     of_planes = blocks.n_planes * np.diff(blocks.features.offsets)
-    parts = {
+    in_use = {
         ("offset", "active"): stored.entries(blocks.start, blocks.n_planes),
         ("seen", "mu"): np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None],
         ("moves", "nu"): stored.entries(blocks.moves_start, blocks.moves_count),
         ("labels", "links"): stored.entries(blocks.plane_start, of_planes),
     }
-    return stored.lying(blocks, _COUNTS, parts)
+    return stored.lying(blocks, _COUNTS, in_use)
 
 
 @state.like.register
@@ -345,8 +325,8 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         state.expect(bool(there.all()), "moves lacks one of the true labels")
 
     terms = np.repeat(np.arange(lengths.size), n_planes)
-    parts = stored.entries(features.offsets[:-1][terms], lengths[terms])
-    stored.check_below(found["labels"], seen_count[parts], "labels")
+    places = stored.entries(features.offsets[:-1][terms], lengths[terms])
+    stored.check_below(found["labels"], seen_count[places], "labels")
     links = np.repeat(moves_count[terms], lengths[terms])
     stored.check_below(found["links"], np.maximum(links, 1), "links")
 

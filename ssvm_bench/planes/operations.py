@@ -23,7 +23,7 @@ n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩      `inner_products`                          
 n² ⟨φ^{ip}⋆, φ^i⋆⟩         `product_with_term`                           float
 ========================  ============================================  =========================
 
-A storage is a ``NamedTuple`` whose first fields are those of every storage:
+A storage is a named tuple whose first fields are those of every storage (`storage_with`):
 
 ===========  =================  ==============================================================
 field        shape              meaning
@@ -47,11 +47,19 @@ visits declared here.
 
 from __future__ import annotations
 
+from collections import namedtuple
+from typing import Any
+
 import numpy as np
 
 from ssvm_bench.base.jit import abstract, generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
+
+
+def storage_with(*names: str) -> Any:
+    """Return a type to derive from: the fields of every storage, and those of one's own."""
+    return namedtuple("Storage", ("start", "n_planes", "offset", "active", "term_offset", *names))
 
 
 @generic

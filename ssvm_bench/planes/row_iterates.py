@@ -102,12 +102,12 @@ _COUNTS = ("n_planes", "term_offset", "size")
 def _(blocks: Rows) -> dict[str, np.ndarray]:
     slots = stored.entries(blocks.start, blocks.n_planes)
     nonzeros = stored.entries(blocks.begin[slots], blocks.length[slots])
-    parts = {
+    in_use = {
         ("offset", "active", "length"): slots,
         ("indices", "values"): nonzeros,
         ("support", "phi"): stored.entries(blocks.support_start, blocks.size),
     }
-    return stored.lying(blocks, _COUNTS, parts)
+    return stored.lying(blocks, _COUNTS, in_use)
 
 
 @states.like.register

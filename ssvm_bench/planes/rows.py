@@ -12,8 +12,6 @@ new one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
@@ -34,7 +32,12 @@ _OF_SUPPORT = ("support", "phi")
 """Fields with an entry for each slot, and for each coordinate of a support."""
 
 
-class Rows(NamedTuple):
+_POOLS = ("begin", "length", "indices", "values", "room", "width")
+_SUPPORTS = ("size", "support_start", "support", "phi", "used")
+_SCRATCH = ("w_here", "delta", "position")
+
+
+class Rows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ignore[misc]
     """Storage; the first five fields as in :mod:`ssvm_bench.planes.operations`.
 
     Attributes
@@ -62,26 +65,6 @@ class Rows(NamedTuple):
     position : ndarray of int64, shape (d,)
         Scratch: position of a coordinate in J_i, −1 if it is not there; all −1 between calls.
     """
-
-    start: np.ndarray
-    n_planes: np.ndarray
-    offset: np.ndarray
-    active: np.ndarray
-    term_offset: np.ndarray
-    begin: np.ndarray
-    length: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    room: np.ndarray
-    width: np.ndarray
-    size: np.ndarray
-    support_start: np.ndarray
-    support: np.ndarray
-    phi: np.ndarray
-    used: np.ndarray
-    w_here: np.ndarray
-    delta: np.ndarray
-    position: np.ndarray
 
 
 def allocate(n: int, d: int) -> Rows:

@@ -29,11 +29,11 @@ def starts_of(count: np.ndarray) -> np.ndarray:
 
 
 def lying(
-    storage: Any, whole: tuple[str, ...], parts: Mapping[Any, np.ndarray]
+    storage: Any, whole: tuple[str, ...], in_use: Mapping[Any, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return the arrays of a storage by name: the whole ones, and of others the entries in use."""
     found = {name: getattr(storage, name) for name in whole}
-    for names, entries in parts.items():
+    for names, entries in in_use.items():
         found |= {name: getattr(storage, name)[entries] for name in names}
     return found
 

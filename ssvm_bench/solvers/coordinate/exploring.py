@@ -128,9 +128,8 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
         for _ in range(plan.revisits):
             word = policy.words[policy.drawn[0]]
             policy.drawn[0] += 1
-            _visit(
-                cache, policy, state, seen, below(word >> np.uint64(32), cache.used[caches.TERMS])
-            )
+            t = below(word >> np.uint64(32), cache.used[caches.TERMS])
+            _visit(cache, policy, state, seen, t)
     seen.met[SLACK] += max(g, 0.0)
     seen.met[EXAMPLES] += 1.0
     bounds = seen.bounds

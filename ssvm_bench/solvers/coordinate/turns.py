@@ -128,9 +128,8 @@ def coordinates(
 
 @implements(operations.exact_visit, Coordinates)
 def _exact_visit(policy, blocks, i, state):
-    highest = operations.plane_value(blocks, i, blocks.n_planes[i]) - operations.plane_value(
-        blocks, i, 0
-    )
+    of_truth, candidate = operations.plane_value(blocks, i, 0), blocks.n_planes[i]
+    highest = operations.plane_value(blocks, i, candidate) - of_truth
     operations.insert(blocks, i, state.now)
     return _turns(policy, blocks, i, highest, state)
 

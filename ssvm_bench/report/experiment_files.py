@@ -177,52 +177,42 @@ def plot(
 
 
 def finished(
-    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles
-) -> list[tuple[RunConfig, Trace | None]]:
-    """Return the configs with their finished runs, raw ones or, by own folder, stored ones.
-
-    Of a dataset, these are the runs on real data if there are any.
-    """
-    pairs: list[tuple[RunConfig, Trace | None]] = []
-    for of_dataset in grouped(configs, lambda config: config.dataset.name).values():
-        found = of_one_source(
-            of_dataset,
-            lambda config: _run(config, stored, skipped),
-            lambda config: any(map(damage, config.folders)),
-        )
-        pairs += zip(of_dataset, found, strict=True)
-    return pairs
-
-
-def of_one_source(
     configs: Sequence[RunConfig],
-    find: Callable[[RunConfig], Trace | None],
-    is_there: Callable[[RunConfig], bool] = lambda _: False,
-) -> list[Trace | None]:
-    """Return the runs of the configs of one dataset, on real data if there are any.
+    stored: Mapping[Path, Trace],
+    skipped: SkippedFiles | None = None,
+) -> list[tuple[RunConfig, Trace | None]]:
+    """Return the configs with their finished runs; of a dataset, those on real data if it has any.
 
     Parameters
     ----------
     configs : sequence of RunConfig
-    find : callable
-        Returns the run of a config whose source is known; None: there is none.
-    is_there : callable
-        Tells whether there is something of such a config, though it cannot be read.
+    stored : mapping
+        Own folder of a run → its trace as it is stored, for where there is no raw one.
+    skipped : SkippedFiles, optional
+        Gets raw runs that cannot be read; None: only those that are stored count.
     """
-    found: list[Trace | None] = []
-    for source in LOADED_FROM:
-        runs = [
-            config.with_source(source) if source in config.sources() else None for config in configs
-        ]
-        found = [None if run is None else find(run) for run in runs]
-        if any(found) or any(is_there(run) for run in runs if run):
-            break
-    return found
+    pairs: list[tuple[RunConfig, Trace | None]] = []
+    for some in grouped(configs, lambda config: config.dataset.name).values():
+        found: list[Trace | None] = []
+        for source in LOADED_FROM:
+            runs = [
+                config.with_source(source) if source in config.sources() else None
+                for config in some
+            ]
+            found = [None if run is None else _run(run, stored, skipped) for run in runs]
+            folders = [folder for run in runs if run and skipped for folder in run.folders]
+            if any(found) or any(map(damage, folders)):
+                break
+        pairs += zip(some, found, strict=True)
+    return pairs
 
 
-def _run(config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles) -> Trace | None:
-    if not (config.results_dir / "runs" / config.dataset.name).is_dir():
-        return stored.get(config.own_folder)  # without looking for what cannot be there
+def _run(
+    config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles | None
+) -> Trace | None:
+    # without looking for what cannot be there
+    if skipped is None or not (config.results_dir / "runs" / config.dataset.name).is_dir():
+        return stored.get(config.own_folder)
     found = find_run(config, skipped)
     # what was stored does not stand in for a finished run that is damaged, and may be a later one
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
@@ -310,6 +300,18 @@ class Made(NamedTuple):
         return {"json": self.shown} if isinstance(self.shown, bytes) else self.shown.texts()
 
 
+def by_source(data: FigureData) -> dict[str, FigureData]:
+    """Return source → what figures of the runs on its data are made from."""
+    together = grouped(data.traces, lambda trace: shown_as(trace.data["source"]))
+    return {
+        source: data._replace(
+            traces=runs,
+            others=[run for of, some in together.items() if of != source for run in some],
+        )
+        for source, runs in together.items()
+    }
+
+
 def outputs(
     experiment: Experiment,
     traces: Sequence[Trace],
@@ -331,16 +333,14 @@ def outputs(
     wanted : callable
         Tells which of its kinds of figures to make.
     """
-    together = grouped(traces, lambda trace: shown_as(trace.data["source"]))
-    for source, shown in together.items():
+    folder = Path("figures", experiment.name)
+    everything = FigureData(traces, best, experiment.title, experiment.gaps, results_dir)
+    for source, data in by_source(everything).items():
         suffix = stored_traces.suffix(source)
-        others = [trace for of, some in together.items() if of != source for trace in some]
-        data = FigureData(shown, best, experiment.title, experiment.gaps, results_dir, others)
-        folder = Path("figures", experiment.name)
         for name, choices in experiment.figures.items():
             made = kinds()[name]
             for output in made.files(data, choices) if wanted(made) else ():
                 place = Path() if made.at_top else folder
                 yield Made(place / f"{output.name}{suffix}", output)
-        text = json.dumps(provenance_of(shown), indent=2)
+        text = json.dumps(provenance_of(data.traces), indent=2)
         yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

@@ -21,16 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.claims.cases import Variant, variant_of
-from ssvm_bench.config import shown_as
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, needs_log_x, why_empty
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report import contents
 from ssvm_bench.report.contents import Group, Page
-from ssvm_bench.report.experiment_files import kinds
+from ssvm_bench.report.experiment_files import by_source, kinds
 from ssvm_bench.report.markup import Html, block, details, plain
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
 STEPS = 65_534
@@ -259,11 +257,10 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
     found, runs = page.found, page.found.traces
     if not found.experiment:
         runs = [trace for parts in page.groups.values() for trace in _largest(parts)]
-    together = grouped(runs, lambda trace: shown_as(trace.data["source"]))
-    for source, mine in together.items() if found.experiment else [("real", runs)]:
-        others = [trace for of, some in together.items() if of != source for trace in some]
-        gaps = found.experiment.gaps if found.experiment else ()
-        data = FigureData(mine, page.best, found.title, gaps, page.where.root, others)
+    gaps = found.experiment.gaps if found.experiment else ()
+    whole = FigureData(runs, page.best, found.title, gaps, page.where.root)
+    together = by_source(whole) if found.experiment else {"real": whole}
+    for source, data in together.items():
         for output in kind.outputs(data, choices):
             title = output.title or f"{found.title}: {output.name}"
             name = f"{output.name}{stored_traces.suffix(source)}.png"

@@ -21,7 +21,6 @@ from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject
 
@@ -80,12 +79,8 @@ def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], 
     stored = {
         key: run for origin in experiment.origins for key, run in subject.stored[origin].items()
     }
-    of_datasets = grouped(along_paths(configs), lambda config: config.dataset.name).values()
-    found = [
-        experiment_files.of_one_source(some, lambda config: stored.get(config.own_folder))
-        for some in of_datasets
-    ]
-    runs = {run.own_folder: run for run in itertools.chain.from_iterable(found) if run}
+    found = experiment_files.finished(along_paths(configs), stored)
+    runs = {run.own_folder: run for _, run in found if run}
     if not runs:
         return None, [], "no run of the experiment's file is stored; drawn with other options"
     return experiment, [*runs.values()], "it takes data, or files of runs, that are not here"

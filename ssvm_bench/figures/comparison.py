@@ -14,7 +14,7 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.figures.targets import BASELINE, OWN, bound, costs
+from ssvm_bench.figures.targets import BASELINE, OWN, bound, costs, relative_gap
 from ssvm_bench.results.problem_instance import columns_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
@@ -34,39 +34,27 @@ def compare(data: FigureData) -> pd.DataFrame:
         gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap
         that BCFW has at its end, NaN unless more than half of the repeats got there.
     """
+
+    def gap(repeats: Sequence[Trace]) -> float:
+        return float(np.median([relative_gap(trace, data.best)[-1] for trace in repeats]))
+
     found: dict[str, dict[str, list[Trace]]] = {}
     for (instance, label), repeats in repeats_of(data.traces).items():
         if bound(repeats[0]) == OWN:
             found.setdefault(str(instance), {})[label] = repeats
     rows = []
-    for solvers in found.values():
-        if BASELINE not in solvers:
-            continue
-        target = float(np.median([_relative_gap(trace) for trace in solvers[BASELINE]]))
+    for solvers in (solvers for solvers in found.values() if BASELINE in solvers):
         for label, repeats in solvers.items():
-            about = columns_of(repeats[0].metadata)
-            ends = [trace.frame.iloc[-1] for trace in repeats]
-            to = costs(repeats, data.best, target).median().replace(np.inf, np.nan)
-            rows.append(
-                {
-                    **about,
-                    "solver": label,
-                    "passes": np.median([end["oracle_calls"] for end in ends]) / about["n"],
-                    "time": np.median([end["time"] for end in ends]),
-                    "gap": np.median([_relative_gap(trace) for trace in repeats]),
-                    "approx_passes": np.median(
-                        [trace.frame["approx_passes"].iloc[1:].mean() for trace in repeats]
-                    ),
-                    "to_passes": to["calls"] / about["n"],
-                    "to_time": to["time"],
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _relative_gap(trace: Trace) -> float:
-    end = trace.frame.iloc[-1]
-    return end["gap"] / max(abs(end["primal"]), 1e-12)
+            row = {**columns_of(repeats[0].metadata), "solver": label}
+            ends = [trace.frame[["oracle_calls", "time"]].iloc[-1] for trace in repeats]
+            calls, time = np.median(ends, axis=0)
+            row |= {"passes": calls / row["n"], "time": time, "gap": gap(repeats)}
+            passes = [trace.values("approx_passes")[1:].mean() for trace in repeats]
+            (spent,) = costs(repeats, data.best, [gap(solvers[BASELINE])])
+            row |= {"approx_passes": np.median(passes)}
+            row |= {"to_passes": np.median(spent["calls"]) / row["n"]}
+            rows.append({**row, "to_time": np.median(spent["time"])})
+    return pd.DataFrame(rows).replace(np.inf, np.nan)
 
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:

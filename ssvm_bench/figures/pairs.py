@@ -165,16 +165,20 @@ def ratios(
     for pairs in found:
         about, machines = columns_of(pairs.runs[0][0].metadata), timed(pairs)
         comparable = machines == SAME or (machines == OTHERS and seconds)
-        for gap in gaps or sorted({*GAPS, _common(pairs, best)}, reverse=True):
-            a, b = (costs([pair[k] for pair in pairs.runs], best, gap) for k in (0, 1))
+        asked = gaps or sorted({*GAPS, _common(pairs, best)}, reverse=True)
+        spent = (costs(side, best, asked) for side in zip(*pairs.runs, strict=True))
+        for gap, a, b in zip(asked, *spent, strict=True):
             row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
-            row |= {"clock": pairs.clock, "machines": machines, "gap": gap, "pairs": len(a)}
-            row |= {"reached_a": int(np.isfinite(a["time"]).sum())}
-            row |= {"reached_b": int(np.isfinite(b["time"]).sum())}
+            row |= {"clock": pairs.clock, "machines": machines, "gap": gap}
+            row["pairs"] = len(pairs.runs)
+            for side, of in (("a", a), ("b", b)):
+                row[f"reached_{side}"] = int(np.isfinite(of["time"]).sum())
             for name in COSTS:
                 compared = comparable or name != "time"
-                values = _quotients(b[name].to_numpy(), a[name].to_numpy())
-                middle, low, high = _band(values) if compared else (math.nan,) * 3
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = b[name] / a[name]  # 0 where only B got there, ∞ where only A did
+                ratio[np.isfinite(a[name]) & (a[name] == b[name])] = 1.0
+                middle, low, high = _band(ratio) if compared else (math.nan,) * 3
                 row |= {name: middle, f"{name}_min": low, f"{name}_max": high}
             rows.append(row)
     return pd.DataFrame(rows)
@@ -186,12 +190,6 @@ def _common(pairs: Pairs, best: BestValues) -> float:
     least = max(float(relative_gap(run, best).min()) for run in runs)
     digit = 10.0 ** math.floor(math.log10(max(least, 1e-12)))
     return float(f"{math.ceil(least / digit) * digit:.1g}")
-
-
-def _quotients(b: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return b / a of each pair: 0 where only B got there, ∞ where only A did, NaN where none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.isfinite(a) & (a == b), 1.0, b / a)
 
 
 def _band(values: np.ndarray) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -60,29 +60,20 @@ def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
     return gap / np.maximum(np.abs(primal), 1e-12)
 
 
-def costs(traces: Sequence[Trace], best: BestValues, target: float) -> pd.DataFrame:
-    """Return what each run had spent when its relative gap was first at most a target.
+def costs(
+    traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]
+) -> list[dict[str, np.ndarray]]:
+    """Return, gap by gap, what each run had spent when its relative gap was first as small.
 
-    Returns
-    -------
-    DataFrame
-        ``COSTS``, one row per run; infinite where the target was not reached.
+    That are ``COSTS``, one number a run, infinite where it did not get there.
     """
-    rows = [_costs(measured, target) for measured in _measured(traces, best)]
-    return pd.DataFrame(rows, columns=list(COSTS), dtype=float)
+    relative = [relative_gap(trace, best) for trace in traces]
 
+    def spent(name: str, gap: float) -> np.ndarray:
+        runs = zip(traces, relative, strict=True)
+        return np.array([first_at(along(trace, name), of_run, gap) for trace, of_run in runs])
 
-Measured: TypeAlias = tuple[np.ndarray, Sequence[np.ndarray]]
-"""Of the rows of a run, the relative gap, and each of ``COSTS``."""
-
-
-def _measured(traces: Sequence[Trace], best: BestValues) -> list[Measured]:
-    return [(relative_gap(trace, best), [along(trace, name) for name in COSTS]) for trace in traces]
-
-
-def _costs(measured: Measured, target: float) -> list[float]:
-    relative, spent = measured
-    return [first_at(x, relative, target) for x in spent]
+    return [{name: spent(name, gap) for name in COSTS} for gap in gaps]
 
 
 def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
@@ -97,12 +88,11 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
     """
     rows = []
     for (_, label), repeats in repeats_of(traces).items():
-        instance, measured = columns_of(repeats[0].metadata), _measured(repeats, best)
-        for gap in gaps:
-            found = np.array([_costs(of_run, gap) for of_run in measured])
+        instance = columns_of(repeats[0].metadata)
+        for gap, found in zip(gaps, costs(repeats, best, gaps), strict=True):
             row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
-            row |= {"repeats": len(found), "reached": int(np.isfinite(found[:, 0]).sum())}
-            for name, spent in zip(COSTS, found.T, strict=True):
+            row |= {"repeats": len(repeats), "reached": int(np.isfinite(found["time"]).sum())}
+            for name, spent in found.items():
                 values = spent / instance["n"] if name == "calls" else spent
                 reached, median = values[np.isfinite(values)], float(np.median(values))
                 row[name] = median if np.isfinite(median) else np.nan

@@ -30,10 +30,10 @@ from ssvm_bench.claims.claim import Claim, UnmeasurableError
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of, processors_of
-from ssvm_bench.figures.style import dataset_name
+from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, weight_in
+from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.repeats import band, grouped
 from ssvm_bench.results.trace import Trace
 
@@ -254,9 +254,8 @@ def _title(case: Case, dataset: str, several: bool) -> str:
     if case.dataset != dataset:
         title += f" (for {dataset_name(dataset)})"
     if several:
-        n, weight = int(case.data["n"]), weight_in(case.problem.fingerprint)
-        lam = case.problem.lam
-        title += f", n = {n}, {weight} = " + (words.lam(lam, n) if weight == "λ" else f"{lam:g}")
+        n = int(case.data["n"])
+        title += f", n = {n}, {weight_of(*case.problem, n)}"
     return title
 
 

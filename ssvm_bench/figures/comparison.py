@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.figures.targets import BASELINE, OWN, bound, costs, relative_gap
-from ssvm_bench.results.problem_instance import columns_of
+from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number, percent, seconds
@@ -24,7 +23,7 @@ NAME = "comparison"
 """Of the kind and of its files."""
 
 
-def compare(data: FigureData) -> pd.DataFrame:
+def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """Return what each solver with a dual value spends, beside BCFW on the same problem instance.
 
     Returns
@@ -36,10 +35,10 @@ def compare(data: FigureData) -> pd.DataFrame:
     """
 
     def gap(repeats: Sequence[Trace]) -> float:
-        return float(np.median([relative_gap(trace, data.best)[-1] for trace in repeats]))
+        return float(np.median([relative_gap(trace, best)[-1] for trace in repeats]))
 
     found: dict[str, dict[str, list[Trace]]] = {}
-    for (instance, label), repeats in repeats_of(data.traces).items():
+    for (instance, label), repeats in repeats_of(traces).items():
         if bound(repeats[0]) == OWN:
             found.setdefault(str(instance), {})[label] = repeats
     rows = []
@@ -50,7 +49,7 @@ def compare(data: FigureData) -> pd.DataFrame:
             calls, time = np.median(ends, axis=0)
             row |= {"passes": calls / row["n"], "time": time, "gap": gap(repeats)}
             passes = [trace.values("approx_passes")[1:].mean() for trace in repeats]
-            (spent,) = costs(repeats, data.best, [gap(solvers[BASELINE])])
+            (spent,) = costs(repeats, best, [gap(solvers[BASELINE])])
             row |= {"approx_passes": np.median(passes)}
             row |= {"to_passes": np.median(spent["calls"]) / row["n"]}
             rows.append({**row, "to_time": np.median(spent["time"])})
@@ -85,10 +84,4 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
                 )
 
 
-def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = compare(data)
-    if len(table):
-        yield Output(NAME, table, data.title, list(sentences(table)))
-
-
-KIND = Kind(NAME, Choices(("table",)), _outputs)
+KIND = table_kind(NAME, "", compare, lambda _, table: sentences(table))

@@ -67,6 +67,7 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
     "dataset": style.dataset_name,
     "solver": style.solver_label,
     "percent": words.percent,
+    "share": words.share,
     "points": lambda share: f"{100 * share:.2f}",
     "seconds": partial(words.reached, text=words.seconds),
     "reached": partial(words.reached, text="{:.3g}".format),

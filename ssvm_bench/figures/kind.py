@@ -186,7 +186,7 @@ def table_kind(
     Parameters
     ----------
     name, title : str
-        Of the kind and its files, and of the document.
+        Of the kind and its files, and of the document; empty: the experiment's.
     tabulate : callable
         Runs and best values → table.
     blocks : callable
@@ -198,7 +198,7 @@ def table_kind(
     def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
         table = tabulate(data.traces, data.best)
         if len(table):
-            yield Output(name, table, title, list(blocks(data, table)))
+            yield Output(name, table, title or data.title, list(blocks(data, table)))
 
     return Kind(name, outputs=outputs, **{"choices": Choices(("table",)), **more})
 

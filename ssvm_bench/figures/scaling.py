@@ -45,12 +45,7 @@ CURVE = ["dataset", "source", "n", "lam", "fingerprint", "solver", "batch", "eng
 
 QUANTITIES = {"time": "seconds to the gap", "speedup": "speed-up"}
 
-_SPENT = {
-    "time": "time",
-    "calls": "oracle_calls",
-    "summed": "oracle_seconds",
-    "wait": "oracle_wait",
-}
+SPENT = {"time": "time", "calls": "oracle_calls", "summed": "oracle_seconds", "wait": "oracle_wait"}
 
 _LOSSES = {"more": "more calls", "steps": "the solver's steps", "others": "waiting for others"}
 
@@ -77,9 +72,9 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
     if not rows:
         return pd.DataFrame()
     found = pd.DataFrame(rows).groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
-    table = found[list(_SPENT)].median()
+    table = found[list(SPENT)].median()
     table["reached"], table["repeats"] = found["time"].count(), found.size()
-    table.loc[table["reached"] < table["repeats"], list(_SPENT)] = np.nan
+    table.loc[table["reached"] < table["repeats"], list(SPENT)] = np.nan
     table = table.reset_index().sort_values([*CURVE, "workers"], ignore_index=True)
     same = [name for name in CURVE if name != "engine"]
     alone = table[(table["workers"] == 1) & (table["engine"] == "processes")].set_index(same)
@@ -113,7 +108,7 @@ def _spent(trace: Trace, gap: float) -> dict[str, float]:
     reached = frame[frame["gap"] <= gap * frame["primal"].abs()]
     return {
         name: float(reached[of].iloc[0]) if len(reached) and of in frame else np.nan
-        for name, of in _SPENT.items()
+        for name, of in SPENT.items()
     }
 
 
@@ -128,20 +123,16 @@ def oracle_name(delay: float) -> str:
     return f"{1000 * delay:g} ms a call" if delay else "its own cost"
 
 
-def _percent(name: str) -> Any:
-    return lambda row: NONE if np.isnan(row[name]) else f"{100 * row[name]:.0f} %"
-
-
 CELLS: Cells = {
     "solver": curve_name,
     "oracle": lambda row: oracle_name(row["delay"]),
-    "workers": lambda row: f"{row['workers']}",
-    "seconds": lambda row: number(row["time"], ".3g"),
-    "calls": lambda row: number(row["calls"], ".0f"),
+    "workers": "{workers}",
+    "seconds": "{time:.3g}",
+    "calls": "{calls:.0f}",
     "speed-up": lambda row: bold(number(row["speedup"], ".2f"), row["share"] >= ENOUGH),
-    "calling": _percent("calling"),
-    "steps": _percent("steps"),
-    "waiting": _percent("others"),
+    "calling": "{calling:share}",
+    "steps": "{steps:share}",
+    "waiting": "{others:share}",
 }
 
 

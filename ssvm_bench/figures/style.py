@@ -137,11 +137,10 @@ def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
     found: dict[str, Stroke] = {}
     seen: Counter[tuple[str, Line]] = Counter()
     for label in dict.fromkeys(labels):
-        same = color(label), line(label)
+        same = shade, first = color(label), line(label)
         darker, place = divmod(seen[same], 1 + len(FURTHER))
-        rgb = (int(same[0][k : k + 2], 16) >> darker for k in (1, 3, 5))
-        shade = "#" + "".join(f"{part:02X}" for part in rgb)
-        found[label] = Stroke(shade, (line(label), *FURTHER)[place])
+        rgb = (int(shade[k : k + 2], 16) >> darker for k in (1, 3, 5))
+        found[label] = Stroke("#{:02X}{:02X}{:02X}".format(*rgb), (first, *FURTHER)[place])
         seen[same] += 1
     return found
 
@@ -164,13 +163,18 @@ def source_name(source: str) -> str:
     return SOURCES.get(source, source)
 
 
+def weight_of(fingerprint: str, lam: float, n: int) -> str:
+    """Return the weight of the regulariser on a problem instance, by its letter."""
+    letter = weight_in(fingerprint)
+    return f"{letter} = " + (words.lam(lam, n) if letter == "λ" else f"{lam:g}")
+
+
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     """Say which problem is shown: name, source, size, λ or ν, prior; from rows of a tidy table."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam, fingerprint = int(first["n"]), float(first["lam"]), str(first["fingerprint"])
-    weight, named = weight_in(fingerprint), named_in(fingerprint)
-    shown = words.lam(lam, n) if weight == "λ" else f"{lam:g}"
     after = between if between == "\n" else ", "
-    parts = f"{name}{between}{source}", f"n = {n}, {weight} = {shown}", named
+    weight, named = weight_of(fingerprint, lam, n), named_in(fingerprint)
+    parts = f"{name}{between}{source}", f"n = {n}, {weight}", named
     return after.join(filter(None, parts))

@@ -23,6 +23,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def share(value: float) -> str:
+    """Return a share in whole percent, if it exists."""
+    return NONE if math.isnan(value) else f"{100 * value:.0f} %"
+
+
 def times(factor: float) -> str:
     """Return a factor."""
     return f"{factor:.2g}×"

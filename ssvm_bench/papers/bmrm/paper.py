@@ -40,7 +40,7 @@ from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.papers.bmrm import bundle_runs, claims, costs, relative
 from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.results.words import NONE, number
+from ssvm_bench.results.words import NONE, number, share
 
 # ---- Table 1 ----------------------------------------------------------------------------------
 
@@ -198,9 +198,9 @@ def _cells(row: costs.Row) -> list[str]:
     return [
         *(lam, row["title"], iterations, number(row["rejected"], ".0f")),
         *(number(row["report_iterations"], "g"), seconds),
-        *(_share(row["qp_share"]), _share(row["product_share"])),
+        *(share(row["qp_share"]), share(row["product_share"])),
         *(speedup, number(row["report_speedup"], "g")),
-        *(_share(row["rises"]), _share(row["above"]), number(row["qps"], ".1f")),
+        *(share(row["rises"]), share(row["above"]), number(row["qps"], ".1f")),
     ]
 
 
@@ -249,11 +249,6 @@ def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
         lines.append([f"{lam:g}", row["title"], f"{iterations:g}", seconds, *speedups])
     header = ("λ", "method", "iterations", "seconds each", "speed-up in iterations", "in seconds")
     yield Table(f"The report's own Table 2, beside {title}", header, lines, words=2)
-
-
-def _share(value: float) -> str:
-    text = number(100 * value, ".0f")
-    return text if text == NONE else f"{text} %"
 
 
 # ---- the kinds of figures ---------------------------------------------------------------------

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,9 +27,8 @@ from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Row, evaluate
 from ssvm_bench.claims.paper import Paper, Question, number_claim, sides
 from ssvm_bench.claims.table import HEADINGS, TEXTS
 from ssvm_bench.config import GENUINE
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, Table, Warning, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import measurements
 from ssvm_bench.results.measurements import Measurement
@@ -184,8 +184,8 @@ def _compared(about: Finding, ours: Row, theirs: Row) -> Finding:
     if reasons:
         return found._replace(note="; ".join(reasons))
     change = STAYS if ours.verdict == theirs.verdict else CHANGES
-    lower, higher = theirs.max < ours.min, theirs.min > ours.max
-    shift = ALIKE if repeats < 2 else LOWER if lower else HIGHER if higher else ALIKE
+    shift = LOWER if theirs.max < ours.min else HIGHER if theirs.min > ours.max else ALIKE
+    shift = shift if repeats > 1 else ALIKE
     return found._replace(change=change if about.number else MEASURED, shift=shift)
 
 
@@ -318,39 +318,26 @@ def _table(findings: Sequence[Finding]) -> Table:
         judged = finding.number or finding.change == MISSING
         change = [bold(finding.change, finding.change == CHANGES)] * bool(judged)
         change.append(bold(finding.shift, finding.shift in (LOWER, HIGHER)))
-        cells.append(
-            [
-                str(finding.number or ""),
-                finding.what,
-                _where([finding]),
-                str(finding.repeats or NONE),
-                _side(finding.our_verdict, finding.ours),
-                _side(finding.their_verdict, finding.theirs),
-                ", ".join(filter(None, change)),
-                finding.note,
-            ]
-        )
+        first = str(finding.number or ""), finding.what, _where([finding])
+        sides = (finding.our_verdict, finding.ours), (finding.their_verdict, finding.theirs)
+        ours, theirs, changed = (", ".join(filter(None, said)) for said in (*sides, change))
+        repeats = str(finding.repeats or NONE)
+        cells.append([*first, repeats, ours or NONE, theirs or NONE, changed, finding.note])
     return Table("", header, cells, len(header), headed=False)
-
-
-def _side(verdict: str, text: str) -> str:
-    return ", ".join(filter(None, (verdict, text))) or NONE
 
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
+def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
+    source = str(data.traces[0].data["source"])
+    findings = find(paper, data.traces, data.best, data.results_dir, source)
+    title = f"What {paper.title} leaves open, and what it changes here"
+    file = paper.file.replace("claims", "fidelity")
+    yield Output(file, pd.DataFrame(findings), title, list(blocks(paper, findings)))
+
+
 def kind(papers: Mapping[str, Paper]) -> Kind:
     """Return the kind of figure, of whose choices each is a paper that leaves something open."""
-
-    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-        source = str(data.traces[0].data["source"])
-        for paper in (papers[name] for name in names):
-            findings = find(paper, data.traces, data.best, data.results_dir, source)
-            title = f"What {paper.title} leaves open, and what it changes here"
-            table = pd.DataFrame(findings, columns=list(Finding._fields))
-            file = paper.file.replace("claims", "fidelity")
-            yield Output(file, table, title, list(blocks(paper, findings)))
-
-    choices = tuple(name for name, paper in papers.items() if paper.questions)
-    return Kind("fidelity", Choices(choices, "paper", "papers"), outputs, at_top=True)
+    made = {name: partial(_outputs, paper) for name, paper in papers.items() if paper.questions}
+    return kind_of("fidelity", made, "paper", at_top=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -11,9 +12,8 @@ from ssvm_bench.claims import judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
 from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.repeats import grouped
 
@@ -75,11 +75,8 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     yield TEXTS["counted"].format(given=given)
     header = ("dataset", "exact call", "plane", "visit besides", "oracle's share of BCFW's time")
     costs, titles = paper.costs(), {row.dataset: row.title for row in rows}
-    cells = [
-        [title, *map(words.seconds, costs[dataset]), words.percent(costs[dataset].share)]
-        for dataset, title in titles.items()
-        if dataset in costs
-    ]
+    known = ((title, costs[name]) for name, title in titles.items() if name in costs)
+    cells = [[title, *map(words.seconds, of), words.percent(of.share)] for title, of in known]
     yield Table("What counts for how many seconds", header, cells, headed=False)
     yield List(paper.derivation)
 
@@ -91,9 +88,7 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
     for start in starts:
         mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
-        shown = [
-            verdict for verdict in judging.VERDICTS if counts[verdict] or verdict != INCOMPARABLE
-        ]
+        shown = [of for of in judging.VERDICTS if counts[of] or of != INCOMPARABLE]
         summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in shown)
         of = f"Of {len(mine)} pairs of claim and dataset"
         twice = sum(judging.TWICE in row.note for row in mine)
@@ -175,20 +170,13 @@ def _basis(rows: Sequence[Row]) -> str:
 # ---- the kind of figure -----------------------------------------------------------------------
 
 
+def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
+    bench = measurements.read(data.results_dir) if data.results_dir else ()
+    runs = usual(paper.questions, data.traces)
+    yield output(paper, judging.evaluate(paper, runs, data.best, bench))
+
+
 def kind(papers: Mapping[str, Paper]) -> Kind:
     """Return the kind of figure, of whose choices each is a paper with a table of claims."""
-
-    def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
-        bench = measurements.read(data.results_dir) if data.results_dir else ()
-        for paper in (papers[name] for name in names):
-            runs = usual(paper.questions, data.traces)
-            yield output(paper, judging.evaluate(paper, runs, data.best, bench))
-
-    choices = tuple(name for name, paper in papers.items() if paper.file)
-    return Kind(
-        "claims",
-        Choices(choices, "paper", "papers"),
-        outputs,
-        documents=True,
-        at_top=True,
-    )
+    made = {name: partial(_outputs, paper) for name, paper in papers.items() if paper.file}
+    return kind_of("claims", made, "paper", documents=True, at_top=True)

@@ -7,7 +7,7 @@ only differ in where they end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -132,29 +132,30 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     committed = (root / MARKER).is_file()
     traces: list[Trace] = []
     failures: list[Failure] = []
+
+    def failed(path: Path, what: str, iterations: int | None, why: object) -> None:
+        place, said = path.relative_to(root).as_posix(), str(why).replace(f"{root}/", "")
+        failures.append(Failure(place, what, iterations, said))
+
     for folder in sorted(root.glob("runs/*/*/*/seed=*")):
-        place = folder.relative_to(root).as_posix()
         if folder.name.endswith(PARTIAL):
-            failures.append(Failure(place, "partial trace", *_end(folder, root)))
+            failed(folder, "partial trace", *_end(folder))
             continue
         try:
             traces.append(read_run(folder))
         except RunFailedError as error:
             skipped.add(error)
-            failures.append(Failure(place, "cannot be read", None, _short(error, root)))
+            failed(folder, "cannot be read", None, error)
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
     for folder in [root / OWN] if committed else [*dict.fromkeys((made, root))]:
         for path in sorted(folder.glob("traces/*/*.parquet")):
             try:
                 here = stored_traces.read_file(path, root)
+                stored = {**{trace.own_folder: trace for trace in here}, **stored}
             except RunFailedError as error:
                 skipped.add(error)
-                place = path.relative_to(root).as_posix()
-                failures.append(Failure(place, "stored traces", None, _short(error, root)))
-                continue
-            for trace in here:
-                stored.setdefault(trace.own_folder, trace)
+                failed(path, "stored traces", None, error)
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):
         if committed and any(root.glob("traces/*")):
@@ -217,11 +218,6 @@ def everything(
         raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
 
 
-def _short(text: object, results_dir: Path) -> str:
-    """Return what an error says, without where on this machine the results are."""
-    return str(text).replace(f"{results_dir}/", "")
-
-
 def _order(trace: Trace) -> tuple:
     """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
     data, config = trace.data, trace.config
@@ -229,12 +225,12 @@ def _order(trace: Trace) -> tuple:
     return (*instance, config["solver"]["name"], trace.own_hash, config["seed"])
 
 
-def _end(folder: Path, results_dir: Path) -> tuple[int | None, str]:
+def _end(folder: Path) -> tuple[int | None, str]:
     """Return how many iterations a partial trace has, and why it ends."""
     try:
         summary = read_summary(folder)
     except RunFailedError as error:
-        return None, _short(error, results_dir)
+        return None, str(error)
     reason = str(summary.get("stop_reason"))
     with suppress(OSError):
         text = files.read(folder / "traceback.txt").decode(errors="replace")
@@ -333,35 +329,18 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
         options = [run.options for run in runs]
         hidden = NOT_A_CURVE | {"dataset.name", "dataset.kind", "dataset.n_samples"}
         hidden |= {key for of in options for key in of if not key.startswith("dataset.")}
-        parts = [
-            [mark(run) for run in runs],
-            *map(
-                _unless_equal,
-                (
-                    [f"n = {run.data['n']:,}" for run in runs],
-                    [weight_text(run) for run in runs],
-                    [named_in(run.problem.fingerprint) for run in runs],
-                ),
-            ),
-            [
-                text.replace("dataset.", "").replace(" ", ", ")
-                for text in differences(options, [0] * len(runs), hidden)
-            ],
-        ]
-        texts = [", ".join(filter(None, of_run)) for of_run in zip(*parts, strict=True)]
-        for run, text, number in zip(runs, texts, _numbers(texts), strict=True):
-            shown = ", ".join(filter(None, (text, number)))
+        parts = (
+            [f"n = {run.data['n']:,}" for run in runs],
+            [weight_text(run) for run in runs],
+            [named_in(run.problem.fingerprint) for run in runs],
+        )
+        varied = [part for part in parts if len({*part}) > 1]
+        others = differences(options, [0] * len(runs), hidden)
+        others = [text.replace("dataset.", "").replace(" ", ", ") for text in others]
+        columns = zip(map(mark, runs), *varied, others, strict=True)
+        texts = [", ".join(filter(None, of_run)) for of_run in columns]
+        for k, (run, text) in enumerate(zip(runs, texts, strict=True)):
+            before = texts[:k].count(text)
+            shown = ", ".join(filter(None, (text, f"data {before + 1}" * bool(before))))
             found[run.problem] = f"{name} ({shown})" if shown else name
     return {problem: found[problem] for problem in groups}
-
-
-def _unless_equal(texts: Sequence[str]) -> Sequence[str]:
-    return texts if len({*texts}) > 1 else [""] * len(texts)
-
-
-def _numbers(texts: Iterable[str]) -> Iterator[str]:
-    """Yield what tells equal texts apart: the second, third, … of them."""
-    seen: dict[str, int] = {}
-    for text in texts:
-        seen[text] = seen.get(text, 0) + 1
-        yield f"data {seen[text]}" if seen[text] > 1 else ""

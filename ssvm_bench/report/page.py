@@ -149,9 +149,8 @@ def page(
     ]
     if spent:
         said = marked(targets.KIND.intro)
-        documents.append(
-            details("Time and oracle calls to a relative gap", f"<p>{said}</p>", *spent)
-        )
+        head = "Time and oracle calls to a relative gap"
+        documents.append(details(head, f"<p>{said}</p>", *spent))
     links = [(INDEX, "All experiments")] * listed_ + [
         *([("#figures", "Figures")] if figures else ()),
         *([("#numbers", "Tables")] if documents else ()),
@@ -191,15 +190,12 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         data = [run.data for run in traces]
         named = {of["name"] for of in data if of["source"] == source}
         if named:
-            yield block(
-                Warning(
-                    plain(
-                        f"{contents.MARKS[source].capitalize()}: runs on "
-                        f"{', '.join(sorted(named))} include runs on {what}, which say nothing "
-                        "about the paper's numbers. They are marked wherever they appear."
-                    )
-                )
+            text = (
+                f"{contents.MARKS[source].capitalize()}: runs on {', '.join(sorted(named))} "
+                f"include runs on {what}, which say nothing about the paper's numbers. They are "
+                "marked wherever they appear."
             )
+            yield block(Warning(plain(text)))
     said = [
         f"<li><strong>{plain(names[problem])}</strong>: {plain(text)}</li>"
         for problem, parts in tables.items()
@@ -210,9 +206,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
         yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
     if failures:
-        yield Html(
-            f'<p>Beside them: <a href="#failed">{len(failures)} failed or incomplete</a>.</p>\n'
-        )
+        link = f'<a href="#failed">{len(failures)} failed or incomplete</a>'
+        yield Html(f"<p>Beside them: {link}.</p>\n")
 
 
 def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
@@ -287,18 +282,12 @@ def _problems(page: Page) -> Table:
 def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]) -> Table:
     losses = sorted({name for trace in traces for name in trace.summary if name.endswith("_loss")})
     header = ["problem", "solver", "seed", "stopped by", "iterations", "oracle calls", "time [s]"]
-    header += [
-        "in the oracle",
-        "primal",
-        "dual",
-        *(name.replace("train_", "training ").replace("_", " ") for name in losses),
-    ]
+    header += ["in the oracle", "primal", "dual"]
+    header += [name.replace("train_", "training ").replace("_", " ") for name in losses]
     cells = []
     for trace, label in zip(traces, labels(traces), strict=True):
-        columns = ("iteration", "oracle_calls", "time", "oracle_time", "primal", "dual")
-        iterations, calls, time, oracle, primal, dual = (
-            float(trace.values(name)[-1]) for name in columns
-        )
+        columns = ["iteration", "oracle_calls", "time", "oracle_time", "primal", "dual"]
+        iterations, calls, time, oracle, primal, dual = trace.frame[columns].iloc[-1]
         row: list[object] = [names[trace.problem], style.solver_label(label)]
         row += [trace.seed, trace.summary.get("stop_reason")]
         row += [f"{iterations:.0f}", f"{calls:,.0f}", f"{time:.4g}"]

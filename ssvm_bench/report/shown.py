@@ -38,7 +38,7 @@ GONE = STEPS + 1
 DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
 """Line style → lengths of lines and spaces."""
 
-NOTHING = np.empty(0, int)
+HEIGHTS = ("median", "min", "max")
 Ends = tuple[float, float]
 
 
@@ -56,44 +56,26 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
     first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
-    strokes = style.strokes(solvers)
     curves = [
-        {
-            "name": style.solver_label(solver),
-            "color": strokes[solver].color,
-            "dash": _lengths(strokes[solver].dashes),
-        }
-        for solver in solvers
+        {"name": style.solver_label(solver), "color": color, "dash": _lengths(dashes)}
+        for solver, (color, dashes) in style.strokes(solvers).items()
     ]
     axes = []
     for axis, table in shown.tables.items():
         log = needs_log_x(table, axis)
-        names = "x", "median", "min", "max"
-        columns = {
-            name: _drawn(table[name].to_numpy(float), log if name == "x" else shown.log)
-            for name in names
-        }
+        columns = {"x": _drawn(table["x"].to_numpy(float), log)}
+        for name in HEIGHTS:
+            columns[name] = _drawn(table[name].to_numpy(float), shown.log)
         rows: dict[Any, Any] = table.groupby(["solver", "quantity"], sort=False).indices
         ends_x = _ends(columns["x"])
         ends_y = []
         for quantity in quantities:
             mine = table["quantity"].to_numpy() == quantity
-            ends_y.append(_ends(*(columns[name][mine] for name in names[1:])))
-        axes.append(
-            {
-                "button": AXES[axis].button,
-                "label": shown.labels[axis],
-                "log": log,
-                "x": ends_x,
-                "y": ends_y,
-                "curves": [
-                    _curve(
-                        columns, [rows.get((solver, of), []) for of in quantities], ends_x, ends_y
-                    )
-                    for solver in solvers
-                ],
-            }
-        )
+            ends_y.append(_ends(*(columns[name][mine] for name in HEIGHTS)))
+        of_solvers = ([rows.get((solver, of), []) for of in quantities] for solver in solvers)
+        packed = [_curve(columns, of_solver, ends_x, ends_y) for of_solver in of_solvers]
+        about = {"button": AXES[axis].button, "label": shown.labels[axis], "log": log}
+        axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
     empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
     return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
 
@@ -110,7 +92,7 @@ def _curve(
     x: str | None = None
     panels: list[list[str] | None] = []
     for at, ends in zip(rows, ends_y, strict=True):
-        median, low, high = (columns[name][at] for name in ("median", "min", "max"))
+        median, low, high = (columns[name][at] for name in HEIGHTS)
         if np.isnan(median).all():
             panels.append(None)
             continue
@@ -166,10 +148,9 @@ def opened(figures: Sequence[Shown]) -> Iterator[str]:
     for shown in figures[:FIRST]:
         yield f"<h3>{plain(shown.title)}</h3>\n{shown.markup}"
     further = [details(plain(shown.title), shown.markup) for shown in figures[FIRST:]]
-    if further:
-        yield (
-            details(f"{len(further)} more", *further) if len(further) > FIRST else "".join(further)
-        )
+    if len(further) > FIRST:
+        further = [details(f"{len(further)} more", *further)]
+    yield from further
 
 
 def made(page: Page) -> tuple[list[Shown], list[Html]]:
@@ -178,7 +159,7 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
     documents: list[Html] = []
     found, known = page.found, kinds()
     asked = found.experiment.figures if found.experiment else {}
-    for kind in [known[name] for name in asked] if found.experiment else known.values():
+    for kind in map(known.__getitem__, asked) if found.experiment else known.values():
         anything = not found.experiment  # what is empty says why
         mine = list(_of_instances(page, kind, bool(figures), anything))
         figures += mine
@@ -195,12 +176,8 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
                 if picture not in figures:
                     figures.append(picture)
         if not figures:
-            bounded = {
-                problem: parts
-                for problem, parts in page.groups.items()
-                if page.best[problem].dual > -np.inf
-            }
-            figures += _of_instances(page._replace(groups=bounded), known["suboptimality"])
+            bounded = (of for of in page.groups.items() if page.best[of[0]].dual > -np.inf)
+            figures += _of_instances(page._replace(groups=dict(bounded)), known["suboptimality"])
     return figures, documents
 
 

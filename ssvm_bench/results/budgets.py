@@ -56,19 +56,15 @@ def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
     """
     reached, iteration = _reached(rows, budget), np.asarray(rows["iteration"])
     there = np.flatnonzero(reached.any(axis=0))
+    own = None if reason in LIMITS else reason
     if there.size == 0:
-        return None if reason is None or reason in LIMITS else Ending(iteration.size, reason)
+        return None if own is None else Ending(iteration.size, own)
     last = int(there[0])
     if budget.max_iterations is not None and iteration[last] > budget.max_iterations:
         return None
     why = LIMITS[int(np.argmax(reached[:, last]))]
-    if (
-        reason is not None
-        and reason not in LIMITS
-        and why == "gap_tol"
-        and last == iteration.size - 1
-    ):
-        why = reason  # it is looked at first
+    if own is not None and why == "gap_tol" and last == iteration.size - 1:
+        why = own  # it is looked at first
     return Ending(last + 1, why)
 
 

@@ -11,11 +11,11 @@ measured may lie below it: it is marked ``"exact": false``, and makes way for an
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +128,9 @@ def _tightened(
     for other in others:
         problem = ProblemInstance(str(other["fingerprint"]), float(other["lam"]))
         mine = result.get(problem, other)
-        better = {
-            key: min((mine[key], other[key]), key=functools.partial(_rank, key)) for key in KEYS
-        }
-        result[problem] = {**mine, **better}
+        for key in KEYS:
+            mine = {**mine, key: min(mine[key], other[key], key=partial(_rank, key))}
+        result[problem] = mine
     return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in COLUMNS]))
 
 
@@ -190,7 +189,7 @@ def _instance(trace: Trace) -> Instance:
     return {**{key: about[key] for key in order}, **{key: record(key) for key in KEYS}}
 
 
-@functools.cache
+@cache
 def is_exact(kind: str) -> bool | None:
     """Tell whether an oracle always finds a best labeling; None if it is not installed."""
     from ssvm_bench.oracles.base import Oracle

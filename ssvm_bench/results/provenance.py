@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import platform
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -93,10 +94,9 @@ def cpu_model() -> str:
     if platform.system() == "Darwin":
         model = _output("sysctl", "-n", "machdep.cpu.brand_string")
     else:
-        with suppress(OSError, StopIteration):
-            lines = Path("/proc/cpuinfo").read_text().splitlines()
-            model = next(line for line in lines if line.startswith("model name"))
-            model = model.partition(":")[2].strip()
+        with suppress(OSError, TypeError):
+            found = re.search(r"^model name.*?:(.*)", Path("/proc/cpuinfo").read_text(), re.M)
+            model = found[1].strip() if found else None
     return model or platform.processor() or platform.machine()
 
 
@@ -115,8 +115,6 @@ def _output(*command: str) -> str | None:
 
 # ---- of the runs behind a figure --------------------------------------------------------------
 
-_OBJECTIVE = ("lam", "prior", "objective")
-
 
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return what a reader of a figure may ask about its runs.
@@ -132,13 +130,9 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     runs = [trace.metadata for trace in traces]
     started = sorted(str(run["started"]) for run in runs if run.get("started"))
     versions = sorted({name for run in runs for name in run.get("versions", {})})
-    datasets = Counter(
-        json.dumps(
-            {**run["dataset"], **{key: run[key] for key in _OBJECTIVE if run.get(key)}},
-            sort_keys=True,
-        )
-        for run in runs
-    )
+    some = [key for key in ("engine", "node") if any(key in run for run in runs)]
+    about = ({**run["dataset"], **_objective(run)} for run in runs)
+    datasets = Counter(json.dumps(of_run, sort_keys=True) for of_run in about)
     return {
         "runs": len(runs),
         "timed_beside_other_runs": sum(bool(run.get("concurrent_runs")) for run in runs),
@@ -147,15 +141,14 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
         "versions": {
             name: _counts(run.get("versions", {}).get(name) for run in runs) for name in versions
         },
-        **{key: _counts(run.get(key) for run in runs) for key in ("cpu", "cores", "system")},
-        **{
-            key: _counts(run.get(key) for run in runs)
-            for key in ("engine", "node")
-            if any(key in run for run in runs)
-        },
+        **{key: _counts(run.get(key) for run in runs) for key in ("cpu", "cores", "system", *some)},
         "clock": _counts(run.get("clock") for run in runs),
         "datasets": [{**json.loads(text), "runs": datasets[text]} for text in sorted(datasets)],
     }
+
+
+def _objective(run: dict[str, Any]) -> dict[str, Any]:
+    return {key: run[key] for key in ("lam", "prior", "objective") if run.get(key)}
 
 
 def _commit(run: dict[str, Any]) -> str:

@@ -80,9 +80,8 @@ def differing_options(
     """
     options = _of_today([trace.options for trace in traces])
     names = [str(of_run["solver.name"]) for of_run in options]
-    duals = [
-        {"solver.dual": _dual_of(trace)} | of for trace, of in zip(traces, options, strict=True)
-    ]
+    named = zip(traces, options, strict=True)
+    duals = [{"solver.dual": _dual_of(trace), **of_run} for trace, of_run in named]
     of_solver = {key for of_run in duals for key in of_run if key.startswith("solver.")}
     others = {key for of_run in options for key in of_run} - of_solver
     unseen = {key for key in of_solver | others if hidden(key)} | NOT_A_CURVE
@@ -141,15 +140,14 @@ def differences(
     for group, pairs in grouped(zip(groups, options, strict=True), lambda pair: pair[0]).items():
         peers = [of_run for _, of_run in pairs]
         seen = {key for of_run in peers for key in of_run} - hidden
-        differing[group] = sorted(
-            key for key in seen if any(of.get(key) != peers[0].get(key) for of in peers)
-        )
-    return [
-        " ".join(
-            f"{key.removeprefix('solver.')}={_shown(of_run.get(key))}" for key in differing[of]
-        )
-        for of_run, of in zip(options, groups, strict=True)
-    ]
+        alike = {key for key in seen if all(of.get(key) == peers[0].get(key) for of in peers)}
+        differing[group] = sorted(seen - alike)
+
+    def said(of_run: Mapping[str, Any], group: Hashable) -> str:
+        names = ((key, key.removeprefix("solver.")) for key in differing[group])
+        return " ".join(f"{name}={_shown(of_run.get(key))}" for key, name in names)
+
+    return [*map(said, options, groups)]
 
 
 def _shown(value: Any) -> str:

@@ -20,7 +20,6 @@ import json
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -266,17 +265,12 @@ def _traces(content: bytes, results_dir: Path) -> list[Trace]:
         # runs in one file need not have the same further columns
         gone = [name for name in further if np.isnan(columns[name][rows]).all()]
         frame = whole.take(rows).reset_index(drop=True)
-        traces.append(
-            _trace(frame.drop(columns=gone) if gone else frame, checks.document(run), results_dir)
-        )
+        frame = frame.drop(columns=gone) if gone else frame
+        about = checks.document(run)
+        if about["format"] != FORMAT:
+            raise ValueError(f"format version {about['format']}; this program reads {FORMAT}")
+        checks.check(about["metadata"], checks.METADATA)
+        checks.check_summary(about["summary"])
+        folder = results_dir.joinpath("runs", *PurePosixPath(about["folder"]).parts[-4:])
+        traces.append(Trace(frame, about["metadata"], about["summary"], folder))
     return traces
-
-
-def _trace(frame: pd.DataFrame, run: dict[str, Any], results_dir: Path) -> Trace:
-    """Return a run, given its rows and what else there is of it."""
-    if run["format"] != FORMAT:
-        raise ValueError(f"format version {run['format']}; this program reads {FORMAT}")
-    checks.check(run["metadata"], checks.METADATA)
-    checks.check_summary(run["summary"])
-    folder = results_dir.joinpath("runs", *PurePosixPath(run["folder"]).parts[-4:])
-    return Trace(frame, run["metadata"], run["summary"], folder)

@@ -124,11 +124,8 @@ def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
         low, high = cliques.low[c], cliques.high[c]
         if (fixed > high).any():
             j = int(np.argmax(fixed > high))
-            _fail(
-                c,
-                f"{fixed[j]} of its points are told to have the label {j}, and at most "
-                f"{high[j]} may",
-            )
+            told = f"{fixed[j]} of its points are told to have the label {j}"
+            _fail(c, f"{told}, and at most {high[j]} may")
         if high.sum() < size or np.maximum(low, fixed).sum() > size:
             _fail(c, f"its {size} points cannot have counts of at least {low} and at most {high}")
 
@@ -212,17 +209,12 @@ class Counts(Energy):
 
     def _rounded(self, cost: np.ndarray, x: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return integers near the relaxation that keep the bounds."""
-        constraints = (
-            LinearConstraint(self._counts, self._low, self._high),
-            LinearConstraint(self._one, 1, 1),
-        )
-        kept = np.repeat(whole, self.n_labels)
-        near = np.round(x)
+        counts = LinearConstraint(self._counts, self._low, self._high)
+        kept, whole = np.repeat(whole, self.n_labels), np.ones(cost.size)
+        near, one = np.round(x), LinearConstraint(self._one, 1, 1)
         for fixed in (kept, np.zeros_like(kept)):
             bounds = Bounds(np.where(fixed, near, 0.0), np.where(fixed, near, 1.0))
-            found = milp(
-                cost, integrality=np.ones(cost.size), bounds=bounds, constraints=constraints
-            )
+            found = milp(cost, integrality=whole, bounds=bounds, constraints=(counts, one))
             if found.x is not None:
                 return np.asarray(found.x)
         raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")

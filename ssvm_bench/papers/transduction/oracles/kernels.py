@@ -27,14 +27,13 @@ every feature the mean 0 and the variance 1.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 from scipy.special import ndtri
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation, uniform
 from ssvm_bench.oracles.kernels import rbf
 
@@ -93,10 +92,7 @@ class Kernel:
         if precision is not None:
             spectrum = None
         elif spectrum is None and min(n, m) <= MOST_DECOMPOSED:
-            gram: Any = G.T @ G if m <= n else G @ G.T
-            spectrum, self.basis = np.linalg.eigh(
-                gram if isinstance(gram, np.ndarray) else gram.toarray()
-            )
+            spectrum, self.basis = np.linalg.eigh(dense(G.T @ G if m <= n else G @ G.T))
             spectrum = np.maximum(spectrum, 0.0)
         self.spectrum = spectrum
         self.extremes = self._extremes()
@@ -180,17 +176,22 @@ def build(config: Any, x: Any, what: str) -> Kernel:
 
     Raises
     ------
-    ConfigError
-        The kernel is too large for the memory; or there are fewer points than landmarks.
+    RunFailedError
+        The kernel is too large for the memory.
     """
     kind, sigma, components = config.kernel, config.sigma, config.components
     x, precision = scaled(x, config.scaling), config.precision
     if kind == "linear":
         return Kernel(x, precision=precision)
-    x = x if isinstance(x, np.ndarray) else x.toarray()
+    x = dense(x)
     n, bits = len(x), np.random.PCG64(_SEED)
     if kind == "rbf":
-        _check_memory(n, what)
+        check_room(
+            4.0 * 8.0 * n * n,
+            f"The RBF kernel of the {n:,} points of {what} (four {n:,} × {n:,} matrices)",
+            "Use oracle.kernel=nystrom or oracle.kernel=random_features, which take "
+            "oracle.components numbers a point; or fewer points (dataset.n_samples).",
+        )
         K = _rbf(x, x, sigma)
         K[np.diag_indices(n)] += config.ridge
         return Decomposed(K, precision)
@@ -203,6 +204,11 @@ def build(config: Any, x: Any, what: str) -> Kernel:
     omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
     phase = 2.0 * np.pi * uniform((components,), bits)
     return Kernel(np.sqrt(2.0 / components) * np.cos(x @ omega + phase), precision=precision)
+
+
+def dense(x: Any) -> np.ndarray:
+    """Return a matrix, dense or sparse, as an array."""
+    return x if isinstance(x, np.ndarray) else x.toarray()
 
 
 def scaled(x: Any, scaling: str) -> Any:
@@ -241,19 +247,6 @@ def _above_rounding(D: np.ndarray) -> np.ndarray:
 def _rbf(x: np.ndarray, z: np.ndarray, sigma: float) -> np.ndarray:
     """Return exp(−‖x_i − z_j‖²/(2σ²)), shape (len(x), len(z))."""
     return rbf(x @ z.T, (x * x).sum(axis=1), (z * z).sum(axis=1), 0.5 / sigma**2)
-
-
-def _check_memory(n: int, what: str) -> None:
-    """Raise ``ConfigError`` if a kernel of n points, its eigenvectors and scratch are too large."""
-    needed = 4.0 * 8.0 * n * n
-    memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    if needed > 0.8 * memory:
-        raise ConfigError(
-            f"The RBF kernel of the {n:,} points of {what} needs {needed / 1e9:,.0f} GB: four "
-            f"matrices of {n:,} × {n:,} numbers, and this machine has {memory / 1e9:,.0f} GB. Use "
-            "oracle.kernel=nystrom or oracle.kernel=random_features, which take oracle.components "
-            "numbers a point; or fewer points (dataset.n_samples)."
-        )
 
 
 def _conjugate_gradients(

@@ -222,16 +222,15 @@ class Transduction(Terms):
     def __init__(self, config: Config, dataset: Points) -> None:
         points.check_labelled(dataset)  # of a subset, nobody else has looked
         truth = dataset.y.astype(np.int64)
-        observed = np.where(dataset.labeled, truth, -1)
+        observed, pixels = np.where(dataset.labeled, truth, -1), dataset.pixels
+        overlap = None if pixels is None else overlap_of(pixels, dataset.frame, observed)
         self.made = TransductiveProblem(
             kernel=kernels.build(config, dataset.x, dataset.name),
             loss=losses.build(config.loss, dataset.n_labels),
             energy=_energy(config, dataset, observed),
             lam=config.nu,
             truth=truth,
-            overlap=None
-            if dataset.pixels is None
-            else overlap_of(dataset.pixels, dataset.frame, observed),
+            overlap=overlap,
             name=_name(config),
         )
         self.n, self.d = self.made.n, self.made.d
@@ -276,11 +275,8 @@ def _name(config: Config) -> str:
     if config.kernel in ("nystrom", "random_features"):
         parts.append(f"components {config.components}")
     usual = {"ridge": 0.0, "balance": None, "potts": 1.0}
-    parts += [
-        f"{name} {getattr(config, name):g}"
-        for name, value in usual.items()
-        if getattr(config, name) != value
-    ]
+    others = {name: getattr(config, name) for name in usual}
+    parts += [f"{name} {of:g}" for name, of in others.items() if of != usual[name]]
     return ", ".join(parts)
 
 

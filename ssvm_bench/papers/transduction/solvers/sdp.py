@@ -33,7 +33,6 @@ observed points j with that label, or 0 without any; then W is the best for them
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -41,6 +40,7 @@ import scipy.linalg
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import Positive
+from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
 from ssvm_bench.papers.transduction.solvers import transductive
 
@@ -82,8 +82,7 @@ class Relaxation(transductive.TransductiveSolver):
         self.labelled = np.flatnonzero(y >= 0)
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
-        G: Any = problem.kernel.G
-        G = G if isinstance(G, np.ndarray) else G.toarray()
+        G = kernels.dense(problem.kernel.G)
         inner = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
         self.A = np.eye(n) - G @ scipy.linalg.cho_solve(inner, G.T)
         self.same = (y[self.labelled, None] == y[self.labelled]).astype(float)

@@ -99,10 +99,11 @@ TEXTS = beside(__file__)
 def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:
     """Return the table that shows rows of numbers."""
     made = _Formatter()
-    shown = [
-        [made.vformat(of, (), row) if isinstance(of, str) else of(row) for of in cells.values()]
-        for row in rows
-    ]
+
+    def cell(of: str | Callable[[Mapping[Any, Any]], str], row: Mapping[Any, Any]) -> str:
+        return made.vformat(of, (), row) if isinstance(of, str) else of(row)
+
+    shown = [[cell(of, row) for of in cells.values()] for row in rows]
     return Table(title, list(cells), shown, words)
 
 

@@ -7,6 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -164,9 +165,8 @@ def page(
         notes_height = 0.06 + 0.16 * len(notes)
         below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
         height = 0.45 + panel_height * max(rows, 1) + below
-        layout = ConstrainedLayoutEngine(
-            rect=(0, below / height, 1, 1 - below / height), w_pad=0.08, h_pad=0.06
-        )
+        inside = 0, below / height, 1, 1 - below / height
+        layout = ConstrainedLayoutEngine(rect=inside, w_pad=0.08, h_pad=0.06)
         figure = Figure(figsize=(width, height))  # with a layout of its own, it is drawn twice
         FigureCanvasAgg(figure)
         figure.suptitle(style.as_written(title))
@@ -199,9 +199,8 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
     for label, curve in curves.groupby("solver", sort=False):
         name = str(label)
         color, dashes = lines[name]
-        panel.fill_between(
-            curve["x"], curve["min"], curve["max"], color=color, alpha=0.25, linewidth=0
-        )
+        ends = curve["min"], curve["max"]
+        panel.fill_between(curve["x"], *ends, color=color, alpha=0.25, linewidth=0)
         marker = "o" if len(curve) == 1 else None  # a line of one point is none
         panel.plot(curve["x"], curve["median"], color=color, linestyle=dashes, marker=marker)
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
@@ -246,10 +245,8 @@ def gaps_of(table: pd.DataFrame) -> tuple[dict[float, float], Legend]:
     """Return how opaque each relative gap of a table is drawn, the largest first; their legend."""
     gaps = sorted(set(table["gap"]), reverse=True)
     shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)).tolist(), strict=True))
-    points = [
-        Line2D([], [], color="black", alpha=shade, marker="o", linestyle="none")
-        for shade in shades.values()
-    ]
+    point = partial(Line2D, [], [], color="black", marker="o", linestyle="none")
+    points = [point(alpha=shade) for shade in shades.values()]
     return shades, (points, [f"relative gap {gap:g}" for gap in gaps])
 
 

@@ -272,9 +272,7 @@ class CurveFigure:
         axes = [axis for axis, about in curves.AXES.items() if about.button]
         tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
         labels = {axis: curves.axis_label(traces, axis) for axis in axes}
-        said = dict.fromkeys(
-            note for axis in axes for note in curves.notes(tables[axis], traces, axis)
-        )
+        said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], traces, of))
         notes = [  # without those that another one says, and more
             note
             for note in said

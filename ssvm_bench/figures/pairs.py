@@ -95,10 +95,8 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
     names = (str(run.solver["name"]) for run in runs)
     curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]
     keys = [*zip(instances, around, curves, strict=True)]
-    sides = [
-        grouped(range(begin, end), lambda k: keys[k])
-        for begin, end in ((0, len(a)), (len(a), len(runs)))
-    ]
+    halves = range(len(a)), range(len(a), len(runs))
+    sides = [grouped(half, keys.__getitem__) for half in halves]
     found = []
     for (problem, options, of_a), here in sides[0].items():
         for (other, others, of_b), there in sides[1].items():

@@ -50,10 +50,8 @@ def _page(
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width * columns, sum(heights) + margin), layout="constrained")
         FigureCanvasAgg(figure)
-        yield (
-            figure,
-            figure.subplots(len(heights), columns, squeeze=False, height_ratios=heights),
-        )
+        panels = figure.subplots(len(heights), columns, squeeze=False, height_ratios=heights)
+        yield figure, panels
 
 
 def _show(panel: Axes, pixels: np.ndarray, title: str, size: float, **options: Any) -> None:

@@ -233,9 +233,8 @@ def _draw_costs(
         return
     color = style.color(str(rows["solver"].iloc[0]))
     panel.plot(rows[cost], [height] * len(rows), color=color, linewidth=0.8, alpha=0.5)
-    for gap, middle, low, high in zip(
-        rows["gap"], rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"], strict=True
-    ):
+    ends = rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"]
+    for gap, middle, low, high in zip(rows["gap"], *ends, strict=True):
         panel.plot([low, high], [height, height], color=color, alpha=shades[gap], linewidth=2.4)
         panel.plot(middle, height, "o", color=color, alpha=shades[gap], markersize=4.5)
 
@@ -252,9 +251,5 @@ def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
     yield Output("targets", table, title, [TEXTS["targets"], *said, *tables(table)], figure)
 
 
-KIND = Kind(
-    "targets",
-    Choices(tuple(COSTS), gaps=True),
-    _outputs,
-    intro=TEXTS["spent"].format(without_dual=MEANING),
-)
+INTRO = TEXTS["spent"].format(without_dual=MEANING)
+KIND = Kind("targets", Choices(tuple(COSTS), gaps=True), _outputs, intro=INTRO)

@@ -71,9 +71,8 @@ def compare(
             chosen = [_of_solver(side, runs) for side in (a, b)]
         else:
             places = [place for side in sides for place, _ in side or ()]
-            chosen = [
-                _of_datasets(_read(side, experiment, skipped), datasets) for side in sides if side
-            ]
+            read = (_read(side, experiment, skipped) for side in sides if side)
+            chosen = [_of_datasets(runs, datasets) for runs in read]
     found = pairs.paired(chosen[0], chosen[1], same_curve=sides[0] is not None)
     if not found:
         counts = f"{len(chosen[0])} of {a} and {len(chosen[1])} of {b}"

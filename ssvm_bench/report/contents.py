@@ -268,9 +268,8 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
         yield Group([trace for of_setting in settings.values() for trace in of_setting])
         return
     common = set.intersection(*(set(setting) for setting in settings))
-    for setting, members in sorted(
-        settings.items(), key=lambda item: _weight(item[1]), reverse=True
-    ):
+    by_weight = sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True)
+    for setting, members in by_weight:
         own = [f"{key}={value}" for key, value in setting if (key, value) not in common]
         yield Group(members, ", ".join(own))
 

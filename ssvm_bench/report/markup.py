@@ -106,9 +106,8 @@ def section(id_: str, title: str, *inside: str) -> Html:
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Html:
     """Return names and values."""
-    shown = "".join(
-        f"<div><dt>{plain(name)}</dt><dd>{plain(value)}</dd></div>" for name, value in pairs
-    )
+    named = ((plain(name), plain(value)) for name, value in pairs)
+    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in named)
     return Html(f"<dl>{shown}</dl>\n")
 
 

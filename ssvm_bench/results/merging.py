@@ -146,9 +146,8 @@ def _of(root: Path, folder: Path, run: Written) -> _Found:
     of = (config.get("dataset") or {}).get("name"), config["solver"]["name"]
     right = name.parts[1:3] == of and name.name == f"seed={config['seed']}"
     if not right or not checks.HASH.holds(name.parts[3]):
-        raise cannot_read(
-            folder, f"its place is not that of {of[1]} on {of[0]}, seed={config['seed']}"
-        )
+        place = f"its place is not that of {of[1]} on {of[0]}, seed={config['seed']}"
+        raise cannot_read(folder, place)
     return _Found(root, name, run.metadata, finished, run.table["iteration"][-1].as_py())
 
 

@@ -294,9 +294,8 @@ def _chunks(
     """Return a number for each chunk, of its first part, its last part and its type."""
     number = {kind: k for k, kind in enumerate(kinds)}
     kind = np.array([number[name[2:]] for name in names])[labels]
-    opens, closes = (
-        np.array([name[:1] in letters for name in names])[labels] for letters in ("BSU", "ELSU")
-    )
+    first = np.array([name[:1] for name in names])[labels]
+    opens, closes = (np.isin(first, [*letters]) for letters in ("BSU", "ELSU"))
     fresh = np.ones(labels.size, bool)  # no chunk goes on from the part before
     fresh[1:] = closes[:-1] | (kind[1:] != kind[:-1])
     fresh[offsets[:-1]] = True

@@ -46,9 +46,8 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
         experiment, runs, why = _runs(subject, folder.name)
         made_of_runs: Iterable[experiment_files.Made] = ()
         if experiment is not None:
-            made_of_runs = experiment_files.outputs(
-                experiment, runs, best, root, lambda kind: kind.at_top == claims
-            )
+            about = experiment, runs, best, root
+            made_of_runs = experiment_files.outputs(*about, lambda kind: kind.at_top == claims)
         for made in made_of_runs:
             if claims and isinstance(made.shown, bytes):  # looked at with the figures
                 continue
@@ -76,9 +75,8 @@ def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], 
         configs = experiment.configs(asked, subject.config_dirs)
     except ConfigError:
         return None, [], "no experiment draws it"
-    stored = {
-        key: run for origin in experiment.origins for key, run in subject.stored[origin].items()
-    }
+    of_origins = (subject.stored[origin] for origin in experiment.origins)
+    stored = {key: run for of_origin in of_origins for key, run in of_origin.items()}
     found = experiment_files.finished(along_paths(configs), stored)
     runs = {run.own_folder: run for _, run in found if run}
     if not runs:

@@ -294,10 +294,15 @@ AN_ORDER = 10.0
 """A gap within it tells the suboptimality."""
 
 
+def _words(ours: Ours, family: Family) -> dict[str, str]:
+    """Return what the statements of a comparison have in their braces."""
+    theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
+    return {"ours": ours.name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
+
+
 def _compared(ours: Ours, family: Family) -> Iterator[Claim]:
     """Yield the claims that one of ours is ahead of a family."""
-    theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
-    words = {"ours": ours.name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
+    words = _words(ours, family)
     ahead = share_ahead(ours.runs, family.members)
     passes = by.sooner(ours.runs, family.members)
     pair = f"{ours.key}_{family.key}"
@@ -320,12 +325,9 @@ def _beside(kind: str, ours: Sequence[Ours], families: Sequence[Family]) -> Iter
 def _in_seconds(ours: Ours) -> Iterator[Claim]:
     """Yield the claims that one of ours takes less time than SSG in the same form and others."""
     for family in (*_rivals(ours), *(() if ours is WEIGHTED else OTHERS)):
-        words = {"ours": ours.name, "family": family.name, "theirs": f"the median of {family.name}"}
         measured = by.sooner(ours.runs, family.members, "time")
-        key = f"seconds_{ours.key}_{family.key}"
-        claim = SAID.claim(
-            "seconds", measured, times, key, low=above(1), words={**words, "levels": _LEVELS}
-        )
+        key, words = f"seconds_{ours.key}_{family.key}", _words(ours, family)
+        claim = SAID.claim("seconds", measured, times, key, low=above(1), words=words)
         yield claim._replace(beside="in seconds")
 
 

@@ -117,13 +117,12 @@ def _subgradient(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.
     return 17 * 4 * R2 * (1 + np.log(T)) / (lam * T)
 
 
-BCFW = Theorem(
-    Runs("bcfw", {"step": "line_search", "sampling": "uniform"}), "gap", False, _block_frank_wolfe
-)
-INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, "sampling": "uniform"}))
+UNIFORM = {"sampling": "uniform"}
+BCFW = Theorem(Runs("bcfw", {"step": "line_search", **UNIFORM}), "gap", False, _block_frank_wolfe)
+INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, **UNIFORM}))
 FW = Theorem(Runs("fw"), "gap", True, _batch_frank_wolfe)
 ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
-SSG = Theorem(Runs("ssg", {"sampling": "uniform"}), "primal", False, _subgradient)
+SSG = Theorem(Runs("ssg", UNIFORM), "primal", False, _subgradient)
 
 
 def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
@@ -158,9 +157,8 @@ def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
     """Return the calls at which all repeats were evaluated, and their mean error there."""
     runs = theorem.runs.of(case)
     calls = [run.frame["oracle_calls"].to_numpy(int) for run in runs]
-    errors = [
-        run.values("gap") if theorem.error == "gap" else suboptimality(case, run) for run in runs
-    ]
+    gap = theorem.error == "gap"
+    errors = [run.values("gap") if gap else suboptimality(case, run) for run in runs]
     common = reduce(np.intersect1d, calls)
     pairs = zip(calls, errors, strict=True)
     return common, np.mean([error[np.searchsorted(x, common)] for x, error in pairs], axis=0)

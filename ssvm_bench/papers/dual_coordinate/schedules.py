@@ -71,15 +71,12 @@ def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
     ensure(seeds, "no seed with all schedules")
     check_clocks(runs[seed] for runs in found for seed in seeds)
     target = _target(list(found[0].values()))
-    spent = np.array(
-        [_spent_on([runs[seed] for seed in seeds], target)[TIME].to_numpy() for runs in found]
-    )
+    of_seeds = ([runs[seed] for seed in seeds] for runs in found)
+    spent = np.array([_spent_on(runs, target)[TIME].to_numpy() for runs in of_seeds])
     ended = np.array([[float(runs[seed].frame[TIME].iloc[-1]) for seed in seeds] for runs in found])
     medians = np.median(spent, axis=1)
-    said = (
-        f"{runs.options['schedule']} {reached(at, seconds)}"
-        for runs, at in zip(kinds, medians, strict=True)
-    )
+    names = (runs.options["schedule"] for runs in kinds)
+    said = (f"{name} {reached(at, seconds)}" for name, at in zip(names, medians, strict=True))
     return Measured(
         spent.max(axis=0) / spent.min(axis=0),
         note=f"to a relative gap of {target:.2g}: {', '.join(said)}",

@@ -51,11 +51,7 @@ def as_printed(case: Case) -> Case:
         return all(solver.get(name, value) == value for name, value in PRINTED.items())
 
     known = {label.split(" ")[0] for label, runs in case.runs.items() if is_so(runs)}
-    runs = {
-        label: of
-        for label, of in case.runs.items()
-        if is_so(of) or label.split(" ")[0] not in known
-    }
+    runs = {name: of for name, of in case.runs.items() if is_so(of) or name.split()[0] not in known}
     others = [as_printed(replace(other, others=())) for other in case.others]
     return replace(case, runs=runs, others=others)
 

@@ -175,10 +175,8 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
     That value is the lowest suboptimality that every plain repeat reaches in `PART` of its time.
     """
     plain, averaged = case.repeats(solver), case.repeats(f"{solver}_avg")
-    target = max(
-        least_positive(suboptimality(case, run)[: len(early(run))], "primal suboptimality")
-        for run in plain
-    )
+    early_values = (suboptimality(case, run)[: len(early(run))] for run in plain)
+    target = max(least_positive(values, "primal suboptimality") for values in early_values)
 
     def reached(runs: Sequence[Trace]) -> np.ndarray:
         curves = ((along(run, "iteration"), suboptimality(case, run)) for run in runs)
@@ -187,12 +185,10 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
     base = float(np.median(reached(plain)))
     ensure(base != 0, "the primal does not fall below its first value")
     relative = target / max(abs(case.reference.dual), 1e-12)
-    note = (
-        f"to a suboptimality of {relative:.2g} of the optimum; {solver_label(solver)}: {base:.3g}"
-    )
+    note = f"to a suboptimality of {relative:.2g} of the optimum; {solver_label(solver)}: "
     return Measured(
         reached(averaged) / base,
-        note=f"{note} iterations",
+        note=f"{note}{base:.3g} iterations",
         bounds=np.array([float(run.values("iteration")[-1]) / base for run in averaged]),
         ended=f"{solver_label(solver)}-avg ended before it reached that",
     )
@@ -214,10 +210,9 @@ def of_limits(case: Case) -> Measured:
         shares.append(max(here / limits[0], bound / limits[1]))
         most, bounds = max(most, here), max(bounds, bound)
         planes = max(planes, float(frame["working_set_mean"].max()))
-    note = (
-        f"at most {most:.3g} passes an iteration; at most {planes:.3g} planes a term on average, "
-    )
-    return Measured(np.array(shares), note=f"{note}and never more than {bounds}, one an iteration")
+    note = f"at most {most:.3g} passes an iteration; at most {planes:.3g} planes a term on "
+    note += f"average, and never more than {bounds}, one an iteration"
+    return Measured(np.array(shares), note=note)
 
 
 @measure

@@ -51,11 +51,7 @@ if TYPE_CHECKING:
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
-PAIRS = {
-    **by.PAIRS,
-    "bcfw": ("bcfw", "bcfw_avg"),
-    "mpbcfw": ("mpbcfw", "mpbcfw_avg"),
-}
+PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_avg")}
 """Which two are compared: single- and multi-plane solver, and each with its average."""
 
 

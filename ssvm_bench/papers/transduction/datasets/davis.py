@@ -220,7 +220,6 @@ def _sequence(name: str, n: int) -> SimpleNamespace:
     return SimpleNamespace(RAW=raw, Config=SequenceConfig, LABELS=LABELS, **made)
 
 
-KINDS = {
-    each.RAW.dataset: each for each in (_sequence("bmx-trees", 80), _sequence("car-shadow", 40))
-}
+_SEQUENCES = _sequence("bmx-trees", 80), _sequence("car-shadow", 40)
+KINDS = {each.RAW.dataset: each for each in _SEQUENCES}
 """Kind → sequence."""

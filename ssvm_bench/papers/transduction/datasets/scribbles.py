@@ -141,9 +141,8 @@ def load(config: Config) -> Dataset:
         a file of features cannot be used.
     """
     module, _ = PICTURES[config.pictures]
-    whole = module.load(
-        module.Config(config.pictures, config.pictures, config.source, trust=config.trust)
-    )
+    made = module.Config(config.pictures, config.pictures, config.source, trust=config.trust)
+    whole = module.load(made)
     if config.picture >= whole.n:
         raise ConfigError(
             f"dataset.picture={config.picture}: {config.pictures} ({whole.source} data) has the "

@@ -21,22 +21,10 @@ import pyarrow as pa
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
+from ssvm_bench.results import trace as schema
 from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL, partial_folder, recover
-from ssvm_bench.results.trace import (
-    CHECKSUMS_KEY,
-    COLUMNS,
-    CONFIG,
-    FORMAT,
-    METADATA_KEY,
-    NAMES,
-    SUMMARY,
-    TRACE,
-    TRACEBACK,
-    UNFINISHED,
-    WEIGHTS,
-    Trace,
-)
+from ssvm_bench.results.trace import Trace
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.vocabulary import Vocabulary
@@ -44,7 +32,7 @@ if TYPE_CHECKING:
 NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
 
-_BESIDE = (CONFIG, SUMMARY, WEIGHTS, NAMES, TRACEBACK)
+_BESIDE = (schema.CONFIG, schema.SUMMARY, schema.WEIGHTS, schema.NAMES, schema.TRACEBACK)
 """What a run can have beside its trace, which has their checksums."""
 
 
@@ -69,13 +57,13 @@ class Written(NamedTuple):
     @property
     def summary(self) -> dict[str, Any]:
         """What ``summary.json`` holds."""
-        with self._parsing(SUMMARY) as content:
+        with self._parsing(schema.SUMMARY) as content:
             return _summary(content)
 
     @property
     def weights(self) -> tuple[np.ndarray, int]:
         """The weights w, and after how many iterations."""
-        with self._parsing(WEIGHTS) as content:
+        with self._parsing(schema.WEIGHTS) as content:
             w = _array(content, "w")
             if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
                 raise ValueError("it holds no vector of finite numbers")
@@ -96,7 +84,7 @@ class Written(NamedTuple):
         from ssvm_bench.datasets.arrays import LARGEST, REAL, array, csr
         from ssvm_bench.oracles.kernels import SUPPORT
 
-        with self._parsing(WEIGHTS) as content:
+        with self._parsing(schema.WEIGHTS) as content:
             dense, *of_csr = SUPPORT
             found = _arrays(content, SUPPORT)
             if not found:
@@ -113,16 +101,16 @@ class Written(NamedTuple):
     @property
     def vocabulary(self) -> Vocabulary | None:
         """What the run calls labels and features, if it does."""
-        if NAMES not in self.files:
+        if schema.NAMES not in self.files:
             return None
         from ssvm_bench.datasets.vocabulary import Vocabulary
 
-        with self._parsing(NAMES) as content:
+        with self._parsing(schema.NAMES) as content:
             return Vocabulary.read(content)
 
     def labels(self, n: int, n_labels: int) -> tuple[np.ndarray, int]:
         """Return the labels of n points that a run of transduction found, as `weights`."""
-        with self._parsing(WEIGHTS) as content:
+        with self._parsing(schema.WEIGHTS) as content:
             y = _array(content, "y")
             if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
                 raise ValueError(f"it holds no labels of {n} points")
@@ -130,7 +118,7 @@ class Written(NamedTuple):
 
     @property
     def _iteration(self) -> int:
-        with _refused(self.folder, SUMMARY):
+        with _refused(self.folder, schema.SUMMARY):
             checks.check(summary := self.summary, {"iteration": checks.WHOLE})
             return int(summary["iteration"])
 
@@ -148,9 +136,11 @@ def is_finished(folder: Path) -> bool:
     if folder.name.startswith(".") or folder.name.endswith(PARTIAL):
         return False
     try:
-        if not all((folder / name).is_file() for name in (TRACE, CONFIG, WEIGHTS)):
+        if not all(
+            (folder / name).is_file() for name in (schema.TRACE, schema.CONFIG, schema.WEIGHTS)
+        ):
             return False
-        return _summary(files.read(folder / SUMMARY))["stop_reason"] not in UNFINISHED
+        return _summary(files.read(folder / schema.SUMMARY))["stop_reason"] not in schema.UNFINISHED
     except (OSError, ValueError):
         return False
 
@@ -205,7 +195,7 @@ def read_trace(folder: Path) -> Trace:
 def read_run(folder: Path) -> Trace:
     """Read a finished run. Raises as `read_trace` does."""
     trace = read_trace(folder)
-    with _refused(folder, TRACE):
+    with _refused(folder, schema.TRACE):
         checks.check_rows(trace.frame)
     if not is_finished(folder):
         raise cannot_read(folder, "it has not finished, or lacks a file")
@@ -244,7 +234,7 @@ def is_superseded(folder: Path) -> bool:
     partial = partial_folder(folder)
     if not partial.is_dir() or not is_finished(folder):
         return False
-    if not (partial / TRACE).exists():  # what a removal has left
+    if not (partial / schema.TRACE).exists():  # what a removal has left
         return True
     try:
         begun, whole = read_trace(partial), read_trace(folder)
@@ -293,22 +283,22 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _in_agreement(folder: Path, links: bool) -> Written:
-    with _refused(folder, TRACE):
-        content = {TRACE: files.read(folder / TRACE, links=links)}
-        table = checks.table_of(content[TRACE])
+    with _refused(folder, schema.TRACE):
+        content = {schema.TRACE: files.read(folder / schema.TRACE, links=links)}
+        table = checks.table_of(content[schema.TRACE])
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
-        wrong = [name for name, column in COLUMNS.items() if found.get(name) != column.dtype]
+        wrong = [name for name, column in schema.COLUMNS.items() if found.get(name) != column.dtype]
         if wrong:
             raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
             raise ValueError("it has no rows")
-        sums = checks.document(table.schema.metadata.get(CHECKSUMS_KEY, b"{}"))
+        sums = checks.document(table.schema.metadata.get(schema.CHECKSUMS_KEY, b"{}"))
         checks.check(sums, checks.TEXTS, "its list of checksums")
-        if unknown := [name for name in sums if name not in (TRACE, *_BESIDE)]:
+        if unknown := [name for name in sums if name not in (schema.TRACE, *_BESIDE)]:
             raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
-        header = table.schema.metadata[METADATA_KEY]
-        if sums.get(TRACE, "") not in ("", checks.table_checksum(table, header)):
+        header = table.schema.metadata[schema.METADATA_KEY]
+        if sums.get(schema.TRACE, "") not in ("", checks.table_checksum(table, header)):
             raise ValueError(NOT_AS_WRITTEN)
         checks.check(metadata, checks.METADATA)
     for name in _BESIDE:
@@ -344,15 +334,15 @@ def _arrays(content: bytes, names: Collection[str]) -> dict[str, np.ndarray]:
         return {name: np.asarray(stored[name]) for name in names if name in stored.files}
 
 
-def _header(schema: pa.Schema) -> dict[str, Any]:
+def _header(of: pa.Schema) -> dict[str, Any]:
     """Return the ``ssvm_bench`` metadata of a trace, of this version."""
-    content = (schema.metadata or {}).get(METADATA_KEY)
+    content = (of.metadata or {}).get(schema.METADATA_KEY)
     if content is None:
-        raise ValueError(f"it has no '{METADATA_KEY.decode()}' metadata")
+        raise ValueError(f"it has no '{schema.METADATA_KEY.decode()}' metadata")
     metadata = checks.document(content)
     version = metadata.get("format") if isinstance(metadata, dict) else None
-    if version != FORMAT:
-        raise ValueError(f"it has format version {version}; this program reads {FORMAT}")
+    if version != schema.FORMAT:
+        raise ValueError(f"it has format version {version}; this program reads {schema.FORMAT}")
     return metadata
 
 

@@ -212,7 +212,7 @@ def _run(trace: Trace) -> str:
         config["results_dir"] = RESULTS_DIR
     content = {
         "format": FORMAT,
-        "folder": "/".join(trace.folder.parts[-4:]),
+        "folder": trace.title,
         "metadata": {**trace.metadata, "config": config},
         "summary": trace.summary,
     }

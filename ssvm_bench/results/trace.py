@@ -166,6 +166,11 @@ class Trace:
         return self.folder.parent.with_name(self.own_hash) / self.folder.name
 
     @property
+    def title(self) -> str:
+        """Dataset, solver, hash and seed, as its folder is called."""
+        return "/".join(self.folder.parts[-4:])
+
+    @property
     def is_truncated(self) -> bool:
         """Whether it is the beginning of a longer run, whose files are in the folder."""
         return "cut_from" in self.metadata

@@ -32,15 +32,7 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import components
 from ssvm_bench.runs.runner import run
 from ssvm_bench.runs.terminal import Display
-from ssvm_bench.verification.finding import (
-    DIFFERENT,
-    SAME,
-    SKIPPED,
-    Finding,
-    Subject,
-    config_of,
-    title,
-)
+from ssvm_bench.verification.finding import SKIPPED, Finding, Subject, compared, config_of, skipped
 
 ROUNDING = 1e-6
 """Of P and F, relative: sums have another order elsewhere, and a prior's root is solved for."""
@@ -71,17 +63,14 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
             config = config_of(traces[0])
             found = dataset_of(config).fingerprint
         except SsvmBenchError as error:
-            yield Finding(SKIPPED, of, str(error))
+            yield skipped(of, error)
             continue
         images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles are on those
-        computed = has_raw_file(images) and raw_file(images).prepared
-        if found == told:
-            yield Finding(SAME)
-        elif computed:
+        if found != told and has_raw_file(images) and raw_file(images).prepared:
             text = f"the features of {name} are of another version of the program, or of a library"
-            yield Finding(SKIPPED, of, f"{text}. The pictures here are the genuine ones")
+            yield skipped(of, f"{text}. The pictures here are the genuine ones")
         else:
-            yield Finding(DIFFERENT, of, f"that of the data here is {found}")
+            yield compared(of, f"that of the data here is {found}" * (found != told))
 
 
 def _of_dataset(trace: Trace) -> tuple[str, str, str, str]:
@@ -97,12 +86,12 @@ def weights(subject: Subject) -> Iterator[Finding]:
             try:
                 found = _primal(trace)
             except SsvmBenchError as error:
-                yield Finding(SKIPPED, title(trace), str(error))
+                yield skipped(trace.title, error)
                 continue
             told = float(trace.values("primal")[-1])
             differs = abs(found - told) > ROUNDING * max(abs(told), 1.0)
-            why = f"P = {found:.9g} at the stored weights, {told:.9g} in the trace" * differs
-            yield Finding(DIFFERENT if differs else SAME, title(trace), why)
+            why = f"P = {found:.9g} at the stored weights, {told:.9g} in the trace"
+            yield compared(trace.title, why * differs)
 
 
 def _primal(trace: Trace) -> float:
@@ -162,24 +151,20 @@ def _again(trace: Trace) -> Finding:
     frame = trace.frame
     spent = frame["cpu_time"] + frame["eval_time"]
     last = int(frame["iteration"][spent <= max(SECONDS, float(spent.iloc[0]))].iloc[-1])
-    of = f"{title(trace)}, {last} iterations"
+    of = f"{trace.title}, {last} iterations"
     try:
         config = config_of(trace)
         if config.own_hash() != trace.own_hash:
-            return Finding(SKIPPED, of, "the program is another since: its CODE_VERSION has risen")
+            return skipped(of, "the program is another since: its CODE_VERSION has risen")
         if dataset_of(config).fingerprint != trace.data["fingerprint"]:
-            return Finding(SKIPPED, of, "the data here are others")
+            return skipped(of, "the data here are others")
         with tempfile.TemporaryDirectory(prefix="ssvm-bench-") as folder:
             asked = replace(config.budget, max_iterations=max(last, 1), max_seconds=None, gap_tol=0)
-            outcome = run(
-                replace(config, clock="work", budget=asked, results_dir=Path(folder), quiet=True),
-                Display(),
-            )
-            again = read_run(outcome.folder).frame
+            config = replace(config, clock="work", budget=asked, results_dir=Path(folder))
+            again = read_run(run(replace(config, quiet=True), Display()).folder).frame
     except SsvmBenchError as error:
-        return Finding(SKIPPED, of, str(error))
-    why = _unlike(frame[frame["iteration"] <= last], again)
-    return Finding(DIFFERENT if why else SAME, of, why)
+        return skipped(of, error)
+    return compared(of, _unlike(frame[frame["iteration"] <= last], again))
 
 
 def _unlike(stored: pd.DataFrame, again: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ from ssvm_bench.figures.kind import Output
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject
+from ssvm_bench.verification.finding import Finding, Subject, compared, skipped
 
 LAST_DIGIT = 1e-5
 """One unit of the last of six digits, relative to the number."""
@@ -53,18 +53,16 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
                 continue
             stem = root / made.place
             drawn.add(stem.name)
-            texts = made.texts()
-            for end, text in texts.items():
+            for end, text in made.texts().items():
                 path = stem.with_name(f"{stem.name}.{end}")
-                differs = _difference(path, text)
-                yield Finding(DIFFERENT if differs else SAME, subject.named(path), differs)
+                yield compared(subject.named(path), _difference(path, text))
             if isinstance(made.shown, Output) and made.shown.figure is not None:
                 pictures = [stem.with_name(stem.name + end) for end in PICTURES]
                 if not any(path.is_file() for path in pictures):
-                    yield Finding(DIFFERENT, subject.named(pictures[0]), "there is no such picture")
+                    yield compared(subject.named(pictures[0]), "there is no such picture")
         for path in () if claims else sorted(folder.iterdir()):
             if path.stem not in drawn and not path.name.startswith("."):
-                yield Finding(SKIPPED, subject.named(path), why)
+                yield skipped(subject.named(path), why)
 
 
 def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], str]:

@@ -38,6 +38,16 @@ class Finding(NamedTuple):
     why: str = ""
 
 
+def compared(of: str, differs: str = "") -> Finding:
+    """Return that something is the same, if nothing is said of what differs."""
+    return Finding(DIFFERENT if differs else SAME, of, differs)
+
+
+def skipped(of: str, why: object) -> Finding:
+    """Return that something could not be looked at."""
+    return Finding(SKIPPED, of, str(why))
+
+
 @dataclass
 class Subject:
     """A results folder, whose files have been read.
@@ -72,11 +82,6 @@ class Subject:
     def named(self, path: Path) -> str:
         """Return a path as it is told: below the results folder."""
         return path.relative_to(self.where.root).as_posix()
-
-
-def title(trace: Trace) -> str:
-    """Return what a run is called: dataset, solver, hash and seed, as its folder is."""
-    return "/".join(trace.folder.parts[-4:])
 
 
 def config_of(trace: Trace) -> RunConfig:

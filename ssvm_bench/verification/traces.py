@@ -17,7 +17,7 @@ import numpy as np
 from ssvm_bench.results import optima
 from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, title
+from ssvm_bench.verification.finding import Finding, Subject, compared, skipped
 
 ROUNDING = 1e-9
 """Of sums, relative to the larger of P, F and 1; as the runner allows."""
@@ -33,26 +33,25 @@ def duality(subject: Subject) -> Iterator[Finding]:
 def _dual_below(trace: Trace, best: Best | None) -> Finding:
     primal, dual = (trace.values(name) for name in ("primal", "dual"))
     if np.isnan(dual).all():
-        return Finding(SKIPPED, title(trace), "the solver has no dual value")
+        return skipped(trace.title, "the solver has no dual value")
     if not optima.is_exact(str(trace.config.get("oracle", {}).get("kind"))):
-        return Finding(SKIPPED, title(trace), "the oracle is not exact, so that P may be too low")
+        return skipped(trace.title, "the oracle is not exact, so that P may be too low")
     above = dual - primal > ROUNDING * np.maximum(np.maximum(abs(primal), abs(dual)), 1.0)
     if above.any():
         row = trace.frame[above].iloc[0]
         values = f"F = {row['dual']:.9g} above P = {row['primal']:.9g}"
-        return Finding(DIFFERENT, title(trace), f"iteration {row['iteration']:.0f}: {values}")
+        return compared(trace.title, f"iteration {row['iteration']:.0f}: {values}")
     highest, lowest = np.nanmax(dual), math.inf if best is None else best.primal
     if highest - lowest > ROUNDING * max(abs(highest), 1.0):
         values = f"F = {highest:.9g} above P = {lowest:.9g}"
-        return Finding(DIFFERENT, title(trace), f"{values}, which another run saw")
-    return Finding(SAME)
+        return compared(trace.title, f"{values}, which another run saw")
+    return compared(trace.title)
 
 
 def summaries(subject: Subject) -> Iterator[Finding]:
     """Yield of each run whether its summary is that of its rows."""
     for trace in [*subject.traces, *subject.runs]:
-        wrong = _unlike(trace)
-        yield Finding(DIFFERENT if wrong else SAME, title(trace), wrong)
+        yield compared(trace.title, _unlike(trace))
 
 
 def _unlike(trace: Trace) -> str:
@@ -77,9 +76,8 @@ def best_values(subject: Subject) -> Iterator[Finding]:
     names = {trace.problem: trace for trace in subject.traces}
     for problem, trace in names.items():
         name = f"{trace.data['name']}, lam={problem.lam:.6g}"
+        why = ""
         if problem in better:
             seen = better[problem]
             why = f"a run saw P = {seen.primal:.9g} or F = {seen.dual:.9g}, which is not on record"
-            yield Finding(DIFFERENT, f"{optima.FILE}: {name}", why)
-        else:
-            yield Finding(SAME)
+        yield compared(f"{optima.FILE}: {name}", why)

@@ -14,7 +14,7 @@ from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.results.reading import find_runs, read_run
 from ssvm_bench.verification import data, drawings, traces
-from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject
+from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, compared
 
 TOLD = 20
 """Most differences that are told of a check."""
@@ -116,15 +116,15 @@ def _read(subject: Subject) -> Iterator[Finding]:
             try:
                 for trace in stored_traces.read_file(path, where.root):
                     subject.stored[name].setdefault(trace.own_folder, trace)
-                yield Finding(SAME)
+                yield compared(subject.named(path))
             except RunFailedError as error:
-                yield Finding(DIFFERENT, subject.named(path), str(error))
+                yield compared(subject.named(path), str(error))
     for folder in find_runs(where.root):
         try:
             subject.runs.append(read_run(folder))
-            yield Finding(SAME)
+            yield compared(subject.named(folder))
         except RunFailedError as error:
-            yield Finding(DIFFERENT, subject.named(folder), str(error))
+            yield compared(subject.named(folder), str(error))
 
 
 def lines(check: Check) -> Iterator[str]:

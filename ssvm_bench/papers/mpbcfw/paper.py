@@ -18,23 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, least_positive, relative_gap
-from ssvm_bench.claims.claim import (
-    Claim,
-    Measure,
-    Measured,
-    Statements,
-    above,
-    below,
-    ensure,
-    measure,
-)
+from ssvm_bench.claims.claim import Claim, Measured, Statements, above, below, ensure, measure
 from ssvm_bench.claims.comparisons import suboptimality
 from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.config import catalog
@@ -264,21 +255,17 @@ def _words(pair: str) -> dict[str, str]:
 
 
 def _of_pair(pair: str) -> list[Claim]:
-    words = _words(pair)
-
-    def claim(
-        name: str, measure: Measure, show: Callable[[float], str] = times, **ends: float
-    ) -> Claim:
-        return SAID.claim(name, measure, show, f"{name}_{pair}", words=words, **ends)
-
+    claim = partial(SAID.claim, words=_words(pair))
+    iterations, time = by.to_gap(pair, "iteration"), by.to_gap(pair, "time")
+    ends = 1 / SUBSTANTIALLY, SUBSTANTIALLY
     return [
-        claim("below", by.share_below(pair), percent),
-        claim("fewer", by.to_gap(pair, "iteration"), high=below(1)),
-        claim("gain", by.gain_over_usps(pair), low=above(1)),
-        claim("faster", by.to_gap(pair, "time"), high=1 / SUBSTANTIALLY),
-        claim("similar", by.to_gap(pair, "time"), low=1 / SUBSTANTIALLY, high=SUBSTANTIALLY),
-        claim("not_slower", by.to_gap(pair, "time", "slowest")),
-        claim("not_faster", by.to_gap(pair, "time", "fastest")),
+        claim("below", by.share_below(pair), percent, f"below_{pair}"),
+        claim("fewer", iterations, times, f"fewer_{pair}", high=below(1)),
+        claim("gain", by.gain_over_usps(pair), times, f"gain_{pair}", low=above(1)),
+        claim("faster", time, times, f"faster_{pair}", high=ends[0]),
+        claim("similar", time, times, f"similar_{pair}", *ends),
+        claim("not_slower", by.to_gap(pair, "time", "slowest"), times, f"not_slower_{pair}"),
+        claim("not_faster", by.to_gap(pair, "time", "fastest"), times, f"not_faster_{pair}"),
     ]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ssvm_bench.config import registry, validation
+from ssvm_bench.config import registry
 from ssvm_bench.papers.transduction.figures import covered
 from ssvm_bench.results.reading import read_labels, read_metadata
 
@@ -26,8 +26,7 @@ def main(out: Path, *runs: Path) -> None:
     """Write the animation."""
     config = read_metadata(runs[0])["config"]["dataset"]
     module = registry.module("dataset", config["kind"])
-    made = validation.convert(module.Config, config, "dataset")
-    data = module.load(made)
+    data = module.load(registry.config("dataset", config))
     found = [read_labels(run, data.n, data.n_labels)[0] for run in runs]
     pictures, raw = module.RAW.pictures(data.source), module.RAW
     frames = []

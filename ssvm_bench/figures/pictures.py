@@ -54,7 +54,8 @@ def _page(
         yield figure, panels
 
 
-def _show(panel: Axes, pixels: np.ndarray, title: str, size: float, **options: Any) -> None:
+def show(panel: Axes, pixels: np.ndarray, title: str, size: float, **options: Any) -> None:
+    """Show pixels, nothing between them, below a title of a font size."""
     panel.imshow(pixels, interpolation="nearest", **options)
     panel.set_title(style.as_written(title), fontsize=size)
     panel.set_axis_off()
@@ -108,7 +109,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
     with _page(heights, 3 + len(rows[0].predictions), 2.6, 0.7) as (figure, panels):
         for line, row in zip(panels, rows, strict=True):
             for panel, (pixels, title) in zip(line, _shown(row, np.array(colours)), strict=True):
-                _show(panel, pixels, title, 8)
+                show(panel, pixels, title, 8)
         figure.legend(
             handles=[
                 Patch(facecolor=colour, edgecolor="#444444", label=label)
@@ -126,9 +127,7 @@ def _shown(row: Row, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     outlined = row.rgb.copy()
     outlined[borders(row.segments)] = (255, 230, 0)
     if row.scribbles is not None:
-        from scipy.ndimage import minimum_filter
-
-        strokes = minimum_filter(row.scribbles, SCRIBBLE)
+        strokes = widened(row.scribbles)
         scribbled = strokes < len(colours)
         outlined[scribbled] = 255 * colours[strokes[scribbled]]
     yield outlined, row.title
@@ -139,6 +138,13 @@ def _shown(row: Row, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     for name, y in row.predictions:
         title = f"{name}\n{np.mean(y != row.y):.1%} of superpixels wrong"
         yield _covered(row.rgb, colours[y][row.segments]), title
+
+
+def widened(scribbles: np.ndarray) -> np.ndarray:
+    """Return a map of scribbles, each as wide as it is seen."""
+    from scipy.ndimage import minimum_filter
+
+    return minimum_filter(scribbles, SCRIBBLE)
 
 
 def _covered(rgb: np.ndarray, colours: np.ndarray) -> np.ndarray:
@@ -198,7 +204,7 @@ def draw_structures(
     """
     admissible: Any = dataset.admissible
     of_plates = isinstance(admissible, Alphabet)
-    templates, show = (learned, _show_segments) if of_plates else ([], _show_landmarks)
+    templates, draw = (learned, _show_segments) if of_plates else ([], _show_landmarks)
     tall = 2.8 * max(image.shape[0] / image.shape[1] for image in images) + 0.45
     heights = [tall] * len(images) + [0.6 * 2.8 + 0.45] * len(templates)
     with _page(heights, 1 + 2 * len(learned), 2.8, 0.45) as (figure, panels):
@@ -209,7 +215,7 @@ def draw_structures(
                 shown += [(f"{run.title}: before", run.before), (f"{run.title}: after", run.after)]
             for panel, (above, y) in zip(line, shown, strict=True):
                 found = None if y is dataset.y else y[parts]
-                show(panel, admissible, image, above, dataset.y[parts], found)
+                draw(panel, admissible, image, above, dataset.y[parts], found)
         for k, run in enumerate(templates, len(images)):
             for panel in panels[k]:
                 panel.set_axis_off()
@@ -234,7 +240,7 @@ def _show_segments(
         panel.axvline(begin - 0.5, color=TRUE if found is None else FOUND, linewidth=0.8)
     text = "".join(alphabet.names[character] for character, _ in pieces)
     wrong = "" if found is None else f"{np.mean(found != truth):.1%} of columns wrong"
-    _show(panel, image, f"{title}\n{wrong}\n{text}", 7, **GREY)
+    show(panel, image, f"{title}\n{wrong}\n{text}", 7, **GREY)
 
 
 def _draw_templates(panel: Axes, run: Learned, alphabet: Alphabet, n_features: int) -> None:
@@ -264,6 +270,6 @@ def _show_landmarks(
         far = np.sqrt(((marked[1][0] - at) ** 2).sum(axis=1)).mean()
         share = far / boxes.scale(at[None].astype(np.float64))[0]
         title = f"{title}\ndeviation {share:.1%} of eyes to mouth"
-    _show(panel, image, title, 7, **GREY)
+    show(panel, image, title, 7, **GREY)
     for points, marker, colour in marked:
         panel.plot(*points.T[::-1], marker, color=colour, markersize=4, fillstyle="none")

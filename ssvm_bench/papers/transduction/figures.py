@@ -26,7 +26,7 @@ import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.claims.cases import Case
-from ssvm_bench.config import GENUINE, registry, validation
+from ssvm_bench.config import GENUINE, registry
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
 from ssvm_bench.figures.document import table_of
@@ -47,10 +47,9 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """Labels that a run found, the points that they are of, their dataset's module and options."""
+    """Labels that a run found, the points that they are of, and the options of their dataset."""
 
     data: Points
-    module: Any
     config: Any
     y: np.ndarray
 
@@ -60,22 +59,20 @@ def load(run: Trace) -> Found | None:
     # with nothing to draw, the pictures need not be there, either
     if run.is_truncated or not is_finished(run.folder):
         return None
-    module, made, data = _loaded(json.dumps(run.config["dataset"]))
+    config, data = _loaded(json.dumps(run.config["dataset"]))
     if data.fingerprint != run.data["fingerprint"]:
         return None
     try:
-        return Found(data, module, made, read_labels(run.folder, data.n, data.n_labels)[0])
+        return Found(data, config, read_labels(run.folder, data.n, data.n_labels)[0])
     except RunFailedError:
         return None
 
 
 @lru_cache(maxsize=1)  # the runs on one dataset come one after the other
-def _loaded(options: str) -> tuple[Any, Any, Points]:
-    """Return a dataset's module, its options and the dataset, given the options as JSON."""
-    config = json.loads(options)
-    module = registry.module("dataset", config["kind"])
-    made: Any = validation.convert(module.Config, config, "dataset")
-    return module, made, module.load(made)
+def _loaded(options: str) -> tuple[Any, Points]:
+    """Return the options of a dataset and the dataset, given the options as JSON."""
+    config = registry.config("dataset", json.loads(options))
+    return config, registry.module("dataset", config.kind).load(config)
 
 
 # ---- the labels -------------------------------------------------------------------------------
@@ -207,7 +204,7 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
             if len(here) < len(runs):
                 continue
             made = replace(here[0].config, source=here[0].data.source)
-            scene = here[0].module.scene(made, number)
+            scene = registry.module("dataset", made.kind).scene(made, number)
             rgb, truth = scene.picture
             row = [(scene.title, _scribbled(rgb, scene.scribbles)), ("truth", covered(rgb, truth))]
             for label, each in zip(methods, here, strict=True):
@@ -256,7 +253,7 @@ def draw_masks(
     rows: Sequence[Sequence[tuple[str, np.ndarray]]], title: str, notes: Sequence[str]
 ) -> Figure:
     """Draw pictures beside their masks: titles and pixels, as many in each row."""
-    from ssvm_bench.figures import drawing
+    from ssvm_bench.figures import drawing, pictures
 
     shapes = [pixels.shape for row in rows for _, pixels in row]
     height = WIDTH * max(h / w for h, w, _ in shapes) + TITLE
@@ -265,9 +262,7 @@ def draw_masks(
     with layout as (figure, panels):
         for line, row in zip(panels, rows, strict=True):
             for panel, (name, pixels) in zip(line, row, strict=True):
-                panel.imshow(pixels, interpolation="nearest")
-                panel.set_title(style.as_written(name), fontsize=8)
-                panel.set_axis_off()
+                pictures.show(panel, pixels, name, 8)
     return figure
 
 
@@ -282,11 +277,9 @@ def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
     """Return the picture with its scribbles, if there are any, as wide as they are seen."""
     pixels = rgb / 255.0
     if scribbles is not None:
-        from scipy.ndimage import minimum_filter
-
         from ssvm_bench.figures import pictures
 
-        strokes = minimum_filter(scribbles, pictures.SCRIBBLE)
+        strokes = pictures.widened(scribbles)
         pixels[strokes == 0], pixels[strokes == 1] = GROUND, FIGURE
     return pixels
 

@@ -73,11 +73,6 @@ class Pairs(NamedTuple):
     runs: list[tuple[Trace, Trace]]
 
 
-def _how_long(option: str) -> bool:
-    """Tell whether an option says where the data are, when a run ends, or how it is looked at."""
-    return option == "clock" or option.startswith(("budget.", "eval.", "dataset."))
-
-
 def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pairs]:
     """Return the pairs of two sides.
 
@@ -91,7 +86,9 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
     """
     runs = [*a, *b]
     instances = [run.problem for run in runs]
-    around, within = differing_options(runs, instances, _how_long)
+    # where the data are, when a run ends, and how it is looked at makes no other curve
+    hidden = ("clock", "budget.", "eval.", "dataset.")
+    around, within = differing_options(runs, instances, lambda option: option.startswith(hidden))
     names = (str(run.solver["name"]) for run in runs)
     curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]
     keys = [*zip(instances, around, curves, strict=True)]

@@ -56,10 +56,10 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
     first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
     quantities = list(dict.fromkeys(first["quantity"]))
-    curves = [
-        {"name": style.solver_label(solver), "color": color, "dash": _lengths(dashes)}
-        for solver, (color, dashes) in style.strokes(solvers).items()
-    ]
+    curves = []
+    for solver, (color, dashes) in style.strokes(solvers).items():
+        dash = DASHES[dashes] if isinstance(dashes, str) else " ".join(map(str, dashes[1]))
+        curves.append({"name": style.solver_label(solver), "color": color, "dash": dash})
     axes = []
     for axis, table in shown.tables.items():
         log = needs_log_x(table, axis)
@@ -78,11 +78,6 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
         axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
     empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
     return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
-
-
-def is_empty(shown: Switched) -> bool:
-    """Tell whether a figure has no curve."""
-    return all(table["median"].isna().all() for table in shown.tables.values())
 
 
 def _curve(
@@ -118,10 +113,6 @@ def _packed(values: np.ndarray, ends: Ends) -> str:
     share = np.where(np.isfinite(values), (values - low) / ((high - low) or 1.0), 0.0)
     codes = np.where(np.isfinite(values), np.round(share * STEPS), GONE)
     return base64.b64encode(codes.astype("<u2").tobytes()).decode()
-
-
-def _lengths(dashes: style.Dashes) -> str:
-    return DASHES[dashes] if isinstance(dashes, str) else " ".join(map(str, dashes[1]))
 
 
 FIRST = 4
@@ -193,7 +184,8 @@ def _of_instances(
             drawn = [
                 shown
                 for shown in kind.of_instance(FigureData(part.traces, page.best))
-                if isinstance(shown, Switched) and (also_empty or not is_empty(shown))
+                if isinstance(shown, Switched)
+                and (also_empty or any(of["median"].notna().any() for of in shown.tables.values()))
             ]
             for shown in drawn:
                 title = page.names[problem] + f", {part.setting}" * bool(part.setting)

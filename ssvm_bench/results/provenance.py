@@ -130,6 +130,8 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
     runs = [trace.metadata for trace in traces]
     started = sorted(str(run["started"]) for run in runs if run.get("started"))
     versions = sorted({name for run in runs for name in run.get("versions", {})})
+    changed = (" (with changes)" * bool(run.get("git_dirty")) for run in runs)
+    commits = (f"{run.get('git') or 'unknown'}{of}" for run, of in zip(runs, changed, strict=True))
     some = [key for key in ("engine", "node") if any(key in run for run in runs)]
     about = ({**run["dataset"], **_objective(run)} for run in runs)
     datasets = Counter(json.dumps(of_run, sort_keys=True) for of_run in about)
@@ -137,7 +139,7 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
         "runs": len(runs),
         "timed_beside_other_runs": sum(bool(run.get("concurrent_runs")) for run in runs),
         "started": {"first": started[0], "last": started[-1]} if started else None,
-        "commits": _counts(_commit(run) for run in runs),
+        "commits": _counts(commits),
         "versions": {
             name: _counts(run.get("versions", {}).get(name) for run in runs) for name in versions
         },
@@ -149,11 +151,6 @@ def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
 
 def _objective(run: dict[str, Any]) -> dict[str, Any]:
     return {key: run[key] for key in ("lam", "prior", "objective") if run.get(key)}
-
-
-def _commit(run: dict[str, Any]) -> str:
-    commit = run.get("git") or "unknown"
-    return f"{commit} (with changes)" if run.get("git_dirty") else str(commit)
 
 
 def _counts(values: Iterable[Any]) -> dict[str, int]:

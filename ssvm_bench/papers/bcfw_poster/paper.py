@@ -204,13 +204,10 @@ def _ratios(title: str, table: pd.DataFrame) -> Table:
         cells = [style.solver_label(str(solver))]
         for setting in settings:
             mine = rows[np.logical_and.reduce([rows[name] == setting[name] for name in setting])]
-            cells.append(_cell(mine.iloc[0]) if len(mine) else NONE)
+            of = [f"{number(row['ratio'])} ({row['predicted']:.3g})" for _, row in mine.iterrows()]
+            cells.append(of[0] if of else NONE)
         lines.append(cells)
     return Table(title, header, lines)
-
-
-def _cell(row: pd.Series) -> str:
-    return f"{number(row['ratio'])} ({row['predicted']:.3g})"
 
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:

@@ -79,9 +79,11 @@ def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
     both = [[passes(run) for run in on.repeats("mpbcfw")] for on in (case, there[name])]
     common = min(series.size for of_case in both for series in of_case)
     ensure(common >= LEAST_ITERATIONS, f"fewer than {LEAST_ITERATIONS} iterations")
-    both = [[series[:common] for series in of_case] for of_case in both]
-    mine, theirs = (np.array([half_way(one) for one in of_case]) for of_case in both)
-    largest = [np.median([one.max() for one in of_case]) for of_case in both]
+    tables = [np.array([series[:common] for series in of_case]) for of_case in both]
+    most = [table.max(axis=1) for table in tables]
+    halves = (table >= of[:, None] / 2 for table, of in zip(tables, most, strict=True))
+    mine, theirs = (half.argmax(axis=1) + 1 for half in halves)  # iterations, from 1
+    largest = [np.median(of) for of in most]
     note = f"half of {largest[0]:.3g} passes at iteration {np.median(mine):.3g}, on the horses "
     note += f"half of {largest[1]:.3g} at {np.median(theirs):.3g}; {common} iterations"
     return Measured(mine / np.median(theirs), note=note)
@@ -89,11 +91,6 @@ def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
 
 LEAST_ITERATIONS = 10
 """Fewer tell nothing about growth."""
-
-
-def half_way(series: np.ndarray) -> int:
-    """Return the first iteration, from 1, with at least half of the largest number of passes."""
-    return int(np.argmax(series >= series.max() / 2)) + 1
 
 
 GAPS = (0.1, 0.03, 0.01)

@@ -31,7 +31,7 @@ import numpy as np
 from ssvm_bench.datasets.arrays import BOOL, REAL, array, offsets_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.checks import explained
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import ensure
 
 POINTS = "points"
 """The structure of these datasets."""
@@ -172,7 +172,7 @@ def check(dataset: Any) -> None:
     with explained(dataset):
         ensure(dataset.n == dataset.y.size, "a point has one part, and some examples have several")
         array(dataset.labeled, "labeled", BOOL, (dataset.n,))
-        _labelled(dataset)
+        check_labelled(dataset)
         if dataset.cliques is not None:
             _cliques(dataset.cliques, dataset.n, dataset.n_labels)
         if dataset.pairs is not None or dataset.weights is not None:
@@ -186,18 +186,14 @@ def check(dataset: Any) -> None:
 
 def check_labelled(dataset: Any) -> None:
     """Check that of every class a point is labeled, or none at all; raises as `check` does."""
-    with explained(dataset):
-        _labelled(dataset)
-
-
-def _labelled(dataset: Any) -> None:
     observed = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
-    if observed.any() and not observed.all():
-        raise ContentError(
-            f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier "
-            "would never learn. Label a point of every class, or none at all (dataset.n_samples "
-            "may have left some out)"
-        )
+    why = (
+        f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier would "
+        "never learn. Label a point of every class, or none at all (dataset.n_samples may have "
+        "left some out)"
+    )
+    with explained(dataset):
+        ensure(observed.all() or not observed.any(), why)
 
 
 def _cliques(cliques: Any, n: int, K: int) -> None:
@@ -212,16 +208,12 @@ def _cliques(cliques: Any, n: int, K: int) -> None:
     )
     for c in range(len(low)):
         points = members[offsets[c] : offsets[c + 1]]
-        if points.min() < 0 or points.max() >= n:
-            raise ContentError(
-                f"clique {c} has points from {points.min()} to {points.max()}, and there are 0 "
-                f"to {n - 1}"
-            )
+        ends = points.min(), points.max()
+        why = f"clique {c} has points from {ends[0]} to {ends[1]}, and there are 0 to {n - 1}"
+        ensure(ends[0] >= 0 and ends[1] < n, why)
         ensure(np.unique(points).size == points.size, f"clique {c} has a point twice")
-        if (low[c] > high[c]).any():
-            raise ContentError(
-                f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"
-            )
+        why = f"the bounds of clique {c} contradict each other: {low[c]}, {high[c]}"
+        ensure((low[c] <= high[c]).all(), why)
 
 
 def _pairs(pairs: Any, weights: Any, n: int) -> None:
@@ -230,7 +222,7 @@ def _pairs(pairs: Any, weights: Any, n: int) -> None:
     array(weights, "weights", REAL, (len(pairs),), low=0, row="pair")
     if not len(pairs):
         return
-    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] >= pairs[:, 1]).any():
-        raise ContentError(f"pairs must be k < l of the points 0 to {n - 1}")
-    if np.unique(pairs[:, 0].astype(np.int64) * n + pairs[:, 1]).size < len(pairs):
-        raise ContentError("a pair is there twice")
+    right = pairs.min() >= 0 and pairs.max() < n and (pairs[:, 0] < pairs[:, 1]).all()
+    ensure(right, f"pairs must be k < l of the points 0 to {n - 1}")
+    codes = pairs[:, 0].astype(np.int64) * n + pairs[:, 1]
+    ensure(np.unique(codes).size == len(pairs), "a pair is there twice")

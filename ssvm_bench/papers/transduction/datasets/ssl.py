@@ -37,7 +37,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import ParsedFile
-from ssvm_bench.datasets.reading import ContentError, parsing
+from ssvm_bench.datasets.reading import ensure, parsing
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 N_SPLITS = 12
@@ -107,13 +107,11 @@ def parse(raw: bytes) -> np.ndarray:
 
 def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) -> Arrays:
     """Return what is kept: x, y and the labeled points, counted from 0."""
-    if data.ndim != 2 or data.shape[1] != f + 1 or not np.isin(data[:, -1], (-1, 1)).all():
-        raise ContentError(f"X and y are not {f} features and a label −1 or 1 for each point")
+    right = data.ndim == 2 and data.shape[1] == f + 1 and np.isin(data[:, -1], (-1, 1)).all()
+    ensure(right, f"X and y are not {f} features and a label −1 or 1 for each point")
     for labels, rows in zip(LABELED, splits, strict=True):
-        if rows.shape != (N_SPLITS, labels) or rows.min() < 1 or rows.max() > len(data):
-            raise ContentError(
-                f"the splits are not {N_SPLITS} × {labels} points from 1 to {len(data)}"
-            )
+        right = rows.shape == (N_SPLITS, labels) and rows.min() >= 1 and rows.max() <= len(data)
+        ensure(right, f"the splits are not {N_SPLITS} × {labels} points from 1 to {len(data)}")
     kept = {f"labeled_{labels}": rows - 1 for labels, rows in zip(LABELED, splits, strict=True)}
     return {"x": data[:, :-1], "y": (data[:, -1] > 0).astype(np.uint8), **kept}
 

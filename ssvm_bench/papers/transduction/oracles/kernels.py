@@ -95,7 +95,14 @@ class Kernel:
             spectrum, self.basis = np.linalg.eigh(dense(G.T @ G if m <= n else G @ G.T))
             spectrum = np.maximum(spectrum, 0.0)
         self.spectrum = spectrum
-        self.extremes = self._extremes()
+        if spectrum is None:
+            from scipy.sparse.linalg import svds
+
+            top = svds(G, k=1, return_singular_vectors=False, random_state=0)
+            self.extremes = (0.0 if n > m else np.nan), float(top[0]) ** 2
+        else:
+            smallest = float(spectrum.min()) if spectrum.size == n else 0.0
+            self.extremes = smallest, float(spectrum.max())
 
     def take(self, points: np.ndarray) -> Kernel:
         """Return the kernel of some points, with the same features."""
@@ -137,15 +144,6 @@ class Kernel:
     def alpha(self, W: np.ndarray) -> np.ndarray:
         """Return weights as they are kept: those of the features, class by class, shape (L, m)."""
         return W.T
-
-    def _extremes(self) -> tuple[float, float]:
-        if self.spectrum is None:
-            from scipy.sparse.linalg import svds
-
-            top = svds(self.G, k=1, return_singular_vectors=False, random_state=0)
-            return (0.0 if self.n > self.m else np.nan), float(top[0]) ** 2
-        smallest = float(self.spectrum.min()) if self.spectrum.size == self.n else 0.0
-        return smallest, float(self.spectrum.max())
 
 
 class Decomposed(Kernel):

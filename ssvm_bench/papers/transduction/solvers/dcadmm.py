@@ -140,13 +140,10 @@ class DCADMM(transductive.TransductiveSolver):
         if rho <= self.enough:
             self.rho = min(self.config.rho_max or math.inf, self.config.tau * rho)
         self._unchanged = 0 if self.label_changes else self._unchanged + 1
-        self.converged = self._unchanged >= self.config.patience and self._is_still(before)
-
-    def _is_still(self, before: np.ndarray) -> bool:
-        """Tell whether the residual and the last step are small."""
-        norm = np.linalg.norm
-        size = self.config.tol * max(norm(self.scores), norm(self.beta))
-        return bool(max(self.residual(), norm(self.scores - before)) <= size)
+        if self._unchanged >= self.config.patience:
+            norm = np.linalg.norm
+            size = self.config.tol * max(norm(self.scores), norm(self.beta))
+            self.converged = bool(max(self.residual(), norm(self.scores - before)) <= size)
 
     def residual(self) -> float:
         """Return ‖Kα − β‖."""

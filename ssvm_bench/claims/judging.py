@@ -106,10 +106,7 @@ class Row(NamedTuple):
 
 
 def evaluate(
-    paper: Paper,
-    traces: Sequence[Trace],
-    best: BestValues,
-    bench: Sequence[Measurement] = (),
+    paper: Paper, traces: Sequence[Trace], best: BestValues, bench: Sequence[Measurement] = ()
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 

@@ -82,23 +82,20 @@ def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
     return [trace for trace in traces if trace.frame["working_set_mean"].max() > 0]
 
 
+SUBOPTIMALITY = CurveFigure(
+    "Primal suboptimality, dual suboptimality and duality gap", "{}", suboptimality
+)
+SELECTION = CurveFigure(
+    "Mean size of the working sets, and approximate passes per iteration",
+    *("selection", selection, with_working_sets, False),
+)
+CERTIFIED = CurveFigure(
+    "Duality gap to the primal value that was found, and to an upper bound of it",
+    *("certified", certified),
+    chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace.frame],
+)
 KINDS = (
-    CurveFigure(
-        "Primal suboptimality, dual suboptimality and duality gap",
-        file="{}",
-        tabulate=suboptimality,
-    ).kind("suboptimality", [*curves.AXES], TEXTS["suboptimality"]),
-    CurveFigure(
-        "Mean size of the working sets, and approximate passes per iteration",
-        file="selection",
-        chosen=with_working_sets,
-        tabulate=selection,
-        log=False,
-    ).kind("selection", ["iteration"]),
-    CurveFigure(
-        "Duality gap to the primal value that was found, and to an upper bound of it",
-        file="certified",
-        chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace.frame],
-        tabulate=certified,
-    ).kind("certified", ["iteration"]),
+    SUBOPTIMALITY.kind("suboptimality", [*curves.AXES], TEXTS["suboptimality"]),
+    SELECTION.kind("selection", ["iteration"]),
+    CERTIFIED.kind("certified", ["iteration"]),
 )

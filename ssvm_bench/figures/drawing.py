@@ -171,12 +171,9 @@ def page(
         FigureCanvasAgg(figure)
         figure.suptitle(style.as_written(title))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+        at = 0.5, notes_height / height  # below all panels, where it covers nothing
         figure.legend(
-            *legend,
-            loc="lower center",  # below all panels, where it covers nothing
-            bbox_to_anchor=(0.5, notes_height / height),
-            ncols=legend_columns,
-            **LEGEND,
+            *legend, loc="lower center", bbox_to_anchor=at, ncols=legend_columns, **LEGEND
         )
         said = style.as_written("\n".join(notes))
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import processors_of
-from ssvm_bench.figures.document import TEXTS, Block, List, Table
+from ssvm_bench.figures.document import TEXTS, Block, Cells, List, Table, table_of
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
 from ssvm_bench.results import words
@@ -111,13 +112,8 @@ def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple
     common = sorted(clocks[0].keys() & clocks[1].keys())
     sides = [(clock, clocks[0][clock], clocks[1][clock]) for clock in common]
     for clock, here, there in sides or [(" and ".join(sorted({*clocks[0], *clocks[1]})), a, b)]:
-        longest = [
-            {
-                run.seed: run
-                for run in sorted(side, key=lambda run: int(run.values("iteration")[-1]))
-            }
-            for side in (here, there)
-        ]
+        by_length = partial(sorted, key=lambda run: run.values("iteration")[-1])
+        longest = [{run.seed: run for run in by_length(side)} for side in (here, there)]
         seeds = sorted(longest[0].keys() & longest[1].keys())
         if seeds:
             yield clock, [(longest[0][seed], longest[1][seed]) for seed in seeds]
@@ -234,7 +230,7 @@ NOBODY = {0.0: "only B", math.inf: "only A"}
 """Median of which there is no ratio → who got there."""
 
 
-def shown(row: pd.Series, cost: str) -> str:
+def shown(row: Any, cost: str) -> str:
     """Return a ratio with its band."""
     middle = row[cost]
     if math.isnan(middle):
@@ -265,21 +261,21 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
             yield f"{about}: {' and '.join(said)} to {gap}."
 
 
+CELLS: Cells = {
+    "A": lambda row: f"{row['a']} {row['around']}".strip(),
+    "B": lambda row: f"{row['b']} {row['around']}".strip(),
+    "gap": "{gap:g}",
+    "pairs": "{pairs}",
+    "A and B got there": "{reached_a}, {reached_b}",
+    "time": lambda row: shown(row, "time"),
+    "oracle calls": lambda row: shown(row, "calls"),
+}
+
+
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the ratios on each problem instance."""
-    header = ["A", "B", "gap", "pairs", "A and B got there", "time", "oracle calls"]
     for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
-        lines = [
-            [
-                *(f"{row[side]} {row['around']}".strip() for side in ("a", "b")),
-                f"{row['gap']:g}",
-                str(row["pairs"]),
-                f"{row['reached_a']}, {row['reached_b']}",
-                *(shown(row, cost) for cost in COSTS),
-            ]
-            for _, row in rows.iterrows()
-        ]
-        yield Table(style.problem_title(rows), header, lines, words=2)
+        yield table_of(style.problem_title(rows), CELLS, rows.to_dict("records"), words=2)
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:

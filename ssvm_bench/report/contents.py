@@ -271,13 +271,8 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
 
 def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
     """Return the options of the solver, or all others, that make a curve another one."""
-    return tuple(
-        sorted(
-            (key, str(value))
-            for key, value in trace.options.items()
-            if key.startswith("solver.") == solver and key not in NOT_A_CURVE
-        )
-    )
+    named = ((key, str(of)) for key, of in trace.options.items() if key not in NOT_A_CURVE)
+    return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
 
 
 # ---- names ------------------------------------------------------------------------------------

@@ -177,9 +177,7 @@ def plot(
 
 
 def finished(
-    configs: Sequence[RunConfig],
-    stored: Mapping[Path, Trace],
-    skipped: SkippedFiles | None = None,
+    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles | None = None
 ) -> list[tuple[RunConfig, Trace | None]]:
     """Return the configs with their finished runs; of a dataset, those on real data if it has any.
 

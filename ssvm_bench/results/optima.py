@@ -41,9 +41,7 @@ Instance = dict[str, Any]
 
 
 def reference(
-    traces: Sequence[Trace],
-    results_dir: Path | ResultsFolder,
-    skipped: SkippedFiles | None = None,
+    traces: Sequence[Trace], results_dir: Path | ResultsFolder, skipped: SkippedFiles | None = None
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 

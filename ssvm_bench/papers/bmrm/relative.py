@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COMPARISONS = {
-    "BMRM and P-BMRM": ("bmrm", "p_bmrm"),
-    "BMRM and Prox-BMRM": ("bmrm", "prox_bmrm"),
-}
+COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bmrm", "prox_bmrm")}
 """What is compared → its solvers."""
 
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}

@@ -249,16 +249,10 @@ def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
 
 KINDS = (
     table_kind(
-        "scale",
-        "Where MP-BCFW's primal value is lower, against λ and start",
-        scale,
-        _of_scale,
+        "scale", "Where MP-BCFW's primal value is lower, against λ and start", scale, _of_scale
     ),
     table_kind(
-        "slope",
-        "The slope rule against fixed numbers of approximate passes",
-        slope,
-        _of_slope,
+        "slope", "The slope rule against fixed numbers of approximate passes", slope, _of_slope
     ),
     table_kind(
         "averages", "Two averages, and the interpolation between them", averages, _of_averages

@@ -336,9 +336,7 @@ def _overlap(data: FigureData) -> Iterator[Output]:
 _convergence = partial(CONVERGENCE.outputs, axes=["iteration"])
 KINDS = (
     kind_of(
-        "pictures",
-        {"masks": _draw_masks, "frames": _draw_frames, "overlap": _overlap},
-        loads=load,
+        "pictures", {"masks": _draw_masks, "frames": _draw_frames, "overlap": _overlap}, loads=load
     ),
     kind_of("transduction", {"labels": _draw_labels, "convergence": _convergence}, loads=load),
 )

@@ -23,9 +23,9 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config import SIMULATED
 from ssvm_bench.config.validation import Count, Natural, NotNegative
-from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.papers.transduction.datasets.points import POINTS, Cliques, Points
+from ssvm_bench.papers.transduction.datasets import points
+from ssvm_bench.papers.transduction.datasets.points import Cliques
 
 N_LABELS, N_EACH = 4, 150
 N = N_LABELS * N_EACH
@@ -76,20 +76,8 @@ def load(config: Config) -> Dataset:
     size, C = config.clique_size, config.cliques
     members = np.concatenate([permutation(N, bits)[:size] for _ in range(C)])
     counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])
-    dataset = Points(
-        name=config.name,
-        source=config.source,
-        x=np.round(x, 6),  # the last bits of a cosine depend on the machine
-        y=y,
-        offsets=np.arange(N + 1),
-        n_labels=N_LABELS,
-        structure=POINTS,
-        labeled=np.zeros(N, bool),
-        cliques=Cliques(
-            size * np.arange(C + 1),
-            members,
-            np.maximum(counts - config.slack, 0),
-            np.minimum(counts + config.slack, size),
-        ),
-    )
-    return dataset if config.n_samples is None else sources.subset(dataset, config.n_samples)
+    bounds = np.maximum(counts - config.slack, 0), np.minimum(counts + config.slack, size)
+    cliques, x = Cliques(size * np.arange(C + 1), members, *bounds), np.round(x, 6)
+    # rounded, as the last bits of a cosine depend on the machine
+    known = {"labeled": np.zeros(N, bool), "cliques": cliques}
+    return points.made(config, config.source, x, y, N_LABELS, **known)

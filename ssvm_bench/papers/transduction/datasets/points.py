@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import BOOL, REAL, array, offsets_of
-from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.checks import explained
 from ssvm_bench.datasets.reading import ensure
 
@@ -156,6 +157,15 @@ class Points(Dataset):
                 if (array := getattr(self, name)) is not None
             },
         )
+
+
+def made(
+    config: SourceConfig, source: str, x: Any, y: np.ndarray, n_labels: int, **fields: Any
+) -> Dataset:
+    """Return points, or as many of the first ones as are asked for."""
+    fields |= {"name": config.name, "source": source, "n_labels": n_labels}
+    dataset = Points(x=x, y=y, offsets=np.arange(y.size + 1), structure=POINTS, **fields)
+    return dataset if config.n_samples is None else sources.subset(dataset, config.n_samples)
 
 
 # ---- checks -----------------------------------------------------------------------------------

@@ -38,8 +38,7 @@ from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
-from ssvm_bench.datasets.sources import subset
-from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
+from ssvm_bench.papers.transduction.datasets import points
 from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast, given_features
 
 PICTURES: dict[str, tuple[ModuleType, int]] = {
@@ -167,20 +166,8 @@ def load(config: Config) -> Dataset:
         x = csr(_prepared(config, whole.source), N_FEATURES)
     if config.features is not None:
         x = given_features(config.features, np.full(y.size, config.picture), np.arange(y.size))
-    dataset = Points(
-        name=config.name,
-        source=whole.source,
-        x=x,
-        y=y,
-        offsets=np.arange(y.size + 1),
-        n_labels=len(LABELS),
-        structure=POINTS,
-        labeled=labeled,
-        pairs=pairs,
-        weights=weights,
-        pixels=pixels,
-    )
-    return dataset if config.n_samples is None else subset(dataset, config.n_samples)
+    fields = {"labeled": labeled, "pairs": pairs, "weights": weights, "pixels": pixels}
+    return points.made(config, whole.source, x, y, len(LABELS), **fields)
 
 
 # ---- strokes ----------------------------------------------------------------------------------

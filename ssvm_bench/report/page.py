@@ -6,6 +6,7 @@ import html
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,15 +84,8 @@ def build(
             found = list(contents.everything(where, config_dirs, skipped))
         elif experiment:
             asked = load(experiment, config_dirs)
-            found = [
-                contents.of_experiment(
-                    asked,
-                    where,
-                    config_dirs,
-                    skipped,
-                    lambda name: stored_traces.read(where, name, skipped),
-                )
-            ]
+            stored = partial(stored_traces.read, where, skipped=skipped)
+            found = [contents.of_experiment(asked, where, config_dirs, skipped, stored)]
             if not found[0].traces:
                 raise RunFailedError(
                     f"No run of the experiment {asked.name} has finished in {where.root}. Make "

@@ -17,7 +17,7 @@ from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.papers.transduction import accuracies, figures, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import BASELINES, MOONS, PROPOSED, SETS, Spread
-from ssvm_bench.results.words import percent
+from ssvm_bench.results.words import number, percent
 
 SAID = Statements(__file__)
 
@@ -33,6 +33,8 @@ WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
 AS_PRINTED = Runs(PROPOSED, by.SETTINGS)
 FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs by the printed settings; and those whose ρ does not change."""
+
+IN_TURN = Runs(by.ALTERNATING, {"start": "inductive"})
 
 
 def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
@@ -65,17 +67,11 @@ def _problem(labeled: int, kernel: str) -> dict[str, Any]:
     return {"dataset.labeled": labeled, **named}
 
 
-def _adaptive(labeled: int) -> Claim:
-    measured, words = by.objectives(AS_PRINTED, FIXED), {"labeled": f"{labeled}"}
-    key, only = f"adaptive_{labeled}", _problem(labeled, "rbf")
-    return SAID.claim("adaptive", measured, key=key, high=below(1), words=words, only=only)
-
-
-def _alternating(labeled: int) -> Claim:
-    runs, words = Runs(by.ALTERNATING, {"start": "inductive"}), {"labeled": f"{labeled}"}
-    measured, only = by.objectives(runs, AS_PRINTED), _problem(labeled, "rbf")
-    key = f"alternating_{labeled}"
-    return SAID.claim("alternating", measured, key=key, low=above(1), words=words, only=only)
+def _of_objectives(name: str, labeled: int, *runs: Runs, **ends: float) -> Claim:
+    """Return a claim about the objectives of some runs over those of others."""
+    words, only = {"labeled": f"{labeled}"}, _problem(labeled, "rbf")
+    measured, key = by.objectives(*runs), f"{name}_{labeled}"
+    return SAID.claim(name, measured, number, key, **ends, words=words, only=only)
 
 
 def _spread(cell: Spread) -> str:
@@ -109,8 +105,8 @@ PAPER = Paper(
             for labeled, kernel in product((10, 100), by.KERNELS)
             for claim in _of_table_1(labeled, kernel)
         ),
-        *map(_adaptive, (10, 100)),
-        *map(_alternating, (10, 100)),
+        *(_of_objectives("adaptive", n, AS_PRINTED, FIXED, high=below(1)) for n in (10, 100)),
+        *(_of_objectives("alternating", n, IN_TURN, AS_PRINTED, low=above(1)) for n in (10, 100)),
         SAID.claim(
             "scribbles", tables.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent
         ),

@@ -210,11 +210,11 @@ class Counts(Energy):
     def _rounded(self, cost: np.ndarray, x: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return integers near the relaxation that keep the bounds."""
         counts = LinearConstraint(self._counts, self._low, self._high)
-        kept, whole = np.repeat(whole, self.n_labels), np.ones(cost.size)
+        kept, integral = np.repeat(whole, self.n_labels), np.ones(cost.size)
         near, one = np.round(x), LinearConstraint(self._one, 1, 1)
         for fixed in (kept, np.zeros_like(kept)):
             bounds = Bounds(np.where(fixed, near, 0.0), np.where(fixed, near, 1.0))
-            found = milp(cost, integrality=whole, bounds=bounds, constraints=(counts, one))
+            found = milp(cost, integrality=integral, bounds=bounds, constraints=(counts, one))
             if found.x is not None:
                 return np.asarray(found.x)
         raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")

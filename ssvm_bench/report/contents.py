@@ -146,8 +146,8 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     for folder in [root / OWN] if committed else [*dict.fromkeys((made, root))]:
         for path in sorted(folder.glob("traces/*/*.parquet")):
             try:
-                here = stored_traces.read_file(path, root)
-                stored = {**{trace.own_folder: trace for trace in here}, **stored}
+                for trace in stored_traces.read_file(path, root):
+                    stored.setdefault(trace.own_folder, trace)
             except RunFailedError as error:
                 skipped.add(error)
                 failed(path, "stored traces", None, error)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -139,8 +140,8 @@ class Case:
 
     def has(self, options: Mapping[str, Any]) -> bool:
         """Tell whether its runs have these options, as ``oracle.kernel``, or no runs."""
-        first = [run.options for run in self.traces()][:1]
-        return all(of.get(name) == value for of in first for name, value in options.items())
+        first = islice(self.traces(), 1)
+        return all(run.options.get(of) == value for run in first for of, value in options.items())
 
     def is_part_of(self, other: Case) -> bool:
         """Tell whether it is made of the first examples of another case, all else equal."""

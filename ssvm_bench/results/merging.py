@@ -17,9 +17,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -37,8 +36,7 @@ _LAYOUT = ("runs", "*", "*", "*", "seed=*")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """What became of the runs.
 
     Attributes
@@ -54,8 +52,7 @@ class Merged:
     damaged: int
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     """A run, finished or not, in one of the folders."""
 
     root: Path

@@ -8,7 +8,6 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench.figures import comparison, document, pairs
-from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.problem_instance import Best, instance_of
 
@@ -136,7 +135,7 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     for run in fast:
         run.frame["approx_passes"] = [0, 4, 4, 4]
     best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
-    table = comparison.compare(FigureData([*base, *fast], best)).set_index("solver")
+    table = comparison.compare([*base, *fast], best).set_index("solver")
     assert table.loc["bcfw", ["passes", "to_passes", "to_time"]].tolist() == [30, 30, 6]
     assert table.loc["mpbcfw", ["passes", "to_passes", "to_time"]].tolist() == [15, 15, 3]
     ends, arrives, keeps = comparison.sentences(table.reset_index())
@@ -148,5 +147,5 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     assert "4 passes over them for each" in keeps
     for run in fast:
         run.frame.loc[1:, ["dual", "gap"]] = 0.5
-    table = comparison.compare(FigureData([*base, *fast], best))
+    table = comparison.compare([*base, *fast], best)
     assert list(comparison.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."

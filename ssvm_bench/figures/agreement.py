@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
-from ssvm_bench.figures.kind import table_kind
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import problem_instance
 from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
@@ -86,9 +87,10 @@ CELLS: Cells = {
 }
 
 
-KIND = table_kind(
-    "agreement",
-    "How far each solver is from the optimum",
-    agreement,
-    lambda _, table: [TEXTS["agreement"], *tables(table)],
-)
+def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    table = agreement(data.traces, data.best)
+    title = "How far each solver is from the optimum"
+    yield Output("agreement", table, title, [TEXTS["agreement"], *tables(table)])
+
+
+KIND = Kind("agreement", Choices(("table",)), _outputs)

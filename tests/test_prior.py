@@ -40,7 +40,7 @@ from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import differences, labels
 from ssvm_bench.results.trace import flatten
-from ssvm_bench.runs import loop, runner
+from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import PlainLines, Silent
 
@@ -248,7 +248,7 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
     assert trace.metadata["lam"] == 0.05
     run = config_of(tmp_path, *options, *fast)
     data = runner.load_dataset(run.dataset)
-    of_data = runner.build_oracle(run.oracle, run.dataset)
+    of_data = components.build_oracle(run.oracle, run.dataset)
     risk = of_data.risk(w, with_plane=False).value
     off = w - mean
     assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)

@@ -92,28 +92,13 @@ def judged(features, exact, w, i, theta, loss, y):
 
 @kernel
 def ask(oracle, exact, w, i, theta, loss, y, timespec):
-    """Write what the oracle finds into y, and check it.
-
-    Returns
-    -------
-    loss, score, fault
-        As of `judged`.
-    nanoseconds : int
-        What the scores and the maximisation took.
-    """
+    """Write what the oracle finds into y; return what `judged` does, and nanoseconds it took."""
     begin = nanoseconds(timespec)
     scoring.unary_scores(oracle.features, w, i, theta)
     maximise(oracle, w, i, theta, loss, y)
     took = nanoseconds(timespec) - begin
     share, score, fault = judged(oracle.features, exact, w, i, theta, loss, y)
     return share, score, fault, took
-
-
-@allocating_kernel
-def scratch(features, most):
-    """Return room for θ, a labeling, two labels and a time, of terms of at most so many parts."""
-    kind, theta = features.truth.dtype, np.zeros((most, features.stride))
-    return theta, np.zeros(most, kind), np.zeros(2, kind), np.zeros(2, np.int64)
 
 
 class Answered(NamedTuple):
@@ -399,7 +384,7 @@ def _ask_terms(oracle, exact, w, terms, loss, star):
         _, L = scoring.parts(features, i)
         size, most = size + L, max(most, L)
     labels = np.zeros(size, features.truth.dtype)
-    theta, _, two, timespec = scratch(features, most)
+    theta, _, two, timespec = scoring.scratch(features, most)
     signs = np.array([1.0, -1.0])
     value, offset, at, i = 0.0, 0.0, 0, 0
     for i in terms:

@@ -56,9 +56,9 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.datasets.arrays import MOST_LABELS
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
-from ssvm_bench.oracles.labeling import LabelingOracle, maximise, scratch
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import labeling_score, longest, unary_scores
+from ssvm_bench.oracles.scoring import labeling_score, longest, scratch, unary_scores
 from ssvm_bench.oracles.viterbi import Viterbi, with_scratch
 
 # mypy: disable-error-code="no-untyped-def"

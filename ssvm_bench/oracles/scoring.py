@@ -176,6 +176,13 @@ def joint_feature(features, i, y, size):
     return v
 
 
+@allocating_kernel
+def scratch(features, most):
+    """Return room for θ, a labeling, two labels and a time, of terms of at most so many parts."""
+    kind, theta = features.truth.dtype, np.zeros((most, features.stride))
+    return theta, np.zeros(most, kind), np.zeros(2, kind), np.zeros(2, np.int64)
+
+
 def longest(features: Any) -> int:
     """Return the largest number of parts of an example."""
     return int(np.diff(features.offsets).max(initial=0))

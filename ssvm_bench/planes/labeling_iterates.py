@@ -16,8 +16,8 @@ from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
 from ssvm_bench.oracles.joint_scores import WideFeatures
-from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask, scratch
-from ssvm_bench.oracles.scoring import label_index, label_size, waits
+from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask
+from ssvm_bench.oracles.scoring import label_index, label_size, scratch, waits
 from ssvm_bench.planes import labelings, operations
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from

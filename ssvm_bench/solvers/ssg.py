@@ -50,8 +50,8 @@ from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.caller import Caller
-from ssvm_bench.oracles.labeling import LabelingOracle, ask, scratch
-from ssvm_bench.oracles.scoring import add_difference, longest
+from ssvm_bench.oracles.labeling import LabelingOracle, ask
+from ssvm_bench.oracles.scoring import add_difference, longest, scratch
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 from ssvm_bench.solvers.orders import SAMPLING, Orders
 from ssvm_bench.solvers.tail import Tail

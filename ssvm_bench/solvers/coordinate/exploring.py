@@ -28,8 +28,8 @@ import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.labeling import ask, scratch
-from ssvm_bench.oracles.scoring import difference_row
+from ssvm_bench.oracles.labeling import ask
+from ssvm_bench.oracles.scoring import difference_row, scratch
 from ssvm_bench.planes import cache as caches
 from ssvm_bench.planes.operations import approximate_visit, gather, plane_value
 from ssvm_bench.solvers.coordinate.turns import below

@@ -22,10 +22,7 @@ from typing import Any, TypeAlias
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.config import catalog, overrides, registry, validation
-from ssvm_bench.config.catalog import Choice
-from ssvm_bench.config.overrides import Setting
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.config.validation import check_choice
 
 _HINTS = validation.hints(RunConfig)
 
@@ -37,9 +34,7 @@ Choices: TypeAlias = Mapping[str, str]
 
 
 def compose_runs(
-    words: Iterable[str],
-    multirun: bool = False,
-    config_dirs: Iterable[str | Path] = (),
+    words: Iterable[str], multirun: bool = False, config_dirs: Iterable[str | Path] = ()
 ) -> list[RunConfig]:
     """Return the runs that the overrides ask for, in the order of their sweeps.
 
@@ -79,7 +74,7 @@ class Composer:
         folders = catalog.check_folders(config_dirs)
         registry.use(folders)
         self._files = {group: catalog.entries(group, folders) for group in catalog.GROUPS}
-        self._read: dict[tuple[str, str], Choice] = {}
+        self._read: dict[tuple[str, str], catalog.Choice] = {}
         self._sections: dict[tuple[str, str], Any] = {}
 
     def runs(
@@ -92,7 +87,7 @@ class Composer:
 
         ``each`` is dataset → ``option=value`` for the runs on it, which count more than ``words``.
         """
-        settings: dict[str, Setting] = {}
+        settings: dict[str, overrides.Setting] = {}
         for setting in overrides.read(words):
             settings.pop(setting.key, None)
             settings[setting.key] = setting
@@ -115,12 +110,12 @@ class Composer:
             for combination in itertools.product(*swept.values())
         ]
 
-    def _choices(self, setting: Setting) -> list[Any]:
+    def _choices(self, setting: overrides.Setting) -> list[Any]:
         """Return what is chosen of a group."""
         known = self._files[setting.key]
         found = setting.values(tuple(known))
         for name in found:
-            check_choice(setting.key, name, known)
+            validation.check_choice(setting.key, name, known)
         return found
 
     def _options(self, words: Iterable[str]) -> dict[str, Any]:
@@ -148,10 +143,10 @@ class Composer:
             contents["budget"] = {**dataset.budget, **found["solver"].budget}
         return contents
 
-    def _content(self, group: str, name: str) -> Choice:
+    def _content(self, group: str, name: str) -> catalog.Choice:
         """Return what a file says, read once."""
         if (group, name) not in self._read:
-            check_choice(group, name, self._files[group])
+            validation.check_choice(group, name, self._files[group])
             self._read[group, name] = catalog.read(group, name, self._files[group])
         return self._read[group, name]
 

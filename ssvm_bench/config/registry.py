@@ -25,7 +25,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -150,13 +150,7 @@ def options(group: str, kind: str) -> list[str]:
 
 def defaults(group: str, kind: str) -> dict[str, Any]:
     """Return the options of a component that have a default; raise what `config` does."""
-    known = {}
-    for each in fields(module(group, kind).Config):
-        if each.default is not MISSING:
-            known[each.name] = each.default
-        elif each.default_factory is not MISSING:
-            known[each.name] = each.default_factory()
-    return known
+    return validation.defaults(module(group, kind).Config)
 
 
 @contextmanager

@@ -17,8 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -342,21 +341,12 @@ class RunConfig(Options):
 def changed(options: Any) -> dict[str, Any]:
     """Return the options of a section that a hash covers and that differ from their defaults."""
     kind: Any = type(options)
-    found, hidden = {}, getattr(kind, "NOT_HASHED", ())
-    for name, default in _defaults(kind):
+    found, hidden, defaults = {}, getattr(kind, "NOT_HASHED", ()), validation.defaults(kind)
+    for name in (each.name for each in fields(kind)):
         value = getattr(options, name)
-        if name not in hidden and value != default:
+        if name not in hidden and (name not in defaults or value != defaults[name]):
             found[name] = changed(value) if is_dataclass(value) else plain(value)
     return found
-
-
-@cache
-def _defaults(options: type[Any]) -> list[tuple[str, Any]]:
-    """Return the options of a section with their defaults; those without have ``MISSING``."""
-    return [
-        (each.name, each.default if each.default_factory is MISSING else each.default_factory())
-        for each in fields(options)
-    ]
 
 
 def plain(value: Any) -> Any:

@@ -155,6 +155,16 @@ def hints(cls: Any) -> dict[str, Any]:
     return {field.name: found[field.name] for field in fields(cls)}
 
 
+@cache
+def defaults(cls: Any) -> dict[str, Any]:
+    """Return the options of a class that have a default."""
+    return {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(cls)
+        if each.default is not MISSING or each.default_factory is not MISSING
+    }
+
+
 def meanings(cls: Any) -> dict[str, str]:
     """Return what the options of a class mean: the section ``Attributes`` of its docstring."""
     _, _, section = (inspect.getdoc(cls) or "").partition("Attributes\n----------\n")
@@ -193,19 +203,18 @@ def build(cls: type[T], values: Mapping[str, Any], section: str = "") -> T:
     ConfigError
         If an option is unknown, missing, or of the wrong type.
     """
-    annotations = hints(cast(Any, cls))
+    annotations, known = hints(cast(Any, cls)), defaults(cast(Any, cls))
     for key in values:
         if key not in annotations:
             options = [_join(section, name) for name in annotations]
             raise unknown_option(_join(section, key), options)
     arguments = {}
-    for field in fields(cast(Any, cls)):
-        option = _join(section, field.name)
-        needed = field.default is MISSING and field.default_factory is MISSING
-        if values.get(field.name, _NOT_SET if needed else None) == _NOT_SET:
+    for name, annotation in annotations.items():
+        option = _join(section, name)
+        if values.get(name, None if name in known else _NOT_SET) == _NOT_SET:
             raise ConfigError(f"{option} has no value: its config file does not set it.")
-        if field.name in values:
-            arguments[field.name] = convert(annotations[field.name], values[field.name], option)
+        if name in values:
+            arguments[name] = convert(annotation, values[name], option)
     return cls(**arguments)
 
 

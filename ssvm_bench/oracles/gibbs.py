@@ -73,8 +73,8 @@ def at(oracle: LabelingOracle, z: np.ndarray) -> Gibbs:
     omega = joint_features.pack(features, z[:-1])
     star = np.zeros_like(omega)
     oracle.pause(oracle.n)
-    longest, nothing = scoring.longest(features), np.zeros((0, 0))
-    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star, nothing, longest)
+    longest = scoring.longest(features)
+    total, offset = _pass(oracle.compiled, omega, float(z[-1]), star, longest)
     if not math.isfinite(total):
         raise _not_finite(oracle, "a larger lam")
     phi = np.append(joint_features.unpack(features, star), offset) / oracle.n
@@ -98,7 +98,7 @@ def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
     """
     features = oracle.features
     found = np.zeros((features.truth.size, features.n_labels))
-    _pass(oracle.compiled, oracle.pack(w), 0.0, np.zeros(0), found, scoring.longest(features))
+    _marginals(oracle.compiled, oracle.pack(w), found, scoring.longest(features))
     if not np.isfinite(found).all():
         raise _not_finite(oracle, "a higher temperature")
     return found
@@ -112,12 +112,28 @@ def _not_finite(oracle: LabelingOracle, advice: str) -> RunFailedError:
 
 
 @allocating_kernel
-def _pass(oracle, omega, loss, star, found, most):
-    """Return n A(z) and n φ∘(z); add n φ⋆(z) to ``star``; z = [omega loss] in the inner layout.
+def _marginals(oracle, omega, found, most):
+    """Write the marginals of every part into ``found``; omega is in the inner layout.
 
-    Or write the marginals of every part into ``found``, if that is not empty. ``most`` is the
-    largest number of parts.
+    ``most`` is the largest number of parts.
     """
+    features = oracle.features
+    K, stride = features.n_labels, features.stride
+    moves = omega[features.n_features * stride :]
+    theta = np.zeros((most, stride))
+    mu = np.zeros((most, stride))
+    nu = np.zeros(moves.size)
+    work = np.zeros((2, most + K, stride))
+    for i in range(features.offsets.size - 1):
+        first, L = scoring.parts(features, i)
+        scoring.unary_scores(features, omega, i, theta)
+        expect(oracle, L, theta, moves, mu, nu, work)
+        found[first : first + L] = mu[:L, :K]
+
+
+@allocating_kernel
+def _pass(oracle, omega, loss, star, most):
+    """Return n A(z) and n φ∘(z); add n φ⋆(z) to ``star``; z = [omega loss] in the inner layout."""
     features = oracle.features
     K, stride = features.n_labels, features.stride
     base = features.n_features * stride
@@ -135,9 +151,6 @@ def _pass(oracle, omega, loss, star, found, most):
         total -= scoring.labeling_score(features, omega, i, theta, truth) + L * np.log(K)
         scoring.add_losses(features, i, loss, theta)
         total += expect(oracle, L, theta, moves, mu, nu, work)
-        if found.size > 0:
-            found[first : first + L] = mu[:L, :K]
-            continue
         for l in range(L):
             offset += scoring.expected_label_loss(features, first + l, mu[l]) / L
             mu[l, truth[l]] -= 1.0

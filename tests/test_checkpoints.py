@@ -102,11 +102,16 @@ def undisturbed_and_left(config):
     return recorder, left
 
 
+def begun(config):
+    """Return what goes on from a state."""
+    problem = problem_of(config)
+    recorder = new_recorder(config, problem)
+    return lambda state: checkpoints.restored(state, config, problem, recorder)
+
+
 def gone_on(config, folder):
     """Return the recorder of a run that goes on from a checkpoint."""
-    problem = problem_of(config)
-    state, recorder = checkpoint_file.read(folder, WHOSE), new_recorder(config, problem)
-    solver, recorder, progress = checkpoints.restored(state, config, problem, recorder)
+    solver, recorder, progress = begun(config)(checkpoint_file.read(folder, WHOSE))
     solver.clock.start()
     progress.resumed = [{"iteration": progress.iteration}]
     loop.loop(config, solver, recorder, progress=progress)
@@ -341,11 +346,8 @@ def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
     whose = checkpoint_file.identity(
         f"{config.hash()}/seed=0", read_trace(outcome.folder).metadata["dataset"]["fingerprint"]
     )
-    problem = problem_of(config)
     with shown_by(pytest.fail):
-        found = checkpoints.resume(
-            outcome.folder, whose, config, problem, lambda: new_recorder(config, problem)
-        )
+        found = checkpoints.resume(outcome.folder, whose, begun(config))
     assert (found.solver.k, found.progress.iteration) == (8, 8)
 
 

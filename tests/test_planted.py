@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from program import USPS, config_of
 from regression import reference
-from test_checkpoints import WHOSE, new_recorder, problem_of, undisturbed_and_left
+from test_checkpoints import WHOSE, begun, undisturbed_and_left
 from traces import spoilt
 
 import ssvm_bench
@@ -56,11 +56,8 @@ def left_aside(tmp_path, content):
     """Return why a checkpoint is left aside."""
     config, said = config_of(tmp_path, *USPS, "solver=fw", data=()), []
     (tmp_path / checkpoint_file.NAME).write_bytes(content)
-    problem = problem_of(config)
     with shown_by(said.append):
-        found = checkpoints.resume(
-            tmp_path, WHOSE, config, problem, lambda: new_recorder(config, problem)
-        )
+        found = checkpoints.resume(tmp_path, WHOSE, begun(config))
     assert found is None
     (told,) = said
     return told
@@ -127,12 +124,9 @@ def test_a_spoilt_state_is_refused_or_goes_on(tmp_path, name):
             where[key] = spoilt(where[key], rng)
         with (tmp_path / checkpoint_file.NAME).open("wb") as file:
             checkpoint_file.write(file, WHOSE, state)
-        problem = problem_of(config)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numbers that are out of range are still numbers
-            found = checkpoints.resume(
-                tmp_path, WHOSE, config, problem, lambda p=problem: new_recorder(config, p)
-            )
+            found = checkpoints.resume(tmp_path, WHOSE, begun(config))
             if found is None:
                 refused += 1
                 continue

@@ -25,13 +25,9 @@ from ssvm_bench.base.errors import described
 from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
-from ssvm_bench.results import checkpoint_file
+from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
 from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
-from ssvm_bench.results.checks import Columns
-from ssvm_bench.results.provenance import cpu_model
 from ssvm_bench.results.reading import is_whole, read_run
-from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.results.trace import columns_of
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver
@@ -75,7 +71,7 @@ class Progress:
     begin: float = 0.0
     wall_time: float = 0.0
     checkpoint_time: float = 0.0
-    cpu: str = field(default_factory=cpu_model)
+    cpu: str = field(default_factory=provenance.cpu_model)
     resumed: list[dict[str, Any]] = field(default_factory=list)
 
     def next_round(self, begin: float) -> None:
@@ -89,6 +85,9 @@ class Resumed(NamedTuple):
     solver: Solver
     recorder: Recorder
     progress: Progress
+
+
+Begun: TypeAlias = Callable[[Any], Resumed]
 
 
 class Checkpoints:
@@ -219,13 +218,7 @@ def _progress(state: Any) -> Progress:
     return Progress(**{**rest, "resumed": resumed})
 
 
-def resume(
-    folder: Path,
-    whose: dict[str, str],
-    config: RunConfig,
-    problem: Objective,
-    new_recorder: Callable[[], Recorder],
-) -> Resumed | None:
+def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
     """Return the run that a folder's checkpoint leads to; None if there is none, or none of use.
 
     Parameters
@@ -234,13 +227,11 @@ def resume(
         Of a partial trace, or of a finished run.
     whose : dict
         As for `Checkpoints`.
-    config, problem
-        As for `restored`.
-    new_recorder : callable
-        Returns one.
+    begun : callable
+        From a state to the run that goes on from it, as `restored` does.
     """
     try:
-        return restored(checkpoint_file.read(folder, whose), config, problem, new_recorder())
+        return begun(checkpoint_file.read(folder, whose))
     except FileNotFoundError:
         return None
     except Exception as error:  # whatever a state that does not fit makes a component raise
@@ -258,11 +249,7 @@ def resume(
 
 
 def find_checkpoint(
-    config: RunConfig,
-    whose: dict[str, str],
-    problem: Objective,
-    new_recorder: Callable[[], Recorder],
-    leads_on: bool,
+    config: RunConfig, whose: dict[str, str], begun: Begun, leads_on: bool
 ) -> tuple[RunConfig, Resumed] | None:
     """Return the run to make, and where it begins; None if that is the beginning.
 
@@ -270,13 +257,13 @@ def find_checkpoint(
     ----------
     config : RunConfig
         The run that is asked for.
-    whose, problem, new_recorder
+    whose, begun
         As for `resume`.
     leads_on : bool
         Whether another run begins at its end.
     """
-    for folder in (partial_folder(config.folder), config.folder):
-        found = resume(folder, whose, config, problem, new_recorder)
+    for folder in (run_folder.partial_folder(config.folder), config.folder):
+        found = resume(folder, whose, begun)
         made = None if found is None else _made_of(found, config, leads_on)
         if found is not None and made is not None:
             logger.info(
@@ -297,7 +284,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if config.folder == config.own_folder:
         return config  # it was left by a run of the same budget
     at, budget = found.progress.iteration, config.budget
-    if ending(columns_of(found.recorder.rows), None, budget) is not None:
+    if ending(trace.columns_of(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     return config if budget.max_iterations is None or at <= budget.max_iterations else None
 
@@ -318,7 +305,7 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def destination(config: RunConfig, rows: Columns, reason: str) -> Path:
+def destination(config: RunConfig, rows: checks.Columns, reason: str) -> Path:
     """Return the folder for a finished run, which replaces no other that went further.
 
     Parameters

@@ -207,13 +207,12 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
         Examples that are in no files, and are sent to the processes that call.
     """
     parallel, how = config.parallel, batch_and_delay(config)
-    named: dict[str, Any] = dict(zip(("batch", "delay"), how, strict=True))
     if not parallel.elsewhere:
         if how == AT_ONCE:
             return None
         from ssvm_bench.oracles.caller import Caller
 
-        return Caller(**named)
+        return Caller(**how)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:
@@ -221,8 +220,8 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     from ssvm_bench.oracles.workers import Cluster, Pool
 
     if parallel.address is not None:
-        return Cluster(build, parallel.workers, parallel.address, **named)
-    return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **named)
+        return Cluster(build, parallel.workers, parallel.address, **how)
+    return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **how)
 
 
 def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
@@ -242,9 +241,10 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
     return build_oracle(oracle, dataset)
 
 
-AT_ONCE = 1, 0.0
+AT_ONCE = {"batch": 1, "delay": 0.0}
 
 
-def batch_and_delay(config: RunConfig) -> tuple[int, float]:
+def batch_and_delay(config: RunConfig) -> dict[str, Any]:
     """Return how many terms are asked for at one w, and the seconds that are waited before each."""
-    return config.parallel.batch, float(getattr(config.oracle, "delay", 0.0))
+    delay = float(getattr(config.oracle, "delay", 0.0))
+    return {"batch": config.parallel.batch, "delay": delay}

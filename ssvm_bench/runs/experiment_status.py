@@ -22,10 +22,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.sources import status as dataset_status
-from ssvm_bench.results import words
-from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.reading import damage, read_summary
-from ssvm_bench.results.run_folder import is_locked, partial_folder
+from ssvm_bench.results import budgets, reading, run_folder, words
 from ssvm_bench.runs.outcome import Outcome
 
 STATES = ("done", "running", "failed", "missing")
@@ -80,16 +77,16 @@ def _status(config: RunConfig) -> RunStatus:
 
 
 def _state(config: RunConfig) -> RunStatus:
-    before = find_run(config)
+    before = budgets.find_run(config)
     if before is not None:
         return RunStatus(config, "done", before.folder, summary=before.summary)
     folder = config.folder
-    problem = next(filter(None, map(damage, config.folders)), "")
-    if is_locked(folder):
+    problem = next(filter(None, map(reading.damage, config.folders)), "")
+    if run_folder.is_locked(folder):
         return RunStatus(config, "running", folder)
-    partial = partial_folder(folder)
+    partial = run_folder.partial_folder(folder)
     try:
-        failed = partial.is_dir() and read_summary(partial)["stop_reason"] != "interrupted"
+        failed = partial.is_dir() and reading.read_summary(partial)["stop_reason"] != "interrupted"
     except SsvmBenchError:
         failed = False
     state, where = ("failed", partial) if failed else ("missing", folder)
@@ -117,7 +114,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
         return None
     config = config.with_source(sources[0])
-    found = [find_run(stage) for stage in config.path_steps()]
+    found = [budgets.find_run(stage) for stage in config.path_steps()]
     if found[-1] is None or not all(found):
         return None
     return Outcome.of("skipped", found[-1])

@@ -23,13 +23,10 @@ from ssvm_bench.config.schema import RunConfig, plain
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.objective import Objective
-from ssvm_bench.results import checkpoint_file, checks
-from ssvm_bench.results.checks import Columns
+from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.provenance import cpu_model, provenance
-from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import columns_of, write_partial, write_run
-from ssvm_bench.runs.checkpoints import Checkpoints, Dump, Progress, destination, find_checkpoint
-from ssvm_bench.runs.components import held_out_loss, started
+from ssvm_bench.runs import checkpoints, components
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
@@ -86,7 +83,7 @@ class PathStep:
     def __post_init__(self) -> None:
         """Say whose checkpoints these are, and make the recorder."""
         config = self.config
-        self.progress = Progress()
+        self.progress = checkpoints.Progress()
         whose = f"{config.hash()}/seed={config.seed}"
         self.whose = checkpoint_file.identity(whose, self.dataset.fingerprint)
         self.recorder = self._new_recorder()
@@ -94,7 +91,7 @@ class PathStep:
     def _new_recorder(self) -> Recorder:
         config = self.config
         held_out = {
-            name: functools.partial(held_out_loss, config.oracle, self.dataset, examples)
+            name: functools.partial(components.held_out_loss, config.oracle, self.dataset, examples)
             for name, examples in self.dataset.held_out.items()
         }
         rounds = getattr(config.solver, "latent_rounds", 1)
@@ -105,9 +102,11 @@ class PathStep:
         """Go to where the run was left, or has ended before; return whether there is a way."""
         if self.had_finished or self.config.force:
             return False
-        found = find_checkpoint(
-            self.config, self.whose, self.problem, self._new_recorder, self.leads_on
-        )
+
+        def begun(state: Any) -> checkpoints.Resumed:
+            return checkpoints.restored(state, self.config, self.problem, self._new_recorder())
+
+        found = checkpoints.find_checkpoint(self.config, self.whose, begun, self.leads_on)
         if found is None:
             return False
         self.config, (self.solver, self.recorder, self.progress) = found
@@ -125,16 +124,16 @@ class PathStep:
             self.begin = time.perf_counter()
         display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
         self.metadata = self._metadata()
-        checkpoints = Checkpoints(
+        written = checkpoints.Checkpoints(
             config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
         )
         with interrupts.deferred() as arrived:
             try:
                 if self.solver is None:
-                    self.solver = started(config, self.problem, before)
+                    self.solver = components.started(config, self.problem, before)
                 else:  # as it was left
                     self.solver.clock.start()
-                about = before is not None, self.progress, checkpoints.write_if_due
+                about = before is not None, self.progress, written.write_if_due
                 reason = loop(config, self.solver, self.recorder, *about)
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())
@@ -158,8 +157,8 @@ class PathStep:
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
-            folder = destination(config, columns_of(recorder.rows), reason)
-            with nullcontext() if folder == config.folder else lock(folder):
+            folder = checkpoints.destination(config, columns_of(recorder.rows), reason)
+            with nullcontext() if folder == config.folder else run_folder.lock(folder):
                 write_run(
                     folder,
                     recorder.rows,
@@ -169,7 +168,7 @@ class PathStep:
                     recorder.problem.arrays(recorder.w),
                     self._vocabulary(),
                     with_checkpoint=config.checkpoint.keep,
-                    partial=partial_folder(config.folder),
+                    partial=run_folder.partial_folder(config.folder),
                 )
         self.display.finish(summary, folder)
         return Outcome("finished", reason, folder, summary)
@@ -190,27 +189,21 @@ class PathStep:
             f"{'solver.step=line_search or ' if fixed else ''}a larger lam."
         )
 
-    def _store(self, rows: Columns | None = None, checkpoint: Dump | None = None) -> None:
+    def _store(self, rows: checks.Columns | None = None, **state: Any) -> None:
         """Put the rows so far on disk, and the state if it is given; off the clock."""
         if self.had_finished:
             return
         assert self.solver is not None
         with self.solver.clock.paused():
             try:
-                self._write_partial("interrupted", rows, checkpoint=checkpoint)
+                self._write_partial("interrupted", rows, **state)
             except RunFailedError as error:
                 logger.warning("What was measured so far is not on disk: %s", error)
 
-    def _write_partial(
-        self,
-        reason: str,
-        rows: Columns | None = None,
-        traceback: str | None = None,
-        checkpoint: Dump | None = None,
-    ) -> Path:
+    def _write_partial(self, reason: str, rows: checks.Columns | None = None, **more: Any) -> Path:
         measured = self.recorder.rows if rows is None else rows
         about = self.metadata, self._summary(reason)
-        return write_partial(self.config.folder, measured, *about, traceback, checkpoint)
+        return write_partial(self.config.folder, measured, *about, **more)
 
     def _metadata(self) -> dict[str, Any]:
         config, dataset, problem = self.config, self.dataset, self.problem

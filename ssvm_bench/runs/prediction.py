@@ -21,10 +21,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
-from ssvm_bench.results import checks, scores
+from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
-from ssvm_bench.results.run_folder import recover
-from ssvm_bench.results.scores import Scores
 from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
 from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
 
@@ -96,10 +94,10 @@ def find(path: Path) -> Path:
     ConfigError
         There is none, or there are several.
     """
-    recover(path.parent)
+    run_folder.recover(path.parent)
     if is_finished(path):
         return path
-    recover(path, "**/")
+    run_folder.recover(path, "**/")
     below = [found.parent for found in sorted(path.rglob(TRACE)) if is_finished(found.parent)]
     if len(below) == 1:
         return below[0]
@@ -167,9 +165,7 @@ def examples(model: Model, data: Path | None) -> Examples:
     """
     name = model.config["dataset"]["name"]
     if data is not None:
-        vocabulary = model.vocabulary
-        if vocabulary is None:
-            vocabulary = Vocabulary.of(_own(model))
+        vocabulary = model.vocabulary or Vocabulary.of(_own(model))
         return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
     dataset = _own(model)
     for split in HELD_OUT:
@@ -260,7 +256,7 @@ def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | 
     return None if matrix is None else loss_of_labels(matrix, dataset, predicted)
 
 
-def score(dataset: Dataset, predicted: np.ndarray) -> Scores:
+def score(dataset: Dataset, predicted: np.ndarray) -> scores.Scores:
     """Return how good predicted labels are."""
     names, truth = list(dataset.label_names), dataset.y.astype(np.int64)
     K = len(names)

@@ -33,8 +33,7 @@ def check_requirements(config: RunConfig) -> None:
     """
     solver, oracle, budget = config.solver, config.oracle, config.budget
     if isinstance(oracle, OracleConfig):
-        stated = config.lam is not None or config.path or config.prior.text()
-        oracle.check_regulariser(bool(stated))
+        oracle.check_regulariser(config.lam is not None or bool(config.path or config.prior.text()))
     if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
         return
     solver.check_path(bool(config.path))

@@ -28,8 +28,7 @@ from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.runs import components
-from ssvm_bench.runs.checkpoints import restore_solver
+from ssvm_bench.runs import checkpoints, components
 from ssvm_bench.runs.components import load_dataset, warm_up
 from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.outcome import Outcome
@@ -249,7 +248,7 @@ def train(
         lam, state = before
         solver = components.started(config, components.problem_of(terms, lam, prior), None)
         with solver.clock.paused():
-            restore_solver(solver, state)
+            checkpoints.restore_solver(solver, state)
     with ExitStack() as stack:
         if caller is not None:
             stack.callback(caller.close)

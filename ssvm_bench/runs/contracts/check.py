@@ -60,7 +60,7 @@ def check(
     if any(word.lstrip("+").startswith("dataset=") for word in words):
         dataset = load_dataset(config.dataset)
         assert isinstance(dataset, Dataset)  # as a whole
-        given = dataset.take(np.arange(min(_EXAMPLES, dataset.n)))
+        given = dataset.head(_EXAMPLES)
     yield from (_solver_of if group == "solver" else _oracle_of)(config, build, given)
 
 
@@ -163,8 +163,7 @@ def check_dataset(
         known = ", ".join(LOADED_FROM)
         expect(dataset.source in LOADED_FROM, f"{dataset.source!r} is none of {known}")
     with findings.claim("its oracle can be built, of all examples and of some"):
-        some = dataset.take(np.arange(min(3, dataset.n)))
-        sizes = {build(some).d, build(dataset.take(np.arange(min(2, dataset.n)))).d}
+        sizes = {build(dataset.head(3)).d, build(dataset.head(2)).d}
         expect(len(sizes) == 1, f"it has {min(sizes)} or {max(sizes)} weights")
     if dataset.n_labels:
         missing = np.flatnonzero(np.bincount(dataset.y, minlength=dataset.n_labels) == 0)

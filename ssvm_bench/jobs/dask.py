@@ -22,8 +22,6 @@ from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 from ssvm_bench.jobs.tokens import CancelToken
 
-logger = logging.getLogger(__name__)
-
 
 class Dask(Executor):
     """An executor of dask: the scheduler at an address, or else a cluster of some workers."""
@@ -46,21 +44,18 @@ class Dask(Executor):
                 silence_logs=logging.CRITICAL,
             )
             self._client = distributed.Client(self._cluster)
-        try:
-            if self._cluster is not None:
-                self._client.register_plugin(_DeafToTerminal())
-            self.check_nodes(self._client.run(CancelToken.problem, token, on_error="return"))
-            threads = self._client.nthreads()
-        except BaseException:
-            self.close(finished=False)
-            raise
-        hosts: Counter[str] = Counter()
-        for worker, count in threads.items():
-            hosts[urlsplit(worker).hostname or worker] += count
-        self.at_once, self.beside = hosts.total(), max(hosts.values()) - 1
         self._numbers: dict[Any, int] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        logger.info("dask makes the runs, %s at once.", self.at_once)
+
+    def problems(self) -> Mapping[str, object]:
+        """Ask every worker whether it can make runs."""
+        if self._cluster is not None:
+            self._client.register_plugin(_DeafToTerminal())
+        hosts: Counter[str] = Counter()
+        for worker, count in self._client.nthreads().items():
+            hosts[urlsplit(worker).hostname or worker] += count
+        self.at_once, self.beside = hosts.total(), max(hosts.values()) - 1
+        return dict(self._client.run(CancelToken.problem, self.token, on_error="return"))
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
         """Give jobs to the scheduler."""

@@ -22,8 +22,7 @@ from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.config import LOCAL, registry
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
-from ssvm_bench.results import words
-from ssvm_bench.results.provenance import THREAD_VARIABLES
+from ssvm_bench.results import provenance, words
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -126,23 +125,12 @@ class Executor(ABC):
     def __init__(self, token: CancelToken) -> None:
         self.token = token
 
-    @staticmethod
-    def check_nodes(problems: Mapping[str, object]) -> None:
-        """Raise ``RefusedError`` if a node cannot make runs.
+    def problems(self) -> Mapping[str, object]:
+        """Return node → its `CancelToken.problem`, or the error that asking for it gave.
 
-        Parameters
-        ----------
-        problems : mapping
-            Node → its `CancelToken.problem`, or the error that asking for it gave.
+        It is called once, before any job is submitted; `at_once` and `beside` are known then.
         """
-        for node, problem in problems.items():
-            if isinstance(problem, RefusedError):
-                raise problem
-            if isinstance(problem, BaseException):
-                raise RefusedError(
-                    f"The node {node} cannot run this program: {type(problem).__name__}: "
-                    f"{shown(problem, 300)}. Install the same version there, and start it again."
-                ) from problem
+        return {}
 
     @abstractmethod
     def submit(self, jobs: Mapping[int, Job]) -> None:
@@ -227,8 +215,12 @@ class Dispatcher:
         finished = False
         try:
             self._executor = self._open(self._token)
-            self.at_once = self._executor.at_once
             try:
+                problems = self._executor.problems()
+                check_nodes(problems)
+                self.at_once = self._executor.at_once
+                if problems:
+                    logger.info("%s makes the runs, %s at once.", self.backend, self.at_once)
                 with interrupts.deferred() as arrived:
                     finished = self._loop(arrived)
             finally:
@@ -271,7 +263,7 @@ class Dispatcher:
         return not self._asked_to_end
 
     def _submit(self, runs: Mapping[int, RunConfig]) -> None:
-        variables = dict.fromkeys(THREAD_VARIABLES, "1")
+        variables = dict.fromkeys(provenance.THREAD_VARIABLES, "1")
         variables |= {key: text for key, text in os.environ.items() if key.startswith(_PREFIX)}
         setting = Setting(
             self.backend,
@@ -315,6 +307,18 @@ class Dispatcher:
                 self._held.append(number)
             return
         self._ended(number, answer)
+
+
+def check_nodes(problems: Mapping[str, object]) -> None:
+    """Raise ``RefusedError`` if a node cannot make runs: see `Executor.problems`."""
+    for node, problem in problems.items():
+        if isinstance(problem, RefusedError):
+            raise problem
+        if isinstance(problem, BaseException):
+            raise RefusedError(
+                f"The node {node} cannot run this program: {type(problem).__name__}: "
+                f"{shown(problem, 300)}. Install the same version there, and start it again."
+            ) from problem
 
 
 def _key(config: RunConfig) -> str:

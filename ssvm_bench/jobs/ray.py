@@ -5,7 +5,6 @@ A worker that died is replaced, and its job made again, three times.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import subprocess
@@ -22,8 +21,6 @@ from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 from ssvm_bench.jobs.tokens import CancelToken
-
-logger = logging.getLogger(__name__)
 
 REACH_SECONDS = 5
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -57,20 +54,14 @@ class Ray(Executor):
                 f"No ray cluster answers {what} ({described(error)}). Start one with `ray start "
                 "--head`, or give the address that it prints."
             ) from error
-        try:
-            nodes = [node for node in ray.nodes() if node["Alive"]]
-            self.check_nodes(self._problems(nodes))
-        except BaseException:
-            self.close(finished=False)
-            raise
-        counts = [int(node["Resources"].get("CPU", 0)) for node in nodes]
-        self.at_once, self.beside = max(sum(counts), 1), max(*counts, 1) - 1
         self._perform = ray.remote(num_cpus=1, max_retries=3)(perform)
         self._numbers: dict[Any, int] = {}
-        logger.info("ray makes the runs, %s at once.", self.at_once)
 
-    def _problems(self, nodes: list[dict[str, Any]]) -> dict[str, object]:
+    def problems(self) -> dict[str, object]:
         """Ask every node whether it can make runs."""
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        counts = [int(node["Resources"].get("CPU", 0)) for node in nodes]
+        self.at_once, self.beside = max(sum(counts), 1), max(*counts, 1) - 1
         ask = ray.remote(num_cpus=0, max_retries=0)(CancelToken.problem)
         answers: dict[str, Any] = {}
         for node in nodes:

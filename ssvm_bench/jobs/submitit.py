@@ -180,7 +180,7 @@ class Submitit(Executor):
             return []
         queue, found = states(), []
         for name, one in list(self._watched.items()):
-            result = self._look(one, queue.get(name))
+            result = self._look(one, queue.get(name, GONE))
             if result is not None:
                 del self._watched[name]
                 found.append((one.number, result))
@@ -188,9 +188,9 @@ class Submitit(Executor):
         self._next = time.monotonic() + self._pause
         return found
 
-    def _look(self, one: _Watched, state: State | None) -> JobResult | None:
+    def _look(self, one: _Watched, state: State) -> JobResult | None:
         """Return what became of a job, if that is known."""
-        if state is not None and state.name in LIVE:
+        if state.name in LIVE:
             one.gone = None
             return None
         with suppress(FileNotFoundError):
@@ -202,13 +202,13 @@ class Submitit(Executor):
                 return _failed(one, "what it says of its run cannot be read")
         if one.job.paths.result_pickle.exists():  # written after the other file
             return _failed(one, "it ended in an error")
-        if state is not None and state.name in _ENDED:
+        if state.name in _ENDED:
             return _failed(one, _ENDED[state.name])
         one.gone = one.gone or time.monotonic()
-        unsure = state is None or state.name == "COMPLETED"
+        unsure = state == GONE or state.name == "COMPLETED"
         if unsure and time.monotonic() - one.gone < _RESULT_SECONDS:
             return None
-        word = "nothing more" if state is None else f"{state.name} ({state.reason})"
+        word = "nothing more" if state == GONE else f"{state.name} ({state.reason})"
         log = f"whose log is {one.job.paths.stderr}"
         if not one.job.paths.stderr.exists():
             log = "which has written no log: nodes may not see the results folder"
@@ -344,6 +344,10 @@ class State(NamedTuple):
     reason: str
 
 
+GONE = State("", "")
+"""Of a job that SLURM does not know any more."""
+
+
 def states() -> dict[str, State]:
     """Return the states of this user's jobs, elements of arrays apart: ``12_3`` → state.
 
@@ -356,7 +360,7 @@ def states() -> dict[str, State]:
 
 def _is_live(name: str, queue: Mapping[str, State]) -> bool:
     """Tell whether a job is still to do something."""
-    return name in queue and queue[name].name in LIVE
+    return queue.get(name, GONE).name in LIVE
 
 
 def slurm(*command: str, seconds: float = _COMMAND_SECONDS) -> str:

@@ -109,8 +109,7 @@ class Cli(Commands):
             status = super().main(arguments, **extra)
         except Exception as error:
             # a shell that asks has nowhere to show a message
-            asks = os.environ.get(COMPLETES)
-            status = 1 if asks else report(error, settings.debug)
+            status = 1 if os.environ.get(COMPLETES) else report(error, settings.debug)
         sys.exit(status or 0)
 
     @contained("The command failed")
@@ -134,9 +133,7 @@ def report(error: BaseException, debug: bool = False) -> int:
 
 
 @click.group(
-    cls=Cli,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Cli, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, prog_name=PROGRAM)
 @click.pass_context

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli.options import FILE, Commands, Settings, completed, json_option, print_json
+from ssvm_bench.cli import options
+from ssvm_bench.cli.options import COUNT, FILE, NATURAL, Commands, Settings, completed
 from ssvm_bench.config import ORDERS, SOURCES
 
 source_option = click.option(
@@ -51,14 +52,14 @@ def data_command(context: click.Context) -> None:
 @data_command.command("status")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
-@json_option
+@options.json_option
 def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.sources import status
 
     names = _names(name)
     if as_json:
-        print_json([vars(status(each, verify)) for each in names])
+        options.print_json([vars(status(each, verify)) for each in names])
         return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):
@@ -75,7 +76,7 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 
 @data_command.command("card")
 @click.argument("name", shell_complete=completed("names", "dataset"))
-@json_option
+@options.json_option
 def card_command(name: str, as_json: bool) -> None:
     """Tell what a dataset is, where it comes from, under which licence, and how to cite it.
 
@@ -86,7 +87,7 @@ def card_command(name: str, as_json: bool) -> None:
     (name,) = _names(name)
     found = card(name)
     if as_json:
-        print_json(found)
+        options.print_json(found)
         return
     width = max(map(len, found))
     for what, said in found.items():
@@ -156,9 +157,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
     help="Folder of a run whose prediction to show; may be repeated.",
 )
 @click.option(
-    "--output",
-    type=FILE,
-    help="The PNG file to write. [default: NAME-I.png in the current folder]",
+    "--output", type=FILE, help="The PNG file to write. [default: NAME-I.png in the current folder]"
 )
 @source_option
 @trust_option
@@ -187,11 +186,7 @@ def show_command(name: str, **chosen: Any) -> None:
 @click.argument("file", type=FILE)
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
-    "--repeat",
-    metavar="K",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Write every example K times. [default: 1]",
+    "--repeat", metavar="K", type=COUNT, default=1, help="Write every example K times. [default: 1]"
 )
 @click.option(
     "--order",
@@ -206,10 +201,7 @@ def show_command(name: str, **chosen: Any) -> None:
     "sigma, 4 by default).",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Of the order and of deformations. [default: 0]",
+    "--seed", type=NATURAL, default=0, help="Of the order and of deformations. [default: 0]"
 )
 @source_option
 @trust_option

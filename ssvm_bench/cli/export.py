@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config import overrides, registry
-from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config import compose, overrides, registry
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.streams.export import SUFFIX, Export, write
@@ -69,7 +68,7 @@ def export(
         raise ConfigError(
             f"{path}: repeats, orders and deformations are for streams, in a {SUFFIX} file."
         )
-    (config,) = compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
+    (config,) = compose.compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
     images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
     dataset = load_dataset(config.dataset)
     assert isinstance(dataset, Dataset)  # as a whole
@@ -92,7 +91,7 @@ def export(
         )
     with registry.blamed("oracle", config.oracle.kind):
         build = registry.module("oracle", config.oracle.kind).build
-        d = int(build(config.oracle, dataset.take(np.arange(min(2, dataset.n)))).d)
+        d = int(build(config.oracle, dataset.head(2)).d)
     begin = time.perf_counter()
     chosen = config.with_source(dataset.source).resolved()["dataset"]
     left_out = getattr(config.dataset, "NOT_HASHED", ())

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import keyword
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.cli.options import PROGRAM, Command, Settings
 
+_RANKING = "ranking/ranking", {"oracle": "ranking", "dataset": "queries"}
 
-class Example(NamedTuple):
-    """What is copied.
-
-    Attributes
-    ----------
-    folder : str
-        Below ``examples``, as ``--config-dir`` takes it.
-    components : mapping
-        Group → name of the component there.
-    check : str
-        What ``check`` asks for besides.
-    """
-
-    folder: str
-    components: dict[str, str]
-    check: str = ""
-
-
-_RANKING = {"oracle": "ranking", "dataset": "queries"}
-
-EXAMPLES = {
-    "solver": Example("bcfw", {"solver": "plain_bcfw"}),
-    "oracle": Example("ranking/ranking", _RANKING, " dataset=queries"),
-    "dataset": Example("ranking/ranking", _RANKING),
-}
+EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "dataset": _RANKING}
+"""What is copied: a folder below ``examples``, and group → name of the components in it."""
 
 
 @click.command("new", cls=Command)
@@ -55,11 +32,10 @@ def new_command(settings: Settings, kind: str, name: str) -> None:
         ssvm-bench check solver mine --config-dir mine
         ssvm-bench run solver=mine dataset=usps --config-dir mine
     """
-    example = EXAMPLES[kind]
     for path in write(kind, name, Path(), settings.config_dirs()):
         click.echo(f"file: {path}")
-    at = f"--config-dir {name}"
-    click.echo(f"\nNext:\n  {PROGRAM} check {kind} {name}{example.check} {at}")
+    at, on = f"--config-dir {name}", " dataset=queries" * (kind == "oracle")
+    click.echo(f"\nNext:\n  {PROGRAM} check {kind} {name}{on} {at}")
     data = {"solver": f"solver={name} dataset=usps", "dataset": f"dataset={name}"}
     click.echo(f"  {PROGRAM} run {data.get(kind, f'dataset=queries oracle={name}')} {at}")
 
@@ -78,22 +54,20 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
         raise ConfigError(
             f"{shown(repr(name))} cannot be the name of a Python module. Use letters, digits and _."
         )
-    example, folder = EXAMPLES[kind], where / name
-    renamed = {group: name if group == kind else old for group, old in example.components.items()}
+    (place, components), folder = EXAMPLES[kind], where / name
+    renamed = {group: name if group == kind else old for group, old in components.items()}
     for group, new in renamed.items():
         if new in catalog.entries(group, config_dirs):
             raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
     if folder.exists():
         raise ConfigError(f"{folder} is there already. Remove it, or choose another name.")
-    source, written = catalog.shipped("examples") / example.folder, []
-    for group, old in example.components.items():
+    source, written = catalog.shipped("examples") / place, []
+    for group, old in components.items():
         for file in sorted((source / group).glob(f"{old}.*")):
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".yaml":  # a dataset names its oracle
-                text = text.replace(
-                    f".oracle: {example.components.get('oracle')}\n",
-                    f".oracle: {renamed.get('oracle')}\n",
-                )
+                its, new = (f".oracle: {of.get('oracle')}\n" for of in (components, renamed))
+                text = text.replace(its, new)
             path = folder / group / f"{renamed[group]}{file.suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

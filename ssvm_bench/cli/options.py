@@ -21,8 +21,17 @@ PROGRAM = "ssvm-bench"
 
 FILE = click.Path(path_type=Path)
 
+NATURAL, COUNT = click.IntRange(min=0), click.IntRange(min=1)
+
 FORMATS = ("png", "pdf", "svg", "pgf", "tex")
 """Of a figure, for LaTeX ``pgf``; and of its tables, ``tex``."""
+
+
+def format_option(text: str) -> Callable[[Any], Any]:
+    """Return the option of the formats of figures, with its help."""
+    formats = click.Choice(FORMATS)
+    return click.option("--format", "formats", type=formats, multiple=True, help=text)
+
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else there."

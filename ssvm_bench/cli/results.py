@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.cli.options import FILE, FORMATS, Command, Settings, collect_rarely, completed
+from ssvm_bench.cli import options
+from ssvm_bench.cli.options import FILE, NATURAL, Command, Settings, completed
 
 if TYPE_CHECKING:
     from ssvm_bench.results.folder import ResultsFolder
@@ -19,16 +20,12 @@ if TYPE_CHECKING:
 @click.option(
     "--rerun",
     metavar="K",
-    type=click.IntRange(min=0),
+    type=NATURAL,
     default=0,
     help="Also make K stored runs again, under clock=work, and compare their curves.",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the choice of these runs.",
+    "--seed", type=NATURAL, default=0, show_default=True, help="Of the choice of these runs."
 )
 @click.pass_context
 def verify_command(
@@ -49,7 +46,7 @@ def verify_command(
 
         ✓ the same   ✗ different   – nothing of it could be looked at
     """
-    collect_rarely()
+    options.collect_rarely()
     from ssvm_bench.results.words import minutes
     from ssvm_bench.verification import verify
 
@@ -102,25 +99,17 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
     type=FILE,
     help="Of the files, without suffix. [default: in the folder comparisons/ of the results]",
 )
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(FORMATS),
-    multiple=True,
-    help="Of the figure; may be repeated. [default: png and pdf]",
-)
+@options.format_option("Of the figure; may be repeated. [default: png and pdf]")
 @click.pass_obj
 def compare_command(
     settings: Settings,
     a: str,
     b: str,
     overrides: tuple[str, ...],
-    datasets: tuple[str, ...],
-    experiment: str,
     gaps: tuple[float, ...],
-    seconds: bool,
     out: Path | None,
     formats: tuple[str, ...],
+    **chosen: Any,
 ) -> None:
     """Compare two results folders, or two solvers of one, to relative gaps.
 
@@ -142,8 +131,7 @@ def compare_command(
     from ssvm_bench.report import compare
 
     where = _folder(settings, overrides, asked=False)
-    largest_first = sorted(set(gaps), reverse=True)
-    made = compare.compare(a, b, where, largest_first, datasets, experiment, seconds)
+    made = compare.compare(a, b, where, sorted(set(gaps), reverse=True), **chosen)
     for block in made.blocks:
         if isinstance(block, (str, List)):
             click.echo("\n".join(block.texts) if isinstance(block, List) else block)
@@ -177,7 +165,7 @@ def report_command(
         ssvm-bench report --experiment mpbcfw_fig4
         ssvm-bench report --all
     """
-    collect_rarely()
+    options.collect_rarely()
     from ssvm_bench.report.page import build
 
     if experiment and every:

@@ -11,7 +11,7 @@ import click
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.cli import options
-from ssvm_bench.cli.options import FILE, FORMATS, PROGRAM, Command, Settings, completed
+from ssvm_bench.cli.options import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs.options import MEANT, Options, chosen
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Runs at once, each in a process with one thread, pinned to a core. [default: 1]",
 )
 @click.option(
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     help="Of a job of SLURM, which then goes on as another one. [default: 60]",
 )
 @click.option("--memory", metavar="SIZE", help="Of a job of SLURM: 4G.")
-@click.option(
-    "--parallel", metavar="N", type=click.IntRange(min=1), help="Most jobs of SLURM at once."
-)
+@click.option("--parallel", metavar="N", type=COUNT, help="Most jobs of SLURM at once.")
 @click.option(
     "--shard",
     metavar="I/K",
@@ -131,13 +129,9 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
 @click.command("plot", cls=Command)
 @click.argument("name", shell_complete=completed("names", "experiments"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(FORMATS),
-    multiple=True,
-    help="File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and "
-    "pdf; of photographs png]",
+@options.format_option(
+    "File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and pdf; of "
+    "photographs png]"
 )
 @click.pass_obj
 def plot_command(

@@ -32,7 +32,6 @@ from ssvm_bench.base.errors import shown
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.given import Parts
 from ssvm_bench.estimator.options import CHAIN, GRAPH, MULTICLASS
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.base import Oracle
@@ -294,11 +293,11 @@ class Model(ClassifierMixin, BaseEstimator):
         bias = rows[:, f] * self.bias if self.bias else np.zeros(len(rows))
         return rows[:, :f].copy(), bias
 
-    def _by_example(self, rows: np.ndarray, parts: Parts) -> Any:
+    def _by_example(self, rows: np.ndarray, parts: examples.Parts) -> Any:
         """Return rows of parts as they are if an example is one, else an array each."""
         return rows if self._is_multiclass else np.split(rows, parts.offsets[1:-1])
 
-    def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[Parts, Any]:
+    def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[examples.Parts, Any]:
         """Return the parts of all examples, with a matrix of numbers as features, and labels."""
         single, labels = self._is_multiclass, None
         X = examples.looked_at(X)
@@ -318,9 +317,7 @@ class Model(ClassifierMixin, BaseEstimator):
                 X = validate_data(self, X, reset=False, accept_sparse="csr")
             return examples.parts_of(X, self._structure), labels
         parts = parts or examples.parts_of(X, self._structure)
-        x = parts.features
-        if named:
-            x = examples.numbered(x, self.vectorizer_, fits)
+        x = examples.numbered(parts.features, self.vectorizer_, fits) if named else parts.features
         x = check_array(x, accept_sparse="csr")
         if fits:
             self.n_features_in_ = x.shape[1]
@@ -337,10 +334,10 @@ class Model(ClassifierMixin, BaseEstimator):
             )
         return parts._replace(features=x), labels
 
-    def _dataset(self, parts: Parts, codes: np.ndarray | None = None) -> Dataset:
+    def _dataset(self, parts: examples.Parts, codes: np.ndarray | None = None) -> Dataset:
         return examples.dataset(parts, self._structure, self.classes_, codes, float(self.bias))
 
-    def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, Parts, np.ndarray | None]:
+    def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, examples.Parts, np.ndarray | None]:
         """Return the oracle of examples, their parts, and the predicted labels of all parts.
 
         The labels are None where labelings are no labels of parts.
@@ -353,7 +350,7 @@ class Model(ClassifierMixin, BaseEstimator):
         codes = np.asarray(oracle.predictions(self.weights_))
         return oracle, parts, self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
 
-    def _predictor(self, parts: Parts, truth: np.ndarray | None = None) -> Any:
+    def _predictor(self, parts: examples.Parts, truth: np.ndarray | None = None) -> Any:
         """Return the oracle of examples."""
         registry.use(self._folders)  # of which another process does not know yet
         config = registry.config("oracle", self._oracle)

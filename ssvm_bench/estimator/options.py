@@ -18,14 +18,12 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from ssvm_bench.base.errors import ConfigError, described, shown
-from ssvm_bench.config import overrides, registry
-from ssvm_bench.config.compose import Composer
+from ssvm_bench.config import compose, overrides, registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import Table, check_choice, convert, lam_number
+from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets import given as examples
-from ssvm_bench.datasets.arrays import LARGEST, REAL, array
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.oracles import weighted
 from ssvm_bench.oracles.graph import LEARNED
 from ssvm_bench.oracles.kernels import KERNELS, LINEAR, KernelConfig
@@ -225,8 +223,8 @@ def _loss(loss: Any) -> Any:
         return str(loss)
     try:
         found = loss if isinstance(loss, np.ndarray) else np.asarray(loss)
-        matrix = array(found, "loss", REAL, (None, None))
-    except (ContentError, TypeError, ValueError) as error:
+        matrix = arrays.array(found, "loss", arrays.REAL, (None, None))
+    except (reading.ContentError, TypeError, ValueError) as error:
         raise ConfigError(
             f"loss must be a name, a path, or a matrix of numbers, got {shown(repr(loss))}."
         ) from error
@@ -247,11 +245,11 @@ def _check_sendable(oracle: Any) -> None:
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     """Raise ``ConfigError`` unless a value is of this kind."""
     is_one = isinstance(value, kind) and not isinstance(value, np.timedelta64)  # an Integral
-    if not is_one or (kind is Real and not abs(value) < float(LARGEST)):
+    if not is_one or (kind is Real and not abs(value) < float(arrays.LARGEST)):
         raise ConfigError(f"{name} must be {words}, got {shown(repr(value))}.")
 
 
 @functools.lru_cache(maxsize=8)
-def _composer(config_dirs: tuple[Path, ...]) -> Composer:
+def _composer(config_dirs: tuple[Path, ...]) -> compose.Composer:
     """Return what composes options; it reads each file once."""
-    return Composer(config_dirs)
+    return compose.Composer(config_dirs)

@@ -18,13 +18,9 @@ from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.estimator import options as parameters
 from ssvm_bench.estimator.model import Model
-from ssvm_bench.estimator.options import MULTICLASS
-from ssvm_bench.oracles import weighted
+from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.kernel_features import support
-from ssvm_bench.runs import runner
-from ssvm_bench.runs.checkpoints import of_solver
-from ssvm_bench.runs.terminal import make_display
+from ssvm_bench.runs import checkpoints, runner, terminal
 
 _LIMITS = ("max_iterations", "max_seconds")
 
@@ -116,7 +112,7 @@ class StructuredSVM(Model):
         Of graphs, the number of features of an edge; 0 without any.
     """
 
-    structure: str = MULTICLASS
+    structure: str = parameters.MULTICLASS
     _: KW_ONLY
     solver: str = "mpbcfw_fast"
     lam: float | str | None = None
@@ -195,18 +191,20 @@ class StructuredSVM(Model):
                     "Training begins anew.",
                     stacklevel=3,
                 )
-        with make_display(quiet=not self.verbose) as display:
+        with terminal.make_display(quiet=not self.verbose) as display:
             trained = runner.train(config, dataset, display, before)
         if self.warm_start:
             lam = config.lam_of(dataset.n)
-            self._left = {"problem": problem, "lam": lam, "solver": of_solver(trained.solver)}
+            solver = checkpoints.of_solver(trained.solver)
+            self._left = {"problem": problem, "lam": lam, "solver": solver}
         self.stop_reason_ = trained.reason
         self._trained = {"structure": self.structure, "bias": self.bias}
         oracle = weighted.inner_of(config.oracle)
         self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
         self.weights_, rows = np.asarray(trained.recorder.w), trained.recorder.rows
         if config.oracle.has_kernel:
-            self.support_, self.weights_ = support(self.weights_, dataset.n_labels, dataset.y.size)
+            sizes = dataset.n_labels, dataset.y.size
+            self.support_, self.weights_ = kernel_features.support(self.weights_, *sizes)
             self.support_vectors_ = dataset.x[self.support_]
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])

@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
-from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, with_bias
 from ssvm_bench.datasets.raw_files import ParsedFile, home
-from ssvm_bench.datasets.reading import GZIP, unpack
+from ssvm_bench.datasets.reading import GZIP, check_lines, read_table, unpack
 
 Config = BiasConfig
 
@@ -43,14 +43,14 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     ContentError
         Names the first line that is no snail: with measures below 0, or rings that are not counted.
     """
-    table = reading.read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
+    table = read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
     sex = table[0].astype(str)
-    reading.check_lines(sex.isin(SEXES), lambda k: f"sex {sex[k]!r}, expected M, F or I")
+    check_lines(sex.isin(SEXES), lambda k: f"sex {sex[k]!r}, expected M, F or I")
     measures = table.loc[:, 1:N_MEASURES].to_numpy(np.float64)
-    reading.check_lines((measures >= 0).all(axis=1), lambda k: "a measure below 0")
+    check_lines((measures >= 0).all(axis=1), lambda k: "a measure below 0")
     rings = table[N_COLUMNS - 1].to_numpy(np.float64)
     whole = (rings >= 1) & (rings == np.round(rings))
-    reading.check_lines(whole, lambda k: f"{rings[k]:g} rings, expected a whole number from 1 on")
+    check_lines(whole, lambda k: f"{rings[k]:g} rings, expected a whole number from 1 on")
     return arrays(sex.to_numpy("U1")[:, None] == np.array(SEXES), measures, rings)
 
 

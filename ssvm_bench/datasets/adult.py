@@ -20,11 +20,9 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import svmlight
-from ssvm_bench.datasets.own_files.svmlight import Rows
 from ssvm_bench.datasets.raw_files import ParsedFile, home
-from ssvm_bench.datasets.reading import GZIP, check_lines
+from ssvm_bench.datasets.reading import GZIP, Arrays, check_lines
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
@@ -53,7 +51,7 @@ def load(config: Config) -> Dataset:
     return sources.load(config, RAW, "independent", len(LABELS), split)
 
 
-def parse(raw: bytes) -> Rows:
+def parse(raw: bytes) -> svmlight.Rows:
     """Return the rows of a file, of any length.
 
     Raises
@@ -70,7 +68,7 @@ def parse(raw: bytes) -> Rows:
     return rows
 
 
-def combine(training: Rows, test: Rows) -> Arrays:
+def combine(training: svmlight.Rows, test: svmlight.Rows) -> Arrays:
     """Return what is kept of all people: CSR of the features, y, and fold, 1 of the test rows."""
     from scipy.sparse import vstack
 

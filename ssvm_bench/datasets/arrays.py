@@ -16,8 +16,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import shown
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.datasets import reading
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import ContentError, ensure, parsing
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -165,10 +164,8 @@ def names(found: list[str], what: str) -> list[str]:
 def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
     """Return offsets, int64, if they go from 0 to ``end`` in steps of at least so much."""
     offsets = array(found, name, dtype=np.int64)
-    if offsets.size < 2 or offsets[0] != 0:
-        raise ContentError(
-            f"{name} must begin with 0 and have an entry for the end of each example"
-        )
+    begins = offsets.size > 1 and offsets[0] == 0
+    ensure(begins, f"{name} must begin with 0 and have an entry for the end of each example")
     ensure(offsets[-1] == end, f"{name} end at {offsets[-1]}, and there are {end} {what}")
     steps = np.diff(offsets)
     if steps.min() < least:
@@ -206,7 +203,7 @@ def sparse(found: Any, name: str) -> csr_array:
     """
     from scipy import sparse as scipy_sparse
 
-    with reading.parsing(f"{name} is no {found.format} matrix"):
+    with parsing(f"{name} is no {found.format} matrix"):
         if found.format == "dok":
             found = found.tocoo()
         elif found.format == "lil":

@@ -198,8 +198,7 @@ class Dataset:
     def derived(self, **changes: Any) -> Dataset:
         """Return a copy with other fields, which must follow from checked ones."""
         copy = object.__new__(type(self))
-        same = {each.name: getattr(self, each.name) for each in fields(self)}
-        vars(copy).update(same, **changes)
+        vars(copy).update({each.name: getattr(self, each.name) for each in fields(self)}, **changes)
         return copy
 
     def head(self, size: int) -> Dataset:
@@ -262,14 +261,8 @@ def with_bias(dataset: Dataset, bias: float) -> Dataset:
 
 def described(name: str, vocabulary: Vocabulary, bias: float, fields: dict[str, Any]) -> Dataset:
     """Return real examples with these fields, as a vocabulary describes them; and a bias."""
-    made = Dataset(
-        name=name,
-        source="real",
-        n_labels=len(vocabulary.labels),
-        structure=vocabulary.structure,
-        vocabulary=vocabulary,
-        **fields,
-    )
+    about: Any = {"n_labels": len(vocabulary.labels), "structure": vocabulary.structure}
+    made = Dataset(name=name, vocabulary=vocabulary, **about, **fields)
     return with_bias(made, bias)
 
 

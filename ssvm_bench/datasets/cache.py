@@ -19,8 +19,10 @@ import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.files import user_folder as user_folder  # which need not exist
+from ssvm_bench.datasets.reading import Arrays as Arrays
 
-Arrays = dict[str, np.ndarray]
+Make = Callable[[], Arrays]
+"""What makes arrays, where they are not kept yet."""
 
 KEY = "key"
 """Member with two texts: the key, and the seal."""
@@ -28,9 +30,7 @@ KEY = "key"
 _MOST_KEY = 1 << 16  # bytes
 
 
-def cached(
-    place: Path, key: str, make: Callable[[], Arrays], only: Collection[str] | None = None
-) -> Arrays:
+def cached(place: Path, key: str, make: Make, only: Collection[str] | None = None) -> Arrays:
     """Return ``make()``, from the cache file if it has it under this key.
 
     Parameters

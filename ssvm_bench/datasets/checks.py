@@ -99,12 +99,11 @@ def check(dataset: Any) -> dict[str, Any]:
         _admissible(dataset, made["y"], offsets)
     if dataset.fold is not None:
         made["fold"] = array(dataset.fold, "fold", REAL, (n,))
-    if vocabulary is not None and len(vocabulary.labels) != K:
-        raise ContentError(
-            f"there are names for {len(vocabulary.labels)} labels, and n_labels is {K}"
-        )
-    if vocabulary is not None and vocabulary.form != PYTHON:
-        arrays.names(list(vocabulary.labels), "the labels")
+    if vocabulary is not None:
+        count = len(vocabulary.labels)
+        ensure(count == K, f"there are names for {count} labels, and n_labels is {K}")
+        if vocabulary.form != PYTHON:
+            arrays.names(list(vocabulary.labels), "the labels")
     if unseen is not None:
         array(unseen.codes, "unseen", INTEGERS, (parts,), -1, len(unseen.names) - 1, "part")
     for name, other in dataset.held_out.items():
@@ -220,12 +219,10 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ContentError("a graph needs edges and edge_offsets")
     edges = array(dataset.edges, "edges", shape=(None, 2))
     ends = arrays.offsets_of(dataset.edge_offsets, "edge_offsets", len(edges), "edges", 0)
-    if ends.size != offsets.size:
-        raise ContentError(
-            f"edge_offsets are of {ends.size - 1} examples, offsets of {offsets.size - 1}"
-        )
+    its, n = ends.size - 1, offsets.size - 1
+    ensure(its == n, f"edge_offsets are of {its} examples, offsets of {n}")
     check_room(64.0 * len(edges), f"Looking at {len(edges)} edges", "Use fewer examples.")
-    example = np.repeat(np.arange(offsets.size - 1), np.diff(ends))
+    example = np.repeat(np.arange(n), np.diff(ends))
     k, l = edges.T.astype(np.int64)  # a number that this does not hold leaves the parts, too
     room = np.diff(offsets)[example]
     for bad, what in (

@@ -24,12 +24,10 @@ from ssvm_bench.base.random import uniform
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.own_files import columns
-from ssvm_bench.datasets.own_files.columns import Columns
 from ssvm_bench.datasets.raw_files import ParsedFile, home
-from ssvm_bench.datasets.reading import GZIP, ContentError, ensure
-from ssvm_bench.datasets.vocabulary import UnknownLabels, Vocabulary
+from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, ensure
+from ssvm_bench.datasets.vocabulary import UnknownLabels
 
 Config = SourceConfig
 
@@ -51,7 +49,7 @@ def load(config: Config) -> Dataset:
     return sources.load(config, RAW, "chain", len(LABELS), lambda all_: split_by_fold(all_, "test"))
 
 
-def parse(raw: bytes) -> Columns:
+def parse(raw: bytes) -> columns.Columns:
     """Return the sentences of a file, of any length.
 
     Raises
@@ -65,7 +63,7 @@ def parse(raw: bytes) -> Columns:
     return found
 
 
-def combine(training: Columns, test: Columns) -> Arrays:
+def combine(training: columns.Columns, test: columns.Columns) -> Arrays:
     """Return what is kept of all sentences; ``fold`` is 1 of the test set.
 
     Features and labels are those of the training set; ``names`` has the features, a line each.
@@ -158,16 +156,13 @@ def simulate() -> Arrays:
 
 def to_fields(arrays: Arrays) -> dict[str, Any]:
     """Return the fields of all sentences."""
-    names = tuple(arrays["names"].tobytes().decode().split("\n"))
-    used = tuple(each.text for each in columns.default_templates(N_COLUMNS - 1))
-    vocabulary = Vocabulary(
-        *(LABELS, columns.FORMAT, "chain", len(names), names, N_COLUMNS, used, BOUNDARY)
-    )
+    names = arrays["names"].tobytes().decode().split("\n")
+    used = columns.default_templates(N_COLUMNS - 1)
     return {
         "x": csr(arrays, len(names)),
         **{name: arrays[name] for name in ("y", "offsets", "fold")},
         "unseen": UnknownLabels(arrays["unseen"], tuple(arrays["unseen_names"].tolist())),
-        "vocabulary": vocabulary,
+        "vocabulary": columns.vocabulary_of(LABELS, names, N_COLUMNS, used, BOUNDARY),
     }
 
 

@@ -205,11 +205,8 @@ def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return fields of a `Dataset` for a file, without ``y`` if it has no labels."""
-    format_, found = _parse(path)
-    if format_ != vocabulary.form:
-        raise ContentError(
-            f"its form is {format_}, and that of the file trained on {vocabulary.form}"
-        )
+    (format_, found), form = _parse(path), vocabulary.form
+    ensure(format_ == form, f"its form is {format_}, and that of the file trained on {form}")
     made: dict[str, Any] = FORMATS[format_].fields(found[""], vocabulary)
     return made
 

@@ -228,11 +228,7 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def dataset(
-    parts: Parts,
-    structure: str,
-    classes: np.ndarray,
-    codes: np.ndarray | None,
-    bias: float,
+    parts: Parts, structure: str, classes: np.ndarray, codes: np.ndarray | None, bias: float
 ) -> Dataset:
     """Return the examples as solvers see them.
 

@@ -36,15 +36,14 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.extras import needed
 from ssvm_bench.base.files import opened
-from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.datasets.images.pictures import Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content, Finding, home
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import Arrays, ContentError, check_equal, ensure, parsing
 from ssvm_bench.datasets.synthetic import scenes
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def hdf5(path: Path) -> Iterator[Any]:
         import h5py
 
     opened(path).close()  # only regular files
-    with reading.parsing("it is not an HDF5 file, or a damaged one"), h5py.File(path, "r") as file:
+    with parsing("it is not an HDF5 file, or a damaged one"), h5py.File(path, "r") as file:
         yield file
 
 
@@ -258,7 +257,7 @@ class HorseSegFile(PictureFile):
     def check(self, path: Path) -> None:
         """Look whether all arrays are there: no genuine file could be had to compute its digest."""
         with hdf5(path) as file:
-            reading.check_equal("images", count(file), N_IMAGES)
+            check_equal("images", count(file), N_IMAGES)
 
     def read(self, path: Path) -> Content:
         """Read all images."""

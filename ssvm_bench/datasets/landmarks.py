@@ -28,12 +28,9 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config.validation import Natural
-from ssvm_bench.datasets import local_patterns, picture_table
-from ssvm_bench.datasets.arrays import label_type
+from ssvm_bench.datasets import arrays, local_patterns, picture_table
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
-from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.picture_table import TableConfig
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 from ssvm_bench.datasets.structures import Boxes
 
 SIDE = 40
@@ -59,7 +56,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(TableConfig):
+class Config(picture_table.TableConfig):
     """Options of the landmarks.
 
     Attributes
@@ -91,17 +88,10 @@ def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     found = picture_table.arrays(config, VERSION, _synthetic, _read)
     positions, (_, H, W) = found["positions"], found["pixels"].shape
     boxes = search_boxes(positions[found["fold"] == 0], (H, W), config.margin)
-    dataset = Dataset(
-        name=config.name,
-        source=config.source,
-        x=found["patterns"],
-        y=(positions @ np.array([W, 1])).ravel().astype(label_type(H * W)),
-        offsets=len(NAMES) * np.arange(len(positions) + 1),
-        n_labels=H * W,
-        structure=LANDMARKS,
-        fold=found["fold"],
-        admissible=boxes,
-    )
+    y = (positions @ np.array([W, 1])).ravel().astype(arrays.label_type(H * W))
+    offsets = len(NAMES) * np.arange(len(positions) + 1)
+    about: Any = {"source": config.source, "fold": found["fold"], "admissible": boxes}
+    dataset = Dataset(config.name, found["patterns"], y, offsets, H * W, LANDMARKS, **about)
     return dataset, list(found["pixels"])
 
 
@@ -125,11 +115,9 @@ def _read(folder: Path) -> Arrays:
     pixels = []
     for line in table:
         pixels.append(picture_table.image(folder, line["image"]))
-        if pixels[-1].shape != pixels[0].shape:
-            (h, w), (H, W) = pixels[-1].shape, pixels[0].shape
-            raise ContentError(
-                f"{line['image']} has {h} × {w} pixels, and {table[0]['image']} {H} × {W}"
-            )
+        (h, w), (H, W) = pixels[-1].shape, pixels[0].shape
+        name, first = line["image"], table[0]["image"]
+        ensure((h, w) == (H, W), f"{name} has {h} × {w} pixels, and {first} {H} × {W}")
     images = np.stack(pixels)
     return {
         "pixels": images,

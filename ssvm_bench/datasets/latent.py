@@ -120,17 +120,9 @@ def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: i
     for _ in range(config.clutter):
         x = x.maximum(_placed(digits.x, sampled(others, m), windows, positions()))
         x.sort_indices()
-    return Dataset(
-        name=config.name,
-        source=digits.source,
-        x=x,
-        y=np.repeat(np.array([1, 0], np.uint8), sizes)[order],
-        offsets=np.arange(m + 1),
-        n_labels=2,
-        structure="latent",
-        windows=windows,
-        places=places,
-    )
+    y = np.repeat(np.array([1, 0], np.uint8), sizes)[order]
+    about: Any = {"source": digits.source, "windows": windows, "places": places}
+    return Dataset(config.name, x, y, np.arange(m + 1), 2, "latent", **about)
 
 
 def _placed(images: Any, chosen: np.ndarray, windows: Windows, places: np.ndarray) -> Any:

@@ -22,11 +22,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.raw_files import ParsedFile, home
-from ssvm_bench.datasets.reading import GZIP, ContentError
+from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, check_equal
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL
@@ -81,7 +80,7 @@ def parse(raw: bytes) -> np.ndarray:
         raise ContentError(f"not an idx file of bytes: it begins with {raw[:4]!r}")
     shape = tuple(np.frombuffer(raw[4:header], ">u4").tolist())
     entries = np.frombuffer(raw, np.uint8, offset=header)
-    reading.check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
+    check_equal("number of entries", entries.size, int(np.prod(shape, dtype=object)))
     return entries.reshape(shape)
 
 

@@ -151,10 +151,5 @@ def simulate() -> dict[str, np.ndarray]:
 
 
 RAW = ParsedFile(
-    **home("ocr"),
-    n=N_WORDS,
-    parse=parse,
-    identity=identity,
-    synthetic=simulate,
-    version=1,
+    **home("ocr"), n=N_WORDS, parse=parse, identity=identity, synthetic=simulate, version=1
 )

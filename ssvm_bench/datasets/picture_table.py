@@ -24,8 +24,7 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import cache, reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
-from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 
 SPLITS = ("train", "validation", "test")
 """What the numbers 0, 1, 2 of an example's fold are called."""
@@ -93,20 +92,16 @@ def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
         has = ",".join(rows[0])[:200] if rows else ""
         raise ContentError(f"the head line of {table} is {has!r}, not {','.join(columns)!r}")
     for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(columns):
-            raise ContentError(
-                f"line {number} of {table} has {len(row)} fields, not {len(columns)}"
-            )
+        count, n = len(row), len(columns)
+        ensure(count == n, f"line {number} of {table} has {count} fields, not {n}")
     return [dict(zip(columns, row, strict=True)) for row in rows[1:]]
 
 
 def folds(table: Lines) -> np.ndarray:
     """Return the fold of each line; raise `ContentError` if a split has another name."""
     for line in table:
-        if line["split"] not in SPLITS:
-            raise ContentError(
-                f"the split of {line['image']} is {line['split']!r}, not {', '.join(SPLITS)}"
-            )
+        name, its = line["image"], line["split"]
+        ensure(its in SPLITS, f"the split of {name} is {its!r}, not {', '.join(SPLITS)}")
     fold = np.array([SPLITS.index(line["split"]) for line in table], np.int64)
     ensure((fold == 0).any(), "no image of its table has the split 'train'")
     return fold
@@ -130,10 +125,7 @@ def image(folder: Path, name: str) -> np.ndarray:
 
 
 def arrays(
-    config: TableConfig,
-    version: int,
-    synthetic: Callable[[], Arrays],
-    read: Callable[[Path], Arrays],
+    config: TableConfig, version: int, synthetic: cache.Make, read: Callable[[Path], Arrays]
 ) -> Arrays:
     """Return the arrays of a config's pictures, ``fold`` among them.
 

@@ -28,16 +28,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import picture_table
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
-from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.picture_table import TableConfig
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 from ssvm_bench.datasets.structures import Alphabet
 
 HEIGHT = 33
@@ -65,7 +63,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Config(TableConfig):
+class Config(picture_table.TableConfig):
     """Options of the plates."""
 
     TABLES: ClassVar[tuple[str, ...]] = (TABLE, WIDTHS)
@@ -87,18 +85,11 @@ def load(config: Config) -> Dataset:
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
     found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
-    dataset = Dataset(
-        name=config.name,
-        source=config.source,
-        x=_features(found["pixels"], found["offsets"]),
-        y=found["y"],
-        offsets=found["offsets"],
-        n_labels=int(found["widths"].sum()),
-        structure=SEGMENTS,
-        fold=found["fold"],
-        admissible=Alphabet(tuple(found["names"].tolist()), tuple(found["widths"].tolist())),
-    )
-    return dataset, np.split(found["pixels"].T, found["offsets"][1:-1], axis=1)
+    alphabet = Alphabet(tuple(found["names"].tolist()), tuple(found["widths"].tolist()))
+    x, offsets = _features(found["pixels"], found["offsets"]), found["offsets"]
+    about: Any = {"source": config.source, "fold": found["fold"], "admissible": alphabet}
+    dataset = Dataset(config.name, x, found["y"], offsets, alphabet.n_labels, SEGMENTS, **about)
+    return dataset, np.split(found["pixels"].T, offsets[1:-1], axis=1)
 
 
 def _features(pixels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -145,10 +136,8 @@ def _alphabet(table: picture_table.Lines) -> Alphabet:
         name, width = line["character"], line["width"]
         if not width.isdecimal() or int(width) < 1:
             raise ContentError(f"the width of character {name!r} is {width!r}, not 1 or more")
-        if not name or "@" in name or len(name.split()) != 1 or name in widths:
-            raise ContentError(
-                f"a character of {WIDTHS} is {name!r}: empty, there twice, or with @"
-            )
+        good = len(name.split()) == 1 and "@" not in name and name not in widths
+        ensure(good, f"a character of {WIDTHS} is {name!r}: empty, there twice, or with @")
         widths[name] = int(width)
     return Alphabet(tuple(widths), tuple(widths.values()))
 
@@ -168,10 +157,8 @@ def _labels(image: str, text: str, alphabet: Alphabet, W: int) -> np.ndarray:
             )
         characters.append(alphabet.names.index(name))
         end += alphabet.widths[characters[-1]]
-    if end != W or not characters:
-        raise ContentError(
-            f"the segments of {image} end at column {end - 1}, and it has {W} columns"
-        )
+    filled = characters and end == W
+    ensure(filled, f"the segments of {image} end at column {end - 1}, and it has {W} columns")
     return alphabet.columns(characters)
 
 

@@ -30,8 +30,7 @@ from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.arrays import csr
-from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.reading import GZIP, ContentError
+from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError
 
 Names = Collection[str] | None
 
@@ -195,9 +194,7 @@ class RawFile(ABC):
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
-    def kept(
-        self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
-    ) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or made and stored."""
         return cache.cached(place, key, make, only)
 
@@ -236,7 +233,7 @@ class RawFile(ABC):
         """Return the first place where the raw data is whole."""
         return next((place for place in self.places() if not self.missing(place)), None)
 
-    def get(self, quiet: bool = False) -> Path:
+    def get(self) -> Path:
         """Return where the raw data is, after a download if it is nowhere.
 
         Each file gets its final name only after its content has been checked.
@@ -259,7 +256,7 @@ class RawFile(ABC):
                 url = self.address(part)
                 with temporary_folder(part) as folder:
                     came = folder / url.rpartition("/")[2]
-                    transfer(url, came, quiet, self.most, secure=part.name not in self.sha256)
+                    transfer(url, came, self.most, secure=part.name not in self.sha256)
                     try:
                         came = self.unpack(came).replace(folder / part.name)
                         self.check(came)
@@ -301,8 +298,7 @@ class RawFile(ABC):
 
     def explained(self, path: Path) -> AbstractContextManager[None]:
         """Turn whatever is wrong with the raw file, in a block, into a `RunFailedError`."""
-        what = f"{path} cannot be used as the {self.dataset} data"
-        return reading.explained(what, self.repair())
+        return reading.explained(f"{path} cannot be used as the {self.dataset} data", self.repair())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,9 @@ from ssvm_bench.base.memory import check_room
 if TYPE_CHECKING:
     import pandas as pd
 
+Arrays = dict[str, np.ndarray]
+"""What loaders make, by name."""
+
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
 
@@ -183,10 +186,7 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
         Its arrays do not fit into the memory.
     """
     seen = set()
-    with (
-        parsing("it is no .npz that can be read"),
-        zipfile.ZipFile(io.BytesIO(content)) as stored,
-    ):
+    with parsing("it is no .npz that can be read"), zipfile.ZipFile(io.BytesIO(content)) as stored:
         size = sum(member.file_size for member in stored.infolist())
         check_room(size, "The arrays of an .npz", "Store fewer examples.")
         for member in stored.infolist():

@@ -24,11 +24,10 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
-from ssvm_bench.datasets import checks
+from ssvm_bench.datasets import cache, checks
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays, stored_key
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import Bounded, ContentError, too_large
+from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ def usual(name: str, source: str, allow_checksum_mismatch: bool = False) -> Any:
     return made(name=name, kind=_kind(name), source=source, trust=allow_checksum_mismatch)
 
 
-def fetch(name: str, quiet: bool = False) -> Path:
+def fetch(name: str) -> Path:
     """Return the path of a dataset's raw data, downloading it where it is not there yet.
 
     Raises
@@ -78,7 +77,7 @@ def fetch(name: str, quiet: bool = False) -> Path:
     RunFailedError
         It cannot be downloaded.
     """
-    return raw_file(name).get(quiet)
+    return raw_file(name).get()
 
 
 def integrity_report(name: str) -> tuple[Path, list[Finding]]:
@@ -228,8 +227,7 @@ def first_samples(config: SourceConfig, dataset: Dataset) -> Dataset:
 
 def subset(dataset: Dataset, n_samples: int) -> Dataset:
     """Return the first examples of the permutation that every ``n_samples`` cuts off."""
-    order = permutation(dataset.n, np.random.PCG64(SUBSET_SEED))
-    return dataset.take(order[:n_samples])
+    return dataset.take(permutation(dataset.n, np.random.PCG64(SUBSET_SEED))[:n_samples])
 
 
 def arrays(
@@ -263,8 +261,7 @@ def arrays(
     def make() -> Arrays:
         content = raw.read(path)
         _judged(raw, content.sha256, allowed)  # before what may take minutes
-        digests = np.array([*content.sha256.items()], str).reshape(-1, 2)
-        return {**content.arrays(), SHA256: digests}
+        return {**content.arrays(), SHA256: np.array([*content.sha256.items()], str).reshape(-1, 2)}
 
     path = raw.get()
     with raw.explained(path):
@@ -287,7 +284,7 @@ def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: boo
 def kept_in(raw: RawFile, source: str) -> Path | None:
     """Return the file that the arrays of a source are kept in, if there is one of this version."""
     place = raw.cache_place(source)
-    return place if stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
+    return place if cache.stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
 
 
 def _available(config: SourceConfig, raw: RawFile) -> str:

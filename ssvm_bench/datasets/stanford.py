@@ -20,7 +20,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.raw_files import home
-from ssvm_bench.datasets.reading import ContentError, ensure, parsing
+from ssvm_bench.datasets.reading import ensure, parsing
 from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
@@ -60,19 +60,13 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
         ensure(len(line) == width, f"regions.txt, line {k}: {len(line)} labels, expected {width}")
     with parsing("regions.txt has a label that is not a number"):
         truth = np.array(lines, dtype=np.int64)
-    if truth.min() < -1 or truth.max() >= UNKNOWN:
-        raise ContentError(
-            f"regions.txt has labels {truth.min()} … {truth.max()}, expected −1 … {UNKNOWN - 1}"
-        )
+    low, high = truth.min(), truth.max()
+    why = f"regions.txt has labels {low} … {high}, expected −1 … {UNKNOWN - 1}"
+    ensure(low >= -1 and high < UNKNOWN, why)
     truth[truth == -1] = UNKNOWN
     return Picture(rgb, truth.astype(np.uint8))
 
 
 RAW = PictureFile(
-    **home("stanford"),
-    n=N_PHOTOGRAPHS,
-    version=1,
-    labels=LABELS,
-    open=parse,
-    scenes=scenes.layers,
+    **home("stanford"), n=N_PHOTOGRAPHS, version=1, labels=LABELS, open=parse, scenes=scenes.layers
 )

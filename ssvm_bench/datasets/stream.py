@@ -19,10 +19,9 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.memory import available
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
-from ssvm_bench.datasets import reading
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig
 from ssvm_bench.datasets.reading import ContentError, ensure
-from ssvm_bench.datasets.sources import check_n
 from ssvm_bench.datasets.streams.layout import TRAIN, Header, fields_of, fingerprint_of, schema
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def open(config: Config) -> DataStream:
     assert config.path is not None
     stream = DataStream(config.path, config.name, config.n_samples)
     header = stream.header
-    check_n(config, header.train.n, f"examples in {config.path}")
+    sources.check_n(config, header.train.n, f"examples in {config.path}")
     config.check_fingerprint(header.fingerprint)
     asked = "synthetic" if header.source == "synthetic" else "real"
     if config.source not in ("auto", asked):
@@ -219,14 +218,9 @@ class DataStream:
         try:
             with self._explained(), reading.parsing("it is damaged"):
                 fields = fields_of(table, header)
-            return Dataset(
-                name=self.name,
-                source=header.source,
-                n_labels=header.n_labels,
-                structure=header.structure,
-                windows=header.windows,
-                **fields,
-            )
+            for name in ("source", "n_labels", "structure", "windows"):
+                fields[name] = getattr(header, name)
+            return Dataset(name=self.name, **fields)
         except RunFailedError as error:
             raise RunFailedError(
                 f"{error} Examples are counted from number {begin} of their split of {self.path}."

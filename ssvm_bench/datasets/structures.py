@@ -58,8 +58,7 @@ class Alphabet(NamedTuple):
     def columns(self, characters: Sequence[int]) -> np.ndarray:
         """Return the labels (int64) of the columns of a text, given by places in ``names``."""
         starts = self.starts
-        pieces = [starts[a] + np.arange(self.widths[a]) for a in characters]
-        return np.concatenate(pieces)
+        return np.concatenate([starts[a] + np.arange(self.widths[a]) for a in characters])
 
     def segments(self, y: np.ndarray) -> list[tuple[int, int]]:
         """Return the (character, first column) pairs of an admissible sequence of labels."""

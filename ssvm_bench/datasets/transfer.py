@@ -20,7 +20,7 @@ class TransferError(Exception):
     """A file could not be downloaded; the message says why."""
 
 
-def transfer(url: str, path: Path, quiet: bool, most: int, secure: bool) -> None:
+def transfer(url: str, path: Path, most: int, secure: bool) -> None:
     """Download a URL to a file, of ``most`` bytes.
 
     The transfer runs in a thread of its own, because a name look-up without network may hang
@@ -34,16 +34,12 @@ def transfer(url: str, path: Path, quiet: bool, most: int, secure: bool) -> None
         than ``most``; or, if it has to be ``secure`` because no digest tells genuine data, an
         address or a redirect without https.
     """
-    if not quiet:
-        print(f"Downloading {url}", file=sys.stderr, flush=True)
+    print(f"Downloading {url}", file=sys.stderr, flush=True)
     answered = threading.Event()
     failure: list[BaseException] = []
     console = Console(stderr=True)
-    with Progress(
-        *(BarColumn(), DownloadColumn(), TimeRemainingColumn()),
-        console=console,
-        disable=quiet or not console.is_terminal,
-    ) as bar:
+    columns = BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
 
         def work() -> None:
             try:

@@ -60,10 +60,4 @@ def simulate() -> dict[str, np.ndarray]:
     return {"x": np.round(np.clip(x, -1, 1), 3), "y": y.astype(np.uint8)}
 
 
-RAW = ParsedFile(
-    **home("usps"),
-    n=N_SAMPLES,
-    parse=parse,
-    synthetic=simulate,
-    version=2,
-)
+RAW = ParsedFile(**home("usps"), n=N_SAMPLES, parse=parse, synthetic=simulate, version=2)

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type
 from ssvm_bench.datasets.arrays import names as checked_names
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import ContentError, content, ensure, parsing, unpack
 
 _ORACLES = {
     ("independent", False): "multiclass",
@@ -114,7 +113,7 @@ def read_templates(given: tuple[str, ...] | Path) -> tuple[str, ...]:
     """
     if isinstance(given, Path) and "%x[" not in str(given):
         try:
-            lines = reading.content(given).decode("utf-8-sig").splitlines()
+            lines = content(given).decode("utf-8-sig").splitlines()
         except (OSError, UnicodeError, ContentError) as error:
             raise ConfigError(f"{OPTION}={given} cannot be read: {error}.") from error
         found = [
@@ -208,11 +207,6 @@ class Vocabulary:
         return _ORACLES.get((self.structure, len(self.labels) == 2))
 
     @cached_property
-    def number_of_label(self) -> dict[str, int]:
-        """Name of each label → its number."""
-        return {name: k for k, name in enumerate(self.labels)}
-
-    @cached_property
     def number_of_feature(self) -> dict[str, int]:
         """Name of each feature → its number."""
         return {name: k for k, name in enumerate(self.features)}
@@ -226,7 +220,7 @@ class Vocabulary:
         codes : ndarray of integers, shape (parts,)
             The label of part p is ``names[codes[p]]``.
         """
-        known = self.number_of_label
+        known = {name: k for k, name in enumerate(self.labels)}
         numbers = np.array([known.get(name, -1) for name in names], np.int64)
         others = numbers < 0
         kind = label_type(len(self.labels))
@@ -252,8 +246,8 @@ class Vocabulary:
         ConfigError
             One of its templates is none.
         """
-        with reading.parsing("it is no vocabulary"):
-            values = json.loads(reading.unpack(content, _MOST))
+        with parsing("it is no vocabulary"):
+            values = json.loads(unpack(content, _MOST))
             if (version := values.pop("format")) != FORMAT:
                 raise ContentError(f"it has format version {version}; this program reads {FORMAT}")
             lists = {name for name, value in values.items() if isinstance(value, list)}

@@ -21,12 +21,11 @@ import numpy as np
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import cache, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import MOST, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import CSR, Content, Names, RawFile, sha256
-from ssvm_bench.datasets.reading import GZIP
+from ssvm_bench.datasets.reading import GZIP, Arrays
 
 N_SYNTHETIC = 120
 """Synthetic pictures of a dataset: prepared in well below a minute."""
@@ -125,9 +124,7 @@ class PictureFile(RawFile):
         maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
         return [maps[i].reshape(shapes[i]) for i in numbers]
 
-    def kept(
-        self, place: Path, key: str, source: str, make: Callable[[], Arrays], only: Names
-    ) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or prepared and stored."""
         found = cache.stored(place, key, only)
         if found is not None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,11 +28,11 @@ from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.extras import needed
 from ssvm_bench.datasets.arrays import ends_of
-from ssvm_bench.datasets.cache import Arrays, cached
+from ssvm_bench.datasets.cache import cached
 from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.progress import shown
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 
 VERSION = 2
 """To be raised when the same parameters begin to give other arrays."""
@@ -118,7 +118,8 @@ def prepare(
 
     def stage(what: str, function: Callable[..., Arrays], *rest: np.ndarray) -> Arrays:
         results = _results([(function, task, *rest) for task in tasks], workers)
-        return _joined(shown(((1, result) for result in results), f"{title}: {what}", n))
+        found = [*shown(((1, result) for result in results), f"{title}: {what}", n)]
+        return {name: np.concatenate([piece[name] for piece in found]) for name in found[0]}
 
     def learned(sample: np.ndarray, n_words: int) -> np.ndarray:
         """Return the visual words of a sample, from a file if it has them."""
@@ -215,12 +216,6 @@ def _features(task: _Task, gradient_words: np.ndarray, colour_words: np.ndarray)
         return {"data": x[k, b], "indices": b.astype(np.uint16), "lengths": lengths}
 
     return task.kept("features", _digest(gradient_words.tobytes() + colour_words.tobytes()), rows)
-
-
-def _joined(pieces: Iterable[Arrays]) -> Arrays:
-    """Concatenate arrays of the same name."""
-    found = list(pieces)
-    return {name: np.concatenate([piece[name] for piece in found]) for name in found[0]}
 
 
 def _digest(content: bytes) -> str:

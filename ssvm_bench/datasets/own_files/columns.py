@@ -37,9 +37,8 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr, names, normalised
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import ContentError, check_room_of_lines, ensure
 from ssvm_bench.datasets.vocabulary import OPTION, Template, Vocabulary, parse_template
 
 FORMAT = "columns"
@@ -94,7 +93,7 @@ def parse(raw: bytes) -> Columns:
     """
     import pandas as pd
 
-    reading.check_room_of_lines(raw)
+    check_room_of_lines(raw)
     # each of the different lines is taken apart once
     of, texts = pd.factorize(np.array(raw.removeprefix(_BOM).splitlines(), object))
     different = [text.split(None, MOST_COLUMNS) for text in texts]
@@ -155,11 +154,10 @@ def default_templates(columns: int) -> list[Template]:
     rows = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
     more = [(-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2)]
     more += [(-2, -1, 0), (-1, 0, 1), (0, 1, 2)]
-    shapes = [(0, rows), *((column, more) for column in range(1, columns))]
     return [
         parse_template("/".join(f"%x[{row},{column}]" for row in shape))
-        for column, chosen in shapes
-        for shape in chosen
+        for column in range(columns)
+        for shape in (more if column else rows)
     ]
 
 
@@ -301,17 +299,18 @@ def learned(
         names = [name for name, keep in zip(names, kept, strict=True) if keep]
         indices = np.where(indices >= 0, number[indices], -1)
     ensure(names, f"no feature is there {min_count} times (dataset.min_count)")
-    vocabulary = Vocabulary(
-        labels=labels or tuple(found.columns[-1].values),
-        form=FORMAT,
-        structure="chain",
-        n_features=len(names),
-        features=tuple(names),
-        columns=n_columns,
-        templates=tuple(each.text for each in used),
-        boundary=boundary,
-    )
+    labels = labels or tuple(found.columns[-1].values)
+    vocabulary = vocabulary_of(labels, names, n_columns, used, boundary)
     return vocabulary, _fields(found, vocabulary, indices)
+
+
+def vocabulary_of(
+    labels: tuple[str, ...], names: Sequence[str], n_columns: int, used: Any, boundary: str
+) -> Vocabulary:
+    """Return the vocabulary of labels and features with these names; see `learned`."""
+    templates = tuple(each.text for each in used)
+    about = FORMAT, "chain", len(names), tuple(names), n_columns, templates, boundary
+    return Vocabulary(labels, *about)
 
 
 def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:

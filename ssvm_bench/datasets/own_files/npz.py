@@ -224,10 +224,8 @@ def _texts(array: np.ndarray, name: str) -> list[str]:
     """Return an array of texts, or of numbers that are names, as a list of names."""
     if name != "features" and array.size > MOST_LABELS:
         raise ContentError(f"{name} has {array.size} different labels, over {MOST_LABELS}")
-    if array.ndim != 1 or array.dtype.kind not in "USiu":
-        raise ContentError(
-            f"{name} must be a list of texts, and is {array.dtype} of shape {array.shape}"
-        )
+    is_list, dtype = array.ndim == 1 and array.dtype.kind in "USiu", array.dtype
+    ensure(is_list, f"{name} must be a list of texts, and is {dtype} of shape {array.shape}")
     if array.dtype.kind != "S":
         return checked_names([str(value) for value in array.tolist()], name)
     with reading.parsing(f"{name} has bytes that are no text in UTF-8"):

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import LARGEST_WHOLE, normalised
-from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.reading import ContentError, check_room_of_lines, ensure
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     """
     from scipy.sparse import csr_array
 
-    reading.check_room_of_lines(raw)
+    check_room_of_lines(raw)
     if b"#" in raw:
         raw = b"\n".join(line.partition(b"#")[0] for line in raw.split(b"\n"))
     lines = np.flatnonzero(np.fromiter(map(bool, map(bytes.strip, io.BytesIO(raw))), bool)) + 1

@@ -142,15 +142,12 @@ def write(
         )
     rows = rows or _rows(dataset, encoding)
     total = export.repeat * dataset.n + sum(examples.n for examples in held_out)
-    digest, splits = Digest(encoding, dataset.n_features), dict[str, Split]()
+    digests, splits = dict[str, Any](), dict[str, Split]()
+    same = "source", "structure", "n_features", "n_edge_features", "windows"
     header = Header(
         dataset=dataset.name,
-        source=dataset.source,
-        structure=dataset.structure,
+        **{name: getattr(dataset, name) for name in same},
         n_labels=int(dataset.n_labels),
-        n_features=dataset.n_features,
-        n_edge_features=dataset.n_edge_features,
-        windows=dataset.windows,
         encoding=encoding,
         dtypes={k: v.values.dtype.str for k, v in entries_of(dataset.head(1), encoding).items()},
         splits=splits,
@@ -170,12 +167,14 @@ def write(
                 if not splits:
                     _check_room(path, file.tell() * total / table.num_rows)
                 if split == TRAIN:
-                    digest.update(entries)
+                    _update(digests, entries, header)
                 groups, n, nbytes = splits.get(split, Split(0, 0, 0))
                 nbytes += sum(_nbytes(name, of, encoding) for name, of in entries.items())
                 splits[split] = Split(groups + 1, n + table.num_rows, nbytes)
             kind = dataset.structure, dataset.n_labels, dataset.n_features, *(dataset.windows or ())
-            fingerprint = layout.fingerprint_of(*kind, *astuple(encoding), digest.hexdigest())
+            lines = [f"{name} {of.hexdigest()}\n" for name, of in sorted(digests.items())]
+            of_all = hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
+            fingerprint = layout.fingerprint_of(*kind, *astuple(encoding), of_all)
             header = replace(header, fingerprint=fingerprint)
             writer.add_key_value_metadata(header.metadata())
             writer.close()
@@ -193,31 +192,19 @@ def write(
     return header
 
 
-class Digest:
-    """Of the examples to train on: the same however they are cut into row groups."""
-
-    def __init__(self, encoding: Encoding, n_features: int) -> None:
-        self._digests: dict[str, Any] = {}
-        self._encoding, self._n_features = encoding, n_features
-
-    def update(self, entries: Mapping[str, Entries]) -> None:
-        """Go on with some examples."""
-        found = dict(entries)
-        if self._encoding.form == "bits":
-            columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
-            mask = np.zeros((nonzeros.values.size, self._n_features), bool)
-            mask[np.repeat(np.arange(len(mask)), nonzeros.values), columns] = True
-            bits = np.packbits(mask, axis=1, bitorder="little")
-            found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
-        for name, (values, lengths) in found.items():
-            for what, part in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
-                digest = self._digests.setdefault(f"{name} {what}", hashlib.sha256())
-                digest.update(np.ascontiguousarray(part).data)
-
-    def hexdigest(self) -> str:
-        """Return 32 hexadecimal digits."""
-        lines = [f"{name} {of.hexdigest()}\n" for name, of in sorted(self._digests.items())]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
+def _update(digests: dict[str, Any], entries: Mapping[str, Entries], header: Header) -> None:
+    """Go on with some examples: the digests are the same however these are cut into row groups."""
+    found = dict(entries)
+    if header.encoding.form == "bits":
+        columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
+        mask = np.zeros((nonzeros.values.size, header.n_features), bool)
+        mask[np.repeat(np.arange(len(mask)), nonzeros.values), columns] = True
+        bits = np.packbits(mask, axis=1, bitorder="little")
+        found["bits"] = Entries(bits, nonzeros.lengths * bits.shape[1])
+    for name, (values, lengths) in found.items():
+        for what, part in ((values.dtype.str, values), ("ends", lengths.astype("<i8"))):
+            digest = digests.setdefault(f"{name} {what}", hashlib.sha256())
+            digest.update(np.ascontiguousarray(part).data)
 
 
 def _rows(dataset: Dataset, encoding: Encoding) -> int:

@@ -32,8 +32,7 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.random import unit, words_at
-from ssvm_bench.config import validation
-from ssvm_bench.config.validation import NotNegative, Options, Positive
+from ssvm_bench.config.validation import NotNegative, Options, Positive, build
 from ssvm_bench.datasets.base import Images
 
 # mypy: disable-error-code="no-untyped-def"
@@ -91,7 +90,7 @@ class Jitter(Options):
                 raise ConfigError(
                     f"--jitter {shown(word)}: write the strength as a number, as in {name}=1."
                 ) from None
-        return validation.build(cls, values, cls.section)
+        return build(cls, values, cls.section)
 
 
 def deformed(

@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.config import LOADED_FROM
-from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import MOST_LABELS, array, csr, ends_of
 from ssvm_bench.datasets.base import OF_EXAMPLES, Dataset
-from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.reading import ContentError, ensure, parsing
 from ssvm_bench.datasets.structures import Windows
 
 if TYPE_CHECKING:
@@ -355,12 +354,10 @@ class Header:
             )
         if hashlib.sha256(content).hexdigest().encode() != metadata.get(CHECKSUM_KEY):
             raise ContentError("its metadata have changed since they were written")
-        with reading.parsing("its metadata are not as this program writes them"):
+        with parsing("its metadata are not as this program writes them"):
             values = json.loads(content)
-            if (version := values.pop("format")) != FORMAT:
-                raise ContentError(
-                    f"its layout has version {version!r}; this program reads {FORMAT}"
-                )
+            its = values.pop("format")
+            ensure(its == FORMAT, f"its layout has version {its!r}; this program reads {FORMAT}")
             values["encoding"] = Encoding(**values["encoding"])
             values["splits"] = {name: Split(*of) for name, of in values["splits"].items()}
             if values["windows"] is not None:

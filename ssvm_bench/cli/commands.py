@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ssvm_bench.runs.runner import Outcome
 
 ELSEWHERE = {
-    **{name: name for name in ("config", "data", "new")},
+    **{name: name for name in ("data", "new")},
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
     **dict.fromkeys(("compare", "report", "verify"), "results"),
 }
@@ -260,6 +260,42 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
         err=True,
     )
     return 1
+
+
+@main.group("config", cls=Commands, no_args_is_help=False)
+def config_command() -> None:
+    """Show the options of runs."""
+
+
+@config_command.command("show")
+@click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; show all their runs.")
+@click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
+@json_option
+@click.pass_obj
+def config_show_command(
+    settings: Settings, multirun: bool, overrides: tuple[str, ...], as_json: bool
+) -> None:
+    """Show every option that `run` would have with these overrides, as its config.yaml does.
+
+    Nothing is run, and no data are loaded.
+
+    .. code-block:: console
+
+        ssvm-bench config show solver=mpbcfw dataset=ocr
+        ssvm-bench config show -m solver=bcfw,mpbcfw lam=1/n,10/n --json
+    """
+    import yaml
+
+    from ssvm_bench.config.compose import compose_runs
+    from ssvm_bench.results.trace import plain
+
+    configs = compose_runs(overrides, multirun, settings.config_dirs())
+    found = [plain(config.resolved()) for config in configs]
+    if as_json:
+        options.print_json(found if multirun else found[0])
+        return
+    texts = [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in found]
+    click.echo("---\n".join(texts), nl=False)
 
 
 @main.command("list")

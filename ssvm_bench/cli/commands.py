@@ -308,24 +308,20 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
 
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"There is no list of {shown(repr(kind))}. {nearest(kind, KINDS)}")
-    listed = {
-        heading: catalog.entries(KINDS[heading], settings.config_dirs())
-        for heading in ([kind] if kind else KINDS)
-    }
+    listed = {}
+    for heading in [kind] if kind else KINDS:
+        files = catalog.entries(KINDS[heading], settings.config_dirs())
+        listed[heading] = {name: catalog.description(file) for name, file in files.items()}
     if as_json:
-        told = {
-            heading: {name: catalog.description(file) for name, file in entries.items()}
-            for heading, entries in listed.items()
-        }
-        options.print_json(told)
+        options.print_json(listed)
         return
     width = max((len(name) for entries in listed.values() for name in entries), default=0)
     for heading, entries in listed.items():
         if kind is None:
             click.echo(f"{heading}:")
         indent = "" if kind else "  "
-        for name, file in entries.items():
-            click.echo(f"{indent}{shown(name):<{width}}  {catalog.description(file)}".rstrip())
+        for name, text in entries.items():
+            click.echo(f"{indent}{shown(name):<{width}}  {text}".rstrip())
 
 
 @main.command("check")

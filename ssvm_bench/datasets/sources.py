@@ -13,6 +13,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -367,13 +368,10 @@ def card(name: str) -> dict[str, Any]:
 
 def _counts(name: str, n: int, there: DatasetStatus) -> str:
     """Return the numbers of examples, labels and features, as far as they can be counted soon."""
-    prepared = raw_file(name).prepared
-    if there.state != "ready" or (prepared and there.kept is None):
-        return f"{n}"
-    try:
-        data = module_of(name).load(usual(name, "real"))
-    except RunFailedError:
-        return f"{n}"
+    data = None
+    if there.state == "ready" and (there.kept is not None or not raw_file(name).prepared):
+        with suppress(RunFailedError):
+            data = module_of(name).load(usual(name, "real"))
     if not isinstance(data, Dataset):
         return f"{n}"
     parts = f" of {data.y.size} parts" if data.y.size != data.n else ""

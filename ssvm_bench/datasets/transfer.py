@@ -82,10 +82,7 @@ def _receive(
 
 def _innermost(error: BaseException) -> str:
     """Return the one line that says what happened, from under the layers of the HTTP library."""
-    reason: object = error
-    while isinstance(reason, BaseException):
-        inner = getattr(reason, "reason", None) or (reason.args[0] if reason.args else None)
-        if not isinstance(inner, BaseException):
-            break
-        reason = inner
-    return str(reason) or type(reason).__name__
+    inner = getattr(error, "reason", None) or (error.args[0] if error.args else None)
+    if isinstance(inner, BaseException):
+        return _innermost(inner)
+    return str(error) or type(error).__name__

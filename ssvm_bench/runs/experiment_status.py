@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,10 @@ def _state(config: RunConfig) -> RunStatus:
     if run_folder.is_locked(folder):
         return RunStatus(config, "running", folder)
     partial = run_folder.partial_folder(folder)
-    try:
-        failed = partial.is_dir() and reading.read_summary(partial)["stop_reason"] != "interrupted"
-    except SsvmBenchError:
-        failed = False
-    state, where = ("failed", partial) if failed else ("missing", folder)
-    return RunStatus(config, state, where, problem)
+    with suppress(SsvmBenchError):
+        if partial.is_dir() and reading.read_summary(partial)["stop_reason"] != "interrupted":
+            return RunStatus(config, "failed", partial, problem)
+    return RunStatus(config, "missing", folder, problem)
 
 
 def _sources(config: RunConfig) -> tuple[str, ...]:
@@ -98,11 +97,10 @@ def _sources(config: RunConfig) -> tuple[str, ...]:
     sources = config.sources()
     if config.source != "auto":
         return sources
-    try:
-        missing = dataset_status(config.dataset.kind).state == "missing"
-    except SsvmBenchError:  # a dataset that has no raw file
-        missing = True
-    return sources if missing else sources[:-1]
+    with suppress(SsvmBenchError):  # of a dataset that has no raw file
+        if dataset_status(config.dataset.kind).state != "missing":
+            return sources[:-1]
+    return sources
 
 
 def finished_before(config: RunConfig) -> Outcome | None:

@@ -207,8 +207,7 @@ def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return fields of a `Dataset` for a file, without ``y`` if it has no labels."""
     (format_, found), form = _parse(path), vocabulary.form
     ensure(format_ == form, f"its form is {format_}, and that of the file trained on {form}")
-    made: dict[str, Any] = FORMATS[format_].fields(found[""], vocabulary)
-    return made
+    return dict(FORMATS[format_].fields(found[""], vocabulary))
 
 
 def _parse(path: Path, format_: str = AUTO) -> tuple[str, dict[str, Any]]:
@@ -242,11 +241,10 @@ def _explained(path: Path) -> AbstractContextManager[None]:
 
 def digest(path: Path) -> str:
     """Return the digest of what is in a file, packed or not; empty if it cannot be read."""
-    try:
+    with suppress(OSError, ValueError):
         found = path.stat()
         return _digest(path, found.st_mtime_ns, found.st_size)
-    except (OSError, ValueError):
-        return ""
+    return ""
 
 
 @functools.lru_cache(maxsize=64)

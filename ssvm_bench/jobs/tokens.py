@@ -88,10 +88,9 @@ class CancelToken:
 
     def is_valid(self) -> bool:
         """Tell whether this node sees the folder, and jobs are still wanted."""
-        try:
+        with suppress(OSError):
             return files.read(self.folder / _TOKEN, 100) == self.folder.name.encode()
-        except OSError:
-            return False
+        return False
 
     def problem(self) -> RefusedError | None:
         """Return why this node cannot make runs, if that is so."""

@@ -7,6 +7,7 @@ and, where a labeling is any label for each part, random ones.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -132,29 +133,27 @@ class Check:
         return float(terms.sum()), ROUNDING * (1.0 + float(np.abs(terms).sum()))
 
     def _maximisers(self) -> None:
-        for i in self.some:
-            for w in self.weights:
-                for name, loss in (("argmax", 1.0), ("predict", 0.0)):
-                    y = getattr(self.oracle, name)(w, i)
-                    value, rounding = self._value(i, y, w, loss)
-                    for other in self.labelings[i]:
-                        better, _ = self._value(i, other, w, loss)
-                        expect(
-                            better <= value + rounding,
-                            f"example {i}: {name} returns {_shown(y)}, of score {value:.6g} above "
-                            f"the truth's, and {_shown(other)} has {better:.6g}",
-                        )
+        which = ("argmax", 1.0), ("predict", 0.0)
+        for i, w, (name, loss) in product(self.some, self.weights, which):
+            y = getattr(self.oracle, name)(w, i)
+            value, rounding = self._value(i, y, w, loss)
+            for other in self.labelings[i]:
+                better, _ = self._value(i, other, w, loss)
+                expect(
+                    better <= value + rounding,
+                    f"example {i}: {name} returns {_shown(y)}, of score {value:.6g} above the "
+                    f"truth's, and {_shown(other)} has {better:.6g}",
+                )
 
     def _values(self) -> None:
-        for i in self.some:
-            for w in self.weights:
-                plane, value = self.oracle.best_plane(w, i)
-                dense = _dense(plane, self.oracle.d)
-                at = float(dense @ np.append(w, 1.0))
-                rounding = ROUNDING * (1.0 + float(np.abs(dense * np.append(w, 1.0)).sum()))
-                expect(abs(at - value) <= rounding, f"example {i}: value {value}, its plane {at}")
-                low = value >= -rounding or not self.oracle.exact
-                expect(low, f"example {i}: H_i(w) = {value:.6g}")
+        for i, w in product(self.some, self.weights):
+            plane, value = self.oracle.best_plane(w, i)
+            dense = _dense(plane, self.oracle.d)
+            at = float(dense @ np.append(w, 1.0))
+            rounding = ROUNDING * (1.0 + float(np.abs(dense * np.append(w, 1.0)).sum()))
+            expect(abs(at - value) <= rounding, f"example {i}: value {value}, its plane {at}")
+            low = value >= -rounding or not self.oracle.exact
+            expect(low, f"example {i}: H_i(w) = {value:.6g}")
 
     def _risk(self) -> None:
         for w in self.weights:

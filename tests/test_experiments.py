@@ -342,6 +342,30 @@ def test_several_grids_are_run_in_turn_and_nothing_twice(write):
     assert {config.seed for config in experiment.configs(["seed=7,8"])} == {7, 8}
 
 
+def test_an_override_chooses_among_the_datasets_and_solvers_that_the_grids_list(write):
+    grids = load(
+        write(
+            "chosen",
+            "grid:\n"
+            "  - {dataset: [usps, ocr], solver: [bcfw, eg]}\n"
+            "  - {dataset: weizmann, solver: mpbcfw, solver.T: 5}\n"
+            "  - {dataset: [ocr, weizmann], solver: bcfw, lam: 0.1}\n",
+        )
+    )
+
+    def runs(*overrides):
+        return [(run.dataset.name, run.solver.name) for run in grids.configs(overrides)]
+
+    weizmann = [("weizmann", "mpbcfw"), ("weizmann", "bcfw")]
+    assert runs("dataset=weizmann") == weizmann
+    assert runs("dataset=usps,weizmann") == [("usps", "bcfw"), ("usps", "eg"), *weizmann]
+    assert runs("dataset=ocr", "solver=bcfw") == [("ocr", "bcfw")] * 2
+    assert runs("solver=mpbcfw") == [("weizmann", "mpbcfw")]
+    assert set(runs("dataset=mnist", "solver=bcfw")) == {("mnist", "bcfw")}  # listed by none
+    with pytest.raises(ConfigError, match=r"No grid of .* has dataset=weizmann with solver=eg"):
+        runs("dataset=weizmann", "solver=eg")
+
+
 def test_runs_along_a_path_are_made_by_the_run_at_its_end(write):
     file = write(
         "paths",

@@ -71,11 +71,14 @@ def experiment_command(
 ) -> int:
     """Make all missing runs of an experiment, then its figures; of a shard, the runs alone.
 
+    OVERRIDES replace what the experiment says. Datasets and solvers that it lists are chosen, with
+    the options that they have there.
+
     .. code-block:: console
 
         ssvm-bench experiment quickstart
         ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
-        ssvm-bench experiment mpbcfw_fig4 --jobs 2
+        ssvm-bench experiment mpbcfw_fig4 dataset=weizmann solver=bcfw,mpbcfw --jobs 2
         ssvm-bench experiment mpbcfw_fig4 --status
         ssvm-bench experiment mpbcfw_fig4 --shard 2/4 results_dir=part-2
         ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786

@@ -110,6 +110,10 @@ class Composer:
             for combination in itertools.product(*swept.values())
         ]
 
+    def choices(self, words: Iterable[str]) -> dict[str, list[Any]]:
+        """Return group → the names that overrides choose of it, the last ones if several do."""
+        return {of.key: self._choices(of) for of in overrides.read(words) if of.key in self._files}
+
     def _choices(self, setting: overrides.Setting) -> list[Any]:
         """Return what is chosen of a group."""
         known = self._files[setting.key]

@@ -129,7 +129,9 @@ class Experiment:
         Parameters
         ----------
         overrides : sequence of str
-            They replace what the file says of the same option, in every grid.
+            They replace what the file says of the same option, in every grid. Where the grids list
+            all datasets that an override names, or all solvers, it chooses among them: each grid
+            keeps its own, and one that has none is left out.
         config_dirs : sequence of Path
             Further folders of config files.
 
@@ -144,15 +146,28 @@ class Experiment:
         def option(text: str) -> str:
             return text.partition("=")[0].lstrip("+")
 
-        given = set(map(option, overrides))
         composer, runs = Composer(config_dirs), []
-        for of in self.grids:
+        listed = [composer.choices(of.words) for of in self.grids]
+        wanted = {
+            key: names
+            for key, names in composer.choices(overrides).items()
+            if {name for own in listed for name in own.get(key, ())}.issuperset(names)
+        }
+        given = set(map(option, overrides))
+        for of, own in zip(self.grids, listed, strict=True):
+            kept = {key: [n for n in wanted[key] if n in own.get(key, [n])] for key in wanted}
+            if not all(kept.values()):
+                continue
+            chosen = [f"{key}={','.join(names)}" for key, names in kept.items()]
             each = {
-                dataset: [text for text in own if option(text) not in given]
-                for dataset, own in of.each.items()
+                dataset: [text for text in options if option(text) not in given]
+                for dataset, options in of.each.items()
             }
-            runs.append((of.origin, composer.runs([*of.words, *overrides], True, each)))
+            runs.append((of.origin, composer.runs([*of.words, *overrides, *chosen], True, each)))
             check_count(sum(len(configs) for _, configs in runs))
+        if not runs:
+            both = " with ".join(f"{key}={','.join(names)}" for key, names in wanted.items())
+            raise ConfigError(f"No grid of {self.name} has {both}.")
         return ExpandedGrid(tuple(runs))
 
 

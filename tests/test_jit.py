@@ -11,7 +11,12 @@ from ssvm_bench.base.jit import kernel, nanoseconds, source_digest
 
 KERNELS = """
 import sys
-from ssvm_bench.base.jit import kernel
+import numpy as np
+from ssvm_bench.base.jit import allocating_kernel, kernel
+
+@allocating_kernel
+def tripled(value):
+    return np.full(3, value).sum()
 
 @kernel
 def half(value):
@@ -25,14 +30,22 @@ def quarter(value):
 def eighth(value):
     return half(quarter(value))
 
-print(globals()[sys.argv[1]](4.0), sum(half.inlined._cache_hits.values()))
+result = globals()[sys.argv[1]](4.0)
+compiles = "numba.np.linalg" in sys.modules
+print(result, compiles, sum(half.inlined._cache_hits.values()))
 """
 
 
-def test_code_that_is_inlined_is_kept_for_other_callers(tmp_path):
+def test_what_is_compiled_is_kept_also_for_callers_that_inline_it_and_loads_no_compiler(tmp_path):
     path = tmp_path / "kernels.py"
     path.write_text(KERNELS)
-    for caller, printed in (("quarter", "1.0 0"), ("eighth", "0.5 1"), ("eighth", "0.5 0")):
+    for caller, printed in (
+        ("quarter", "1.0 True 0"),
+        ("eighth", "0.5 True 1"),
+        ("eighth", "0.5 False 0"),
+        ("tripled", "12.0 True 0"),
+        ("tripled", "12.0 False 0"),
+    ):
         done = subprocess.run(
             [sys.executable, str(path), caller],
             env={"NUMBA_CACHE_DIR": str(tmp_path / "cache")},

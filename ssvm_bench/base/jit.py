@@ -17,7 +17,7 @@ operation has no body: every type needs its own, and the docstring says where th
 what breaks): ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave
 out wrappers; ``types.Dispatcher``, which asks a dispatcher for ``get_call_template`` and
 ``get_overload``; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the
-flag ``no_compile``, and of ``JITCodeLibrary`` ``_optimize_final_module`` and
+flag ``no_compile``; ``rtsys.initialize``; and of ``JITCodeLibrary`` ``_optimize_final_module`` and
 ``_finalize_final_module``, where code is optimised and machine code made.
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
@@ -47,6 +47,7 @@ from numba.core import cgutils, compiler
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
@@ -111,7 +112,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function compiled for these types, or None."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # all that machine code needs; what compiles loads more
         # a checksum tells that this is what was written; that it still fits, only the use of it
         with suppress(Exception):
             path = self._path(sig, target_context.codegen())

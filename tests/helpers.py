@@ -9,6 +9,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
@@ -146,6 +147,31 @@ def converged_in(made, most):
         if made.converged:
             return made
     raise AssertionError("the solver did not converge")
+
+
+def reports(made, most):
+    """Let a solver iterate until it has converged; yield what it reports after each iteration."""
+    for _ in range(most):
+        made.iterate()
+        yield made.reported()
+        if made.converged:
+            return
+
+
+def dense(plane, d):
+    """Return a plane as d + 1 numbers, [φ⋆ φ∘]."""
+    indices, values, offset = plane
+    row = np.zeros(d + 1)
+    row[indices], row[-1] = values, offset
+    return row
+
+
+def check_risk(oracle, w, rounding):
+    """Compare the risk that an oracle computes at once with that of its terms, one by one."""
+    fast, slow = oracle.risk(w), Oracle.risk(oracle, w)
+    assert (fast.value, fast.offset) == pytest.approx((slow.value, slow.offset), abs=rounding)
+    np.testing.assert_allclose(fast.star, slow.star, rtol=0, atol=rounding)
+    assert oracle.risk(w, with_plane=False).value == fast.value
 
 
 class Plain(Oracle):

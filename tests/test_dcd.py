@@ -1,26 +1,13 @@
 """Dual coordinate descent against the paper's formulas in plain numpy, a QP solver and rivals."""
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    Plain,
-    Table,
-    converged_in,
-    iterated,
-    optimum,
-    plane_weights,
-    problem,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-    together,
-)
 
 from ssvm_bench.base import memory
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.oracles.base import Problem
+from ssvm_bench.oracles.base import Problem, Risk
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.solvers.bundle import qp
@@ -32,10 +19,10 @@ CLOSE = 1e-10
 ULPS = 2e-15
 
 DATA = {
-    "multiclass": random_multiclass(12, 5, 3, seed=50),
-    "binary": random_multiclass(16, 2, 3, seed=2),
-    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
-    "graphs": random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
+    "multiclass": helpers.random_multiclass(12, 5, 3, seed=50),
+    "binary": helpers.random_multiclass(16, 2, 3, seed=2),
+    "chains": helpers.random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
+    "graphs": helpers.random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=43),
 }
 FINITE = ("multiclass", "binary")
 
@@ -53,12 +40,12 @@ def constraints_of(planes):
     )
 
 
-class Listed(Plain):
+class Listed(helpers.Plain):
     """An oracle that lists its planes."""
 
     def __init__(self, data):
-        super().__init__(problem(data).oracle)
-        self.table = Table(data)
+        super().__init__(helpers.problem(data).oracle)
+        self.table = helpers.Table(data)
 
     def constraints(self):
         return constraints_of(
@@ -66,7 +53,7 @@ class Listed(Plain):
         )
 
 
-class OfRows(Plain):
+class OfRows(helpers.Plain):
     """An oracle of dense planes, lists of rows [φ⋆ φ∘], the ground truth's left out."""
 
     def __init__(self, planes):
@@ -83,29 +70,23 @@ class OfRows(Plain):
 
     def risk(self, w, **_):
         total = sum(self.best_plane(w, i)[1] for i in range(self.n))
-        return type("Risk", (), {"value": total, "star": np.zeros(self.d), "offset": 0.0})()
+        return Risk(total, np.zeros(self.d), 0.0)
 
 
 class Paper:
     """Algorithm 1 in the paper's units, L = P/λ, with its misprints put right.
 
-    Attributes
-    ----------
-    x, losses, alpha : methods and lists of arrays
-        x_ij, l_ij and α_ij of the planes known, one array a term.
-    cases : set
-        What has happened: kind of step, direction, and whether a bound was hit.
+    ``x(i)``, ``losses(i)`` and ``alpha[i]`` are x_ij, l_ij and α_ij of the planes known; ``cases``
+    is what has happened: kind of step, direction, and whether a bound was hit.
     """
 
     def __init__(self, table, lam, all_planes, seed, shuffles=True):
         self.table, self.lam, self.all, self.shuffles = table, lam, all_planes, shuffles
         self.bits = np.random.PCG64([seed, 2])
-        self.known = [[] for _ in range(table.n)]
-        if all_planes:
-            self.known = [
-                [row for row in range(len(planes)) if row != truth]
-                for planes, truth in zip(table.planes, table.truth, strict=True)
-            ]
+        self.known = [
+            [row for row in range(len(planes)) if all_planes and row != truth]
+            for planes, truth in zip(table.planes, table.truth, strict=True)
+        ]
         self.alpha = [np.zeros(len(known)) for known in self.known]
         self.w, self.cases, self.met = np.zeros(table.d), set(), 0.0
 
@@ -202,25 +183,6 @@ def test_a_step_is_the_best_of_its_range(seed):
     assert slope * a - 0.5 * curvature * a**2 >= gain.max() - 1e-15
 
 
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        ((0.0, 1.0, 0.5, 0.5), 0.0),  # optimal
-        ((0.1, 1.0, 0.5, 0.5), 0.1),  # to the top of the parabola, up and down
-        ((-0.1, 1.0, 0.5, 0.5), -0.1),
-        ((9.0, 1.0, 0.5, 0.25), 0.25),  # to a bound
-        ((-9.0, 1.0, 0.5, 0.25), -0.5),
-        ((1.0, 1.0, 0.5, 0.0), 0.0),  # at a bound
-        ((-1.0, 1.0, 0.0, 0.5), 0.0),
-        ((1e-3, 0.0, 0.5, 0.25), 0.25),  # a pair of planes with the same φ⋆: no curvature
-        ((-1e-3, 0.0, 0.5, 0.25), -0.5),
-        ((0.0, 0.0, 0.5, 0.25), 0.0),
-    ],
-)
-def test_every_case_of_a_step(step, expected):
-    assert exchanged(*step) == expected
-
-
 def test_who_gives_all_has_nothing_left():
     alpha = np.array([0.1 + 0.2, 0.7])
     exchange(alpha, 1, 0, alpha[0])
@@ -238,23 +200,16 @@ def test_who_gives_all_has_nothing_left():
 @pytest.mark.parametrize("order", ["random", "sequential"])
 @pytest.mark.parametrize(
     ("name", "planes"),
-    [
-        ("multiclass", "all"),
-        ("multiclass", "found"),
-        ("binary", "all"),
-        ("chains", "found"),
-        ("graphs", "found"),
-    ],
+    [(n, "all") for n in FINITE] + [(n, "found") for n in ("multiclass", "chains", "graphs")],
 )
 def test_sweeps_follow_the_paper(name, planes, order, products):
     data = DATA[name]
-    table, cases = Table(data), set()
+    table, cases = helpers.Table(data), set()
+    options = quiet(planes=planes, order=order)
     for lam in (1 / data.n, 0.01 / data.n):
-        made = solver(
-            problem(data, lam), "dcd", **quiet(planes=planes, order=order, products=products)
-        )
+        made = helpers.solver(helpers.problem(data, lam), "dcd", products=products, **options)
         slow = Paper(table, lam, planes == "all", 0, order == "random")
-        twin = solver(problem(data, lam), "dcd", **quiet(planes=planes, order=order))
+        twin = helpers.solver(helpers.problem(data, lam), "dcd", **options)
         for _ in range(6):
             made.iterate()
             slow.sweep(next(twin._orders).tolist())
@@ -264,11 +219,13 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
             tracked = lam * (0.5 * slow.w @ slow.w + slow.met)  # (36)
             assert made.tracked == pytest.approx(tracked, rel=1e-8)
             for i in range(table.n):
-                np.testing.assert_allclose(plane_weights(made, i)[1:], slow.alpha[i], atol=1e-8)
+                np.testing.assert_allclose(
+                    helpers.plane_weights(made, i)[1:], slow.alpha[i], atol=1e-8
+                )
         cases |= slow.cases
-    kinds = {("single", "up", "inside"), ("single", "up", "bound"), ("single", "none", "bound")}
-    kinds |= {("single", "down", "inside"), ("single", "down", "bound")}
-    if name == "multiclass" and planes == "all":
+    kinds = {("single", way, end) for way in ("up", "down") for end in ("inside", "bound")}
+    kinds |= {("single", "none", "bound")}
+    if name == "multiclass":
         kinds |= {("pair", "up", "inside"), ("pair", "up", "bound"), ("pair", "none", "bound")}
     assert cases >= kinds or planes == "found"
 
@@ -276,15 +233,14 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
 def test_without_pair_steps_a_term_whose_constraint_is_active_gets_stuck():
     """Section 5: then no single variable can be improved, and a pair of them can."""
     data, lam = DATA["multiclass"], 1.0
-    stuck, free = (Paper(Table(data), lam, True, 0) for _ in range(2))
+    stuck, free = (Paper(helpers.Table(data), lam, True, 0) for _ in range(2))
     stuck.pair = lambda *step: None
     for _ in range(300):
+        before = stuck.dual()
         for paper in (stuck, free):
             paper.sweep(range(data.n))
-    before = stuck.dual()
-    stuck.sweep(range(data.n))
     assert stuck.dual() == pytest.approx(before, abs=CLOSE)
-    best = optimum(problem(data, lam))
+    best = helpers.optimum(helpers.problem(data, lam))
     assert lam * free.dual() == pytest.approx(best, abs=1e-6)
     assert lam * stuck.dual() < best - 1e-3
 
@@ -299,11 +255,11 @@ def test_a_visit_of_opposite_planes_leaves_nothing_to_gain_at_its_term():
     rng, seen, steps = np.random.default_rng(5), set(), np.zeros(2)  # single, pair
     for lam in (3.0, 0.3, 0.03) * 3:
         posed = Problem(OfRows(opposite(rng, n=12, d=3, apart=0.02)), lam)
-        made = solver(posed, "dcd", **quiet(order="sequential"))
+        made = helpers.solver(posed, "dcd", **quiet(order="sequential"))
         assert type(made.phi.blocks).__name__ == "LineRows"
         for _ in range(20):
             made.iterate()
-            weights = plane_weights(made, posed.n - 1)  # of the term visited last
+            weights = helpers.plane_weights(made, posed.n - 1)  # of the term visited last
             values = posed.oracle.planes[-1] @ np.append(made.reported().w, 1.0)
             assert weights.min() == 0.0
             assert weights.sum() == pytest.approx(1.0, abs=1e-15)
@@ -320,41 +276,38 @@ def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(product
     # max(0.5 + w, 1 + w): the second plane is above the first one everywhere
     planes = [np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1], [-0.25, 0.2]])]
     posed = Problem(OfRows(planes), 0.3)
-    made = iterated(solver(posed, "dcd", **quiet(products=products)), 30)
-    for i in range(2):
-        assert plane_weights(made, i)[1] == 0.0
+    made = helpers.iterated(helpers.solver(posed, "dcd", **quiet(products=products)), 30)
+    assert [helpers.plane_weights(made, i)[1] for i in range(2)] == [0.0, 0.0]
     reported = made.reported()
     assert posed.primal(reported.w) - reported.dual <= 1e-12
 
 
 @pytest.mark.parametrize("products", ["keep", "compute"])
-@pytest.mark.parametrize("name", FINITE)
-def test_planes_given_as_rows_are_planes_that_are_labels(name, products):
+@pytest.mark.parametrize(("name", "storage"), [("multiclass", "FixedRows"), ("binary", "LineRows")])
+def test_planes_given_as_rows_are_planes_that_are_labels(name, storage, products):
     """Opposite planes are line rows, others not; both as if all labels were planes."""
     data = DATA[name]
-    of_labels = solver(problem(data), "dcd", planes="all", products=products)
-    of_rows = solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
-    storage = "FixedRows" if name == "multiclass" else "LineRows"
+    of_labels = helpers.solver(helpers.problem(data), "dcd", planes="all", products=products)
+    of_rows = helpers.solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
     assert type(of_rows.phi.blocks).__name__ == storage
-    for _ in together(12, of_labels, of_rows):
+    for _ in helpers.together(12, of_labels, of_rows):
         np.testing.assert_allclose(of_rows.reported().w, of_labels.reported().w, atol=CLOSE)
         assert of_rows.tracked == pytest.approx(of_labels.tracked, abs=CLOSE)
-        one, other = (made.visits.policy.steps.tolist() for made in (of_rows, of_labels))
-        assert one == other
+        np.testing.assert_array_equal(of_rows.visits.policy.steps, of_labels.visits.policy.steps)
         for i in range(data.n):
-            np.testing.assert_allclose(plane_weights(of_rows, i), plane_weights(of_labels, i))
+            np.testing.assert_allclose(
+                helpers.plane_weights(of_rows, i), helpers.plane_weights(of_labels, i)
+            )
 
 
 @pytest.mark.parametrize("otherwise", ["compute", "lengths"])
 @pytest.mark.parametrize("name", DATA)
 def test_kept_and_computed_products_give_the_same_trace(name, otherwise):
-    kept, computed = (
-        solver(problem(DATA[name]), "dcd", products=products) for products in ("keep", otherwise)
-    )
-    for _ in together(15, kept, computed):
+    posed = helpers.problem(DATA[name])
+    kept, computed = (helpers.solver(posed, "dcd", products=way) for way in ("keep", otherwise))
+    for _ in helpers.together(15, kept, computed):
         np.testing.assert_allclose(kept.reported().w, computed.reported().w, atol=CLOSE)
-        one, other = kept.diagnostics(), computed.diagnostics()
-        assert one == pytest.approx(other, abs=CLOSE, nan_ok=True)
+        assert kept.diagnostics() == pytest.approx(computed.diagnostics(), abs=CLOSE, nan_ok=True)
         assert kept.approx_passes == computed.approx_passes
         assert kept.clock.now() == computed.clock.now()
 
@@ -363,15 +316,17 @@ def test_kept_and_computed_products_give_the_same_trace(name, otherwise):
 def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
     data = DATA["multiclass"]
     shuffled = np.random.default_rng(0).permutation(data.n)
-    one = solver(problem(data), "dcd", planes=planes)
-    other = solver(problem(data.take(shuffled)), "dcd", planes=planes)
+    one = helpers.solver(helpers.problem(data), "dcd", planes=planes)
+    other = helpers.solver(helpers.problem(data.take(shuffled)), "dcd", planes=planes)
     place = np.argsort(shuffled)
     other._orders = (place[order] for order in other._orders)
-    for _ in together(8, one, other):
+    for _ in helpers.together(8, one, other):
         np.testing.assert_allclose(other.reported().w, one.reported().w, rtol=0, atol=CLOSE)
         assert other.diagnostics() == pytest.approx(one.diagnostics(), nan_ok=True)
         for i, j in enumerate(shuffled):
-            np.testing.assert_allclose(plane_weights(other, i), plane_weights(one, j), atol=CLOSE)
+            np.testing.assert_allclose(
+                helpers.plane_weights(other, i), helpers.plane_weights(one, j), atol=CLOSE
+            )
 
 
 # ---- the optimum --------------------------------------------------------------------------------
@@ -381,50 +336,42 @@ def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
 @pytest.mark.parametrize("name", FINITE)
 def test_a_long_run_finds_what_a_qp_solver_does(name, lam):
     """In 40 dimensions the planes are independent, and so the weights of the best are unique."""
-    data = random_multiclass(8, 3 if name == "multiclass" else 2, 40, seed=7)
-    posed, table = problem(data, lam), Table(data)
-    planes = [
-        np.vstack((p[t], np.delete(p, t, 0)))
-        for p, t in zip(table.planes, table.truth, strict=True)
-    ]
-    rows = np.concatenate(planes)
-    block = np.repeat(np.arange(table.n), [len(p) for p in planes])
+    data = helpers.random_multiclass(8, 3 if name == "multiclass" else 2, 40, seed=7)
+    posed, table = helpers.problem(data, lam), helpers.Table(data)
+    planes = zip(table.planes, table.truth, strict=True)
+    rows = np.concatenate([np.vstack((p[t], np.delete(p, t, 0))) for p, t in planes])
+    block = np.repeat(np.arange(table.n), data.n_labels)
     beta = np.zeros(len(rows))
-    beta[np.searchsorted(block, np.arange(table.n))] = 1.0
+    beta[:: data.n_labels] = 1.0
     gram = rows[:, :-1] @ rows[:, :-1].T
     found = qp.maximise(gram, block, rows[:, -1], posed.lam, beta, 1e-13, 10**6)
-    made = solver(posed, "dcd", planes="all", M=3, epsilon=1e-12, tol=1e-12)
-    converged_in(made, 3000)
+    made = helpers.solver(posed, "dcd", planes="all", M=3, epsilon=1e-12, tol=1e-12)
+    w, dual = helpers.converged_in(made, 3000).reported()
     assert made.visits.policy.steps[1] > 0 or lam is None or name == "binary"
-    assert made.reported().dual == pytest.approx(found.value, abs=1e-11)
-    np.testing.assert_allclose(made.reported().w, -beta @ rows[:, :-1] / posed.lam, atol=1e-5)
-    alpha = np.concatenate([plane_weights(made, i) for i in range(table.n)])
+    assert dual == pytest.approx(found.value, abs=1e-11)
+    np.testing.assert_allclose(w, -beta @ rows[:, :-1] / posed.lam, atol=1e-5)
+    alpha = np.concatenate([helpers.plane_weights(made, i) for i in range(table.n)])
     np.testing.assert_allclose(alpha, beta, atol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{}, {"bound": "true"}, {"order": "sequential"}, {"M": 0}])
 @pytest.mark.parametrize(("name", "planes"), [(n, "found") for n in DATA] + [("multiclass", "all")])
 def test_bounds_hold_on_every_row_and_the_dual_never_falls(name, planes, options):
-    posed = problem(DATA[name])
-    best = optimum(posed)
-    made = solver(posed, "dcd", planes=planes, **options)
-    lower = 0.0
-    for _ in range(40):
-        made.iterate()
-        reported = made.reported()
-        assert lower - ULPS <= reported.dual <= best + 1e-9
-        lower = reported.dual
-        assert posed.primal(reported.w) >= best - 1e-9
+    posed, lower = helpers.problem(DATA[name]), 0.0
+    best = helpers.optimum(posed)
+    made = helpers.solver(posed, "dcd", planes=planes, **options)
+    for w, dual in helpers.reports(made, 40):
+        assert lower - ULPS <= dual <= best + 1e-9
+        lower = dual
+        assert posed.primal(w) >= best - 1e-9
         assert not made.upper < best - 1e-9
         assert not np.isnan(made.upper) or options.get("bound") != "true"
-        if made.converged:
-            break
     assert lower >= best - (0.03 if options.get("M") == 0 else 0.003)
 
 
 def test_the_dual_rises_with_every_visit():
     for name, data in DATA.items():
-        made = solver(problem(data), "dcd")
+        made = helpers.solver(helpers.problem(data), "dcd")
         lower = 0.0
         for i in np.random.default_rng(0).permutation(np.repeat(np.arange(data.n), 20)):
             order = np.array([i])
@@ -437,35 +384,28 @@ def test_the_dual_rises_with_every_visit():
 @pytest.mark.parametrize("name", DATA)
 def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
     """With a coarse tolerance ε, sweeps come to rest; then the gap is at most 2 ε."""
-    posed, epsilon = problem(DATA[name]), 0.05
-    made = solver(posed, "dcd", epsilon=epsilon, tol=0.0)
-    for _ in range(300):
-        before = made.visits.policy.steps.copy()
-        made.iterate()
-        if made.converged:
-            break
+    posed, epsilon = helpers.problem(DATA[name]), 0.05
+    made = helpers.solver(posed, "dcd", epsilon=epsilon, tol=0.0)
+    rows = [(made.visits.policy.steps.tolist(), *found) for found in helpers.reports(made, 300)]
+    (before, *_), (steps, w, dual) = rows[-2:]
     assert made.converged
-    assert made.visits.policy.steps.tolist() == before.tolist()
-    reported = made.reported()
-    primal = posed.primal(reported.w)
+    assert steps == before
+    primal = posed.primal(w)
     assert made.upper == made.tracked == pytest.approx(primal, rel=1e-14)
-    assert -ULPS <= primal - reported.dual <= 2 * epsilon
-    assert primal - reported.dual > 1e-6  # there would have been more to gain
+    assert -ULPS <= primal - dual <= 2 * epsilon
+    assert primal - dual > 1e-6  # there would have been more to gain
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_both_ways_to_bound_end_at_the_same_optimum(name):
-    posed, ended = problem(DATA[name]), {}
+    posed, ended = helpers.problem(DATA[name]), {}
     for bound in ("tracked", "true"):
-        made = solver(posed, "dcd", bound=bound, tol=1e-3)
-        for _ in range(500):
-            made.iterate()
-            if made.converged:
-                break
-        assert made.upper - made.reported().dual <= 1e-3 * made.upper
-        assert made.upper == pytest.approx(posed.primal(made.reported().w), rel=1e-12)
+        made = helpers.converged_in(helpers.solver(posed, "dcd", bound=bound, tol=1e-3), 500)
+        w, dual = made.reported()
+        assert made.upper - dual <= 1e-3 * made.upper
+        assert made.upper == pytest.approx(posed.primal(w), rel=1e-12)
         # UB costs a pass, and is computed when UB' says that it may be small enough
-        ended[bound] = made.reported().dual, made.clock.oracle_calls / posed.n / made.iteration
+        ended[bound] = dual, made.clock.oracle_calls / posed.n / made.iteration
     assert ended["true"][0] == pytest.approx(ended["tracked"][0], abs=2e-3)
     assert ended["tracked"][1] < ended["true"][1] == 2
 
@@ -476,14 +416,11 @@ def test_both_ways_to_bound_end_at_the_same_optimum(name):
 @pytest.mark.parametrize("nonnegative", ["none", "all"])
 @pytest.mark.parametrize("name", [*DATA, "rows", "line"])
 def test_a_warm_start_keeps_the_weights(name, nonnegative):
-    options = {"nonnegative": nonnegative}
-    if name in DATA:
-        posed = problem(DATA[name])
-    else:
-        data = DATA["binary" if name == "line" else "multiclass"]
-        posed = Problem(Listed(data), 1 / data.n)
-    warm = iterated(solver(posed, "dcd", **options), 15)
-    sums = [plane_weights(warm, i).sum() for i in range(posed.n)]
+    options, of_rows = {"nonnegative": nonnegative}, {"line": "binary", "rows": "multiclass"}
+    data = DATA[of_rows.get(name, name)]
+    posed = helpers.problem(data) if name in DATA else Problem(Listed(data), 1 / data.n)
+    warm = helpers.iterated(helpers.solver(posed, "dcd", **options), 15)
+    sums = [helpers.plane_weights(warm, i).sum() for i in range(posed.n)]
     np.testing.assert_allclose(sums, 1.0, rtol=1e-12)
     warm.warm_start(posed.lam / 2, Clock("work"))
     before = warm.reported()
@@ -492,73 +429,70 @@ def test_a_warm_start_keeps_the_weights(name, nonnegative):
     warm.visits.recompute()
     np.testing.assert_allclose(warm.reported().w, before.w, atol=1e-12)
     assert warm.reported().dual == pytest.approx(before.dual, abs=1e-12)
-    cold = solver(Problem(posed.oracle, posed.lam / 2), "dcd", **options)
-    for made in (warm, cold):
-        made.iterate()
-    assert warm.reported().dual > cold.reported().dual
+    cold = helpers.solver(Problem(posed.oracle, posed.lam / 2), "dcd", **options)
+    for _ in helpers.together(1, warm, cold):
+        assert warm.reported().dual > cold.reported().dual
 
 
-def test_what_is_not_a_list_of_planes_is_refused():
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"term_start": np.array([0, 2, 4])}, "CSR"),
+        ({"term_start": np.array([0, 4, 3])}, "CSR"),
+        ({"indices": np.array([0, 0, 1])}, "CSR"),
+        ({"indices": np.array([0, 0, -1])}, "CSR"),
+        ({"indices": np.array([0.0, 0.0, 0.0])}, "CSR"),
+        ({"indptr": np.array([0, 2, 2, 3])}, "CSR"),  # an index twice in a row
+        ({"indptr": np.array([0, 2, 1, 3])}, "CSR"),
+        ({"indptr": np.arange(3)}, "CSR"),
+        ({"values": np.ones(2)}, "CSR"),
+        ({"values": np.array([1, 1, 1])}, "CSR"),
+        ({"values": np.array([1.0, np.nan, 1.0])}, "not finite"),
+        ({"offset": np.array([1.0, 1.0, np.inf])}, "not finite"),
+    ],
+)
+def test_what_is_not_a_list_of_planes_is_refused(changes, message):
     good = constraints_of([np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1]])])
     good.check(n=2, d=1)
+    with pytest.raises(ValueError, match=message):
+        good._replace(**changes).check(n=2, d=1)
     for n, d in ((1, 1), (3, 1), (2, 0)):
         with pytest.raises(ValueError, match="CSR"):
             good.check(n, d)
-    for spoilt in (
-        good._replace(term_start=np.array([0, 2, 4])),
-        good._replace(term_start=np.array([0, 4, 3])),
-        good._replace(indices=np.array([0, 0, 1])),
-        good._replace(indices=np.array([0, 0, -1])),
-        good._replace(indices=np.array([0.0, 0.0, 0.0])),
-        good._replace(indptr=np.array([0, 2, 2, 3])),  # an index twice in a row
-        good._replace(indptr=np.array([0, 2, 1, 3])),
-        good._replace(indptr=good.indptr[:-1]),
-        good._replace(values=good.values[:-1]),
-        good._replace(values=np.array([1, 1, 1])),
-    ):
-        with pytest.raises(ValueError, match="CSR"):
-            spoilt.check(n=2, d=1)
-    for spoilt in (
-        good._replace(values=np.array([1.0, np.nan, 1.0])),
-        good._replace(offset=np.array([1.0, 1.0, np.inf])),
-    ):
-        with pytest.raises(ValueError, match="not finite"):
-            spoilt.check(n=2, d=1)
 
 
 @pytest.mark.parametrize("planes", ["all", "found"])
 def test_inner_products_for_which_there_is_no_memory_are_refused(planes, monkeypatch):
-    posed = problem(DATA["multiclass"])
+    posed = helpers.problem(DATA["multiclass"])
     room = 8 * 12 * 25 if planes == "all" else 8 * 12  # five planes a term, or one at first
     monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: room)
-    made = solver(posed, "dcd", planes=planes)
+    made = helpers.solver(posed, "dcd", planes=planes)
     made.visits.prepare(np.arange(12), new=0)
     with pytest.raises(RunFailedError, match=r"12 examples.*Set solver\.products=compute"):
         made.visits.prepare(np.arange(12), new=1)
     monkeypatch.setattr(memory, "available", lambda: 8 * 12 - 1)
     with pytest.raises(RunFailedError, match=r"Set solver\.products=compute"):
-        solver(posed, "dcd", planes=planes)
-    solver(posed, "dcd", planes=planes, products="compute").visits.prepare(np.arange(12), new=1)
+        helpers.solver(posed, "dcd", planes=planes)
+    helpers.solver(posed, "dcd", planes=planes, products="compute").visits.prepare(
+        np.arange(12), new=1
+    )
 
 
 def test_a_list_of_planes_for_which_there_is_no_memory_is_refused(monkeypatch):
-    inner = problem(DATA["multiclass"]).oracle
+    inner = helpers.problem(DATA["multiclass"]).oracle
     mapped = WithPrior(inner, Prior(np.ones(inner.d), np.ones(inner.d)))
-    assert not solver(Problem(mapped, 0.1), "dcd").finds
+    assert not helpers.solver(Problem(mapped, 0.1), "dcd").finds
     monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     with pytest.raises(RunFailedError, match=r"all 48 planes .* Set solver\.planes=found"):
-        solver(Problem(mapped, 0.1), "dcd")
-    assert solver(Problem(mapped, 0.1), "dcd", planes="found", products="compute").finds
+        helpers.solver(Problem(mapped, 0.1), "dcd")
+    assert helpers.solver(Problem(mapped, 0.1), "dcd", planes="found", products="compute").finds
 
 
 def test_idle_planes_are_dropped_and_the_ground_truth_stays():
-    posed = problem(DATA["chains"])
-    kept, dropped = (solver(posed, "dcd", T=T) for T in (1000, 1))
-    for _ in range(30):
-        kept.iterate()
-        dropped.iterate()
+    posed = helpers.problem(DATA["chains"])
+    kept, dropped = (helpers.iterated(helpers.solver(posed, "dcd", T=T), 30) for T in (1000, 1))
     assert dropped.working_set_mean() < kept.working_set_mean()
     assert dropped.visits.policy.simplex.known.tolist() == dropped.phi.blocks.n_planes.tolist()
     before = dropped.reported()

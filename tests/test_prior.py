@@ -8,19 +8,9 @@ The optimum is found in the original coordinates by another optimiser, which kno
 import io
 from pathlib import Path
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    Plain,
-    Table,
-    oracle,
-    quadratic_program,
-    random_chains,
-    random_graphs,
-    random_multiclass,
-    solver,
-    together,
-)
 from program import USPS, call, config_of, error_of, run_folders, run_here
 from rich.console import Console
 from traces import make_trace
@@ -44,11 +34,11 @@ from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import PlainLines, Silent
 
-CHAINS = random_chains([2, 1, 2], 2, 2, seed=6)
+CHAINS = helpers.random_chains([2, 1, 2], 2, 2, seed=6)
 DATA = {
     "chains": CHAINS,
-    "multiclass": random_multiclass(4, 3, 2, seed=5),
-    "graphs": random_graphs([3, 2, 4], 2, 3, seed=8),
+    "multiclass": helpers.random_multiclass(4, 3, 2, seed=5),
+    "graphs": helpers.random_graphs([3, 2, 4], 2, 3, seed=8),
 }
 FORMS = ("mean", "diagonal", "full")
 LAM = 0.25
@@ -83,7 +73,7 @@ def objective(table, w, mean, variance):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 def test_planes_are_mapped_as_the_definition_says(data, form, tmp_path):
-    inner, table = oracle(data), Table(data)
+    inner, table = helpers.oracle(data), helpers.Table(data)
     mean, variance = moments(form, inner.d)
     made = prior.build(config(tmp_path, mean, variance), inner.d)
     mapped = made.oracle(inner)
@@ -93,64 +83,50 @@ def test_planes_are_mapped_as_the_definition_says(data, form, tmp_path):
     unseen = np.random.default_rng(1).normal(size=inner.d)
     w = mapped.weights(unseen)
     np.testing.assert_allclose(w, mean + root @ unseen, atol=1e-12)
-    total, star, circ = 0.0, np.zeros(inner.d), 0.0
+    total, phi = 0.0, np.zeros(inner.d + 1)
     for i, planes in enumerate(table.planes):
         for y, plane in zip(table.labelings[i], planes, strict=True):
             labeling = np.asarray(y, np.uint8)
-            indices, values, offset = mapped.plane(i, labeling)
-            dense = np.zeros(inner.d)
-            dense[indices] = values
-            np.testing.assert_allclose(dense, root.T @ plane[:-1], atol=1e-12)
-            assert offset == pytest.approx(plane[-1] + mean @ plane[:-1], abs=1e-12)
-            assert dense @ unseen + offset == pytest.approx(plane @ np.append(w, 1), abs=1e-12)
+            dense = helpers.dense(mapped.plane(i, labeling), inner.d)
+            expected = np.append(root.T @ plane[:-1], plane[-1] + mean @ plane[:-1])
+            np.testing.assert_allclose(dense, expected, atol=1e-12)
+            value = dense @ np.append(unseen, 1.0)
+            assert value == pytest.approx(plane @ np.append(w, 1), abs=1e-12)
             score = mapped.joint_feature(i, labeling)
             linear = score[1] @ unseen[score[0]] + mapped.fixed_score(i, labeling)
             assert linear == pytest.approx(mapped.score(unseen, i, labeling), abs=1e-12)
         best, value = mapped.best_plane(unseen, i)
         assert value == pytest.approx((planes @ np.append(w, 1)).max(), abs=1e-12)
-        star[best.indices] += best.values
-        circ, total = circ + best.offset, total + value
-        truth = mapped.plane(i, mapped.truth(i))
-        assert not np.any(truth.values)
-        assert truth.offset == 0.0
+        phi, total = phi + helpers.dense(best, inner.d), total + value
+        assert not helpers.dense(mapped.plane(i, mapped.truth(i)), inner.d).any()
     risk = mapped.risk(unseen)
     assert risk.value == pytest.approx(total, abs=1e-12)
     assert risk.value == mapped.risk(unseen, with_plane=False).value
-    np.testing.assert_allclose(risk.star, star, atol=1e-12)
-    assert risk.offset == pytest.approx(circ, abs=1e-12)
-    assert risk.star @ unseen + risk.offset == pytest.approx(total, abs=1e-12)
+    np.testing.assert_allclose(np.append(risk.star, risk.offset), phi, atol=1e-12)
     assert mapped.mean_loss(unseen) == inner.mean_loss(w)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_listed_planes_are_those_that_are_mapped_one_by_one(form, tmp_path):
     data = DATA["multiclass"]
-    inner, table = oracle(data), Table(data)
+    inner, labels = helpers.oracle(data), range(data.n_labels)
     made = prior.build(config(tmp_path, *moments(form, inner.d)), inner.d)
-    for terms, one in ((inner, inner.plane), (made.oracle(inner), made.oracle(inner).plane)):
+    wrong = [(i, c) for i in range(data.n) for c in labels if c != data.y[i]]
+    for terms in (inner, made.oracle(inner)):
         listed = terms.constraints()
         listed.check(data.n, inner.d)
-        dense = np.column_stack((listed.star(inner.d).toarray(), listed.offset))
-        wrong = [
-            (i, y)
-            for i in range(data.n)
-            for y in table.labelings[i]
-            if not np.array_equal(y, terms.truth(i))
-        ]
         assert listed.term_start.tolist() == (np.arange(data.n + 1) * 2).tolist()
-        for row, (i, y) in zip(dense, wrong, strict=True):
-            indices, values, offset = one(i, np.asarray(y, np.uint8))
-            np.testing.assert_allclose(row[indices], values, rtol=1e-13)
-            assert np.count_nonzero(row[:-1]) == np.count_nonzero(values)
-            assert row[-1] == pytest.approx(offset, abs=1e-14)
-    assert made.oracle(oracle(CHAINS)).constraints() is None
+        rows = np.column_stack((listed.star(inner.d).toarray(), listed.offset))
+        for row, (i, c) in zip(rows, wrong, strict=True):
+            expected = helpers.dense(terms.plane(i, np.array([c], np.uint8)), inner.d)
+            np.testing.assert_allclose(row, expected, rtol=1e-13, atol=1e-14)
+    assert made.oracle(helpers.oracle(CHAINS)).constraints() is None
 
 
 @pytest.mark.parametrize("data", [DATA["chains"], DATA["multiclass"]])
 def test_one_compiled_call_finds_the_plane_that_the_definition_says(data):
-    compiled = oracle(data)
-    rng = np.random.default_rng(2)
-    for w in (np.zeros(compiled.d), rng.normal(size=compiled.d)):
+    compiled = helpers.oracle(data)
+    for w in (np.zeros(compiled.d), np.random.default_rng(2).normal(size=compiled.d)):
         for i in range(compiled.n):
             plane, value = compiled.best_plane(w, i)
             same, height = Oracle.best_plane(compiled, w, i)
@@ -161,31 +137,23 @@ def test_one_compiled_call_finds_the_plane_that_the_definition_says(data):
 
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw_fast"])
 def test_standard_normal_planes_are_the_same_bit_for_bit(name):
-    inner = Plain(oracle(CHAINS))
+    inner = helpers.Plain(helpers.oracle(CHAINS))
     standard = WithPrior(inner, Prior(np.zeros(inner.d), np.ones(inner.d)))
-    one, other = (solver(Problem(terms, LAM), name) for terms in (inner, standard))
-    for _ in together(8, one, other):
+    one, other = (helpers.solver(Problem(terms, LAM), name) for terms in (inner, standard))
+    for _ in helpers.together(8, one, other):
         assert one.reported().dual == other.reported().dual
         np.testing.assert_array_equal(one.reported().w, other.reported().w)
 
 
 def test_one_variance_leaves_the_oracle_alone():
-    inner = oracle(CHAINS)
+    inner = helpers.oracle(CHAINS)
     made = prior.build(PriorConfig(variance=4.0), inner.d)
     assert made.oracle(inner) is inner
     assert with_prior(inner, LAM, made).lam == LAM / 4
 
 
-ENDS = {
-    "fw": 0.05,
-    "bcfw": 0.05,
-    "mpbcfw": 0.05,
-    "mpbcfw_fast": 1e-8,
-    "ssg": 0.1,
-    "one_slack": 1e-6,
-    "bmrm": 1e-6,
-    "dcd": 1e-8,
-}
+ENDS = {"fw": 0.05, "bcfw": 0.05, "mpbcfw": 0.05, "ssg": 0.1}
+ENDS |= {"mpbcfw_fast": 1e-8, "dcd": 1e-8, "one_slack": 1e-6, "bmrm": 1e-6}
 """How far from the optimum each must come; SSG and Frank–Wolfe steps converge like 1/k."""
 
 OPTIONS = {"one_slack": {"epsilon": 1e-7}, "bmrm": {"epsilon": 1e-7}, "dcd": {"tol": 1e-9}}
@@ -195,24 +163,20 @@ OPTIONS = {"one_slack": {"epsilon": 1e-7}, "bmrm": {"epsilon": 1e-7}, "dcd": {"t
 @pytest.mark.parametrize("name", ENDS)
 def test_solvers_find_the_optimum_in_the_original_coordinates(name, form, tmp_path):
     data = DATA["multiclass"] if name == "dcd" else CHAINS  # of which dcd has all planes
-    inner, table = oracle(data), Table(data)
+    inner, table = helpers.oracle(data), helpers.Table(data)
     mean, variance = moments(form, inner.d)
-    optimum, best = quadratic_program(table, LAM, mean, variance)
+    optimum, best = helpers.quadratic_program(table, LAM, mean, variance)
     assert objective(table, best, mean, variance) == pytest.approx(optimum, abs=1e-6)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, mean, variance), inner.d))
-    made = solver(posed, name, **OPTIONS.get(name, {}))
+    made, before = helpers.solver(posed, name, **OPTIONS.get(name, {})), 0.0
     assert not getattr(made, "finds", False)
-    dual = 0.0
-    for _ in range(300 if name == "dcd" else 100):
-        made.iterate()
-        before, (w, dual) = dual, made.reported()
+    for w, dual in helpers.reports(made, 300 if name == "dcd" else 100):
         assert dual >= before - 1e-14 or name != "dcd"
+        before = dual
         primal = objective(table, posed.oracle.weights(w), mean, variance)
         assert posed.primal(w) == pytest.approx(primal, abs=1e-10)
         assert primal >= optimum - 1e-9
         assert np.isnan(dual) or dual <= optimum + 1e-9
-        if made.converged:
-            break
     assert primal == pytest.approx(optimum, abs=ENDS[name])
     assert np.isnan(dual) or dual == pytest.approx(optimum, abs=ENDS[name])
     # P is strongly convex: λ/2 (w − w*)ᵀ Σ⁻¹ (w − w*) ≤ P(w) − P*
@@ -239,17 +203,16 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
     fast = ("solver=mpbcfw_fast", "budget.max_iterations=6", "lam=0.05")
     made = run_here(tmp_path, *options, *fast)
     trace = read_trace(made.folder)
-    w = np.load(made.folder / "weights.npz")["w"]
-    assert (trace.frame["dual"] <= trace.frame["primal"]).all()
-    last = trace.frame.iloc[-1]
-    assert last["gap"] < 0.1 * trace.frame["gap"].iloc[0]
-    assert last["w_norm"] == pytest.approx(np.linalg.norm(w))
-    assert trace.frame["w_norm"].iloc[0] == pytest.approx(np.linalg.norm(mean))  # at ŵ = 0
+    frame, w = trace.frame, np.load(made.folder / "weights.npz")["w"]
+    assert (frame["dual"] <= frame["primal"]).all()
+    first, last = frame.iloc[0], frame.iloc[-1]
+    assert last["gap"] < 0.1 * first["gap"]
+    norms = np.linalg.norm(mean), np.linalg.norm(w)  # it begins at ŵ = 0
+    assert (first["w_norm"], last["w_norm"]) == pytest.approx(norms)
     assert trace.metadata["lam"] == 0.05
     run = config_of(tmp_path, *options, *fast)
     data = runner.load_dataset(run.dataset)
-    of_data = components.build_oracle(run.oracle, run.dataset)
-    risk = of_data.risk(w, with_plane=False).value
+    risk = components.build_oracle(run.oracle, run.dataset).risk(w, with_plane=False).value
     off = w - mean
     assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)
     wrong = (data.x @ w.reshape(10, 256).T).argmax(axis=1) != data.y
@@ -258,46 +221,43 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
 
 def test_one_variance_and_lam_give_the_same_rows(tmp_path):
     rows = []
-    for options in (("lam=0.2", "prior.variance=4"), ("lam=0.05",)):
+    for lam, options in ((0.2, ("lam=0.2", "prior.variance=4")), (0.05, ("lam=0.05",))):
         made = run_here(tmp_path, *options, "clock=work", "budget.max_iterations=4")
         trace = read_trace(made.folder)
-        assert trace.metadata["lam"] == (0.2 if len(options) == 2 else 0.05)
+        assert trace.metadata["lam"] == lam
         rows.append(trace.frame.drop(columns=["eval_time", "cpu_time"]))
         rows[-1].loc[:, "w"] = np.load(made.folder / "weights.npz")["w"].sum()
     assert rows[0].equals(rows[1])
 
 
 def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
-    train, test = random_multiclass(6, 3, 2), random_multiclass(40, 3, 2, 1)
+    data = {"train": helpers.random_multiclass(6, 3, 2)}
+    data["test"] = helpers.random_multiclass(40, 3, 2, 1)
     run = config_of(tmp_path, "solver=mpbcfw", "budget.max_iterations=3")
-    inner = multiclass.build(run.oracle, train)
+    inner, test = (multiclass.build(run.oracle, data[name]) for name in ("train", "test"))
     mean, variance = moments("diagonal", inner.d)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
-    held_out = {"test": lambda w: multiclass.build(run.oracle, test).mean_loss(w)}
-    recorder = Recorder(posed, Silent(), held_out)
-    made = solver(posed, "mpbcfw", clock=Clock("work"))
+    recorder = Recorder(posed, Silent(), {"test": test.mean_loss})
+    made = helpers.solver(posed, "mpbcfw", clock=Clock("work"))
     loop.loop(run, made, recorder)
     seen = made.reported().w
     np.testing.assert_array_equal(recorder.w, posed.oracle.weights(seen))
-    losses = []
-    for data, name in ((train, "train"), (test, "test")):
-        wrong = [
-            ((data.x @ w.reshape(3, 2).T).argmax(axis=1) != data.y).mean()
-            for w in (recorder.w, seen)
-        ]
-        assert recorder.losses[name] == pytest.approx(wrong[0], abs=1e-15)
-        losses.append(wrong)
-    assert any(of_w != of_seen for of_w, of_seen in losses)  # else nothing has been tested
+
+    def wrong(w, name):
+        scores = data[name].x @ w.reshape(3, 2).T
+        return (scores.argmax(axis=1) != data[name].y).mean()
+
+    for name in data:
+        assert recorder.losses[name] == pytest.approx(wrong(recorder.w, name), abs=1e-15)
+    # else nothing has been tested
+    assert any(wrong(recorder.w, name) != wrong(seen, name) for name in data)
 
 
 def test_a_path_of_lam_ends_where_a_direct_run_does(files, tmp_path):
-    _, _, options = files
-    ends = []
+    options, ends = files[2], []
+    words = ("solver=mpbcfw_fast", "lam=0.1", "budget.max_iterations=10")
     for path in ("path=[0.5,0.2]", "path=[]"):
-        made = run_here(
-            tmp_path, *options, path, "solver=mpbcfw_fast", "lam=0.1", "budget.max_iterations=10"
-        )
-        frame = read_trace(made.folder).frame
+        frame = read_trace(run_here(tmp_path, *options, path, *words).folder).frame
         assert (frame["dual"] <= frame["primal"]).all()
         ends.append(frame.iloc[-1])
     assert len(run_folders(tmp_path)) == 4
@@ -313,22 +273,18 @@ def test_a_neutral_prior_leaves_the_hash_alone(tmp_path):
     def hashed(*options):
         return config_of(tmp_path, *options).hash()
 
-    plain = config_of(tmp_path)
-    assert hashed("prior.mean=0", "prior.variance=1") == plain.hash()
+    assert hashed("prior.mean=0", "prior.variance=1") == hashed()
     assert config_of(tmp_path, "prior.variance=2").resolved()["prior"]["variance"] == 2.0
-    different = [hashed(), hashed("prior.variance=2"), hashed("prior.mean=2")]
-    different.append(hashed("prior.mean=[1,2]"))
-    assert len(set(different)) == 4
+    options = ("prior.mean=0", "prior.variance=2", "prior.mean=2", "prior.mean=[1,2]")
+    assert len({hashed(option) for option in options}) == 4
 
 
 def test_a_file_enters_by_its_content(tmp_path):
-    values = np.arange(1.0, 5.0)
-    for name, content in (("a", values), ("b", values), ("c", values + 1)):
-        np.save(tmp_path / f"{name}.npy", content)
-    hashes = {
-        name: config_of(tmp_path, f"prior.variance={tmp_path / name}.npy").hash() for name in "abc"
-    }
-    assert hashes["a"] == hashes["b"] != hashes["c"]
+    hashes = []
+    for name, first in (("a", 1.0), ("b", 1.0), ("c", 2.0)):
+        np.save(tmp_path / f"{name}.npy", first + np.arange(4.0))
+        hashes.append(config_of(tmp_path, f"prior.variance={tmp_path / name}.npy").hash())
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_one_prior_has_one_name_however_it_is_written(tmp_path):
@@ -351,35 +307,33 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     plain, other = make_trace([2.0, 1.5], [0.0, 0.5]), make_trace([4.0, 3.0], [1.0, 2.0])
     other.metadata["prior"] = "N(0, 4)"
     other.metadata["config"]["prior"] = {"variance": 4.0}
-    assert instance_of(plain.metadata) != instance_of(other.metadata)
+    of_plain, of_other = (instance_of(run.metadata) for run in (plain, other))
+    assert of_plain != of_other
     best = optima.reference([plain, other], tmp_path)
-    assert best[instance_of(other.metadata)].dual != best[instance_of(plain.metadata)].dual
+    assert best[of_other].dual != best[of_plain].dual
     assert optima.reference([other], tmp_path) == best  # as they are read again
     assert labels([plain, other])[0] == labels([plain, other])[1]
     table = suboptimality([plain, other], best, "iteration")
     titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
     assert ["prior" in title for title in titles].count(True) == 1
-    groups = {instance_of(run.metadata): [contents.Group([run])] for run in (plain, other)}
+    groups = {of_plain: [contents.Group([plain])], of_other: [contents.Group([other])]}
     assert list(contents.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
     assert len(contents.group(contents.Contents("report", "Your runs", [plain, other]))) == 2
-    assert [data.get("prior") for data in provenance_of([plain, other])["datasets"]].count(
-        None
-    ) == 1
+    datasets = provenance_of([plain, other])["datasets"]
+    assert sorted(data.get("prior") is None for data in datasets) == [False, True]
 
 
 def test_runs_of_a_sweep_are_told_apart_by_their_priors(tmp_path):
-    variants = ((), ("prior.variance=2",))
-    configs = [flatten(config_of(tmp_path, *options).resolved()) for options in variants]
-    told = differences(configs, ["", ""], {"results_dir"})
+    runs = config_of(tmp_path), config_of(tmp_path, "prior.variance=2")
+    told = differences([flatten(run.resolved()) for run in runs], ["", ""], {"results_dir"})
     assert told == ["prior.variance=1.0", "prior.variance=2.0"]
 
 
-def test_the_first_line_of_a_run_names_its_prior(tmp_path):
-    for options, named in ((("prior.variance=2",), True), ((), False)):
-        text = io.StringIO()
-        lines = PlainLines(Console(file=text))
-        lines.start(config_of(tmp_path, *options), "synthetic", 30, D, 0.1)
-        assert ("lam = 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
+@pytest.mark.parametrize(("options", "named"), [(("prior.variance=2",), True), ((), False)])
+def test_the_first_line_of_a_run_names_its_prior(options, named, tmp_path):
+    text = io.StringIO()
+    PlainLines(Console(file=text)).start(config_of(tmp_path, *options), "synthetic", 30, D, 0.1)
+    assert ("lam = 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
 
 
 # ---- bad input --------------------------------------------------------------------------------

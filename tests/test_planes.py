@@ -1,23 +1,8 @@
 """Working sets and the planes φ^i: the two storages, against each other and the definitions."""
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    SMALL,
-    Plain,
-    Table,
-    cached,
-    dataset,
-    iterated,
-    oracle,
-    plane_weights,
-    problem,
-    random_chains,
-    random_multiclass,
-    solver,
-    together,
-    working_sets,
-)
 from linear import binary_oracle, random_binary
 from scipy.stats import spearmanr
 
@@ -30,18 +15,17 @@ from ssvm_bench.solvers.block.steps import AtOracle
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
 
-DATA = {name: SMALL[name] for name in ("chains", "multiclass")}
+DATA = {name: helpers.SMALL[name] for name in ("chains", "multiclass")}
 STORAGES = ("labelings", "rows")
 
 
 def make(data, storage, name, **options):
     """Return a solver whose planes are kept in that storage."""
-    posed = problem(data)
+    posed = helpers.problem(data)
     if storage == "rows":
-        posed = Problem(Plain(posed.oracle), posed.lam)
-    made = solver(posed, name, **options)
-    expected = labelings.Labelings if storage == "labelings" else rows.Rows
-    assert isinstance(made.phi.blocks, expected)
+        posed = Problem(helpers.Plain(posed.oracle), posed.lam)
+    made = helpers.solver(posed, name, **options)
+    assert type(made.phi.blocks).__name__ == storage.capitalize()
     return made
 
 
@@ -62,14 +46,14 @@ def data(request):
     ],
 )
 def test_storages_agree(data, name, options):
-    table = Table(data)
+    table = helpers.Table(data)
     one, other = (make(data, storage, name, **options) for storage in STORAGES)
-    for _ in together(8, one, other):
+    for _ in helpers.together(8, one, other):
         here, there = one.reported(), other.reported()
         # the same sums in another order; some hundred steps pass the rounding on
         np.testing.assert_allclose(here.w, there.w, rtol=0, atol=1e-9)
         assert here.dual == pytest.approx(there.dual, abs=1e-10)
-        assert working_sets(one, table) == working_sets(other, table)
+        assert helpers.working_sets(one, table) == helpers.working_sets(other, table)
         assert one.approx_passes == other.approx_passes
         for tally in ("oracle_calls", "approx_calls", "plane_evaluations"):
             assert getattr(one.clock, tally) == getattr(other.clock, tally)
@@ -77,16 +61,13 @@ def test_storages_agree(data, name, options):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, storage):
-    table = Table(data)
-    made = make(data, storage, "mpbcfw")
-    rng = np.random.default_rng(0)
-    iterated(made, 4)
+    table, rng = helpers.Table(data), np.random.default_rng(0)
+    made = helpers.iterated(make(data, storage, "mpbcfw"), 4)
     for i in range(table.n):
-        found, planes = cached(made.phi.blocks, table, i)
+        found, planes = helpers.cached(made.phi.blocks, table, i)
         for row, plane in zip(found, planes, strict=True):
             np.testing.assert_allclose(plane, table.planes[i][row], rtol=0, atol=ROUNDING)
-            for _ in range(5):
-                w = rng.normal(size=table.d)
+            for w in rng.normal(size=(5, table.d)):
                 assert plane @ np.append(w, 1.0) <= table.values(w, i).max() + ROUNDING
 
 
@@ -121,37 +102,33 @@ def iterate_of(blocks, table, i):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_phi_stays_a_convex_combination_of_planes_even_of_dropped_ones(data, storage):
-    table = Table(data)
+    table, rng = helpers.Table(data), np.random.default_rng(0)
     made = make(data, storage, "mpbcfw", T=1, N=2)
-    rng = np.random.default_rng(0)
-    for _ in range(6):
-        made.iterate()
+    for w, dual in helpers.reports(made, 6):
         total = np.zeros(table.d + 1)
         for i in range(table.n):
             phi = iterate_of(made.phi.blocks, table, i)
             total += phi
             # a point is in a convex hull if no direction separates it
-            for _ in range(10):
-                direction = rng.normal(size=table.d + 1)
+            for direction in rng.normal(size=(10, table.d + 1)):
                 assert phi @ direction <= (table.planes[i] @ direction).max() + ROUNDING
         # w and the dual are those of φ = Σ φ^i
-        reported = made.reported()
-        np.testing.assert_allclose(reported.w, -total[:-1] / made.problem.lam, atol=1e-11)
-        assert reported.dual == pytest.approx(made.problem.dual(reported.w, total[-1]), abs=1e-12)
+        np.testing.assert_allclose(w, -total[:-1] / made.problem.lam, atol=1e-11)
+        assert dual == pytest.approx(made.problem.dual(w, total[-1]), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["mpbcfw_away", "mpbcfw_fast"])
 def test_what_dropped_planes_alone_have_used_is_forgotten(name, data):
-    table = Table(data)
+    table = helpers.Table(data)
     made = make(data, "labelings", name, T=1)
     features, most = made.phi.blocks.features, 0
     for _ in range(12):
         made.iterate()
         store, total = made.phi.blocks, np.zeros(table.d + 1)
         for i in range(table.n):
-            used, planes = cached(store, table, i)
+            used, planes = helpers.cached(store, table, i)
             phi = iterate_of(store, table, i)
-            np.testing.assert_allclose(phi, plane_weights(made, i) @ planes, atol=ROUNDING)
+            np.testing.assert_allclose(phi, helpers.plane_weights(made, i) @ planes, atol=ROUNDING)
             total += phi
             begin, end = features.offsets[i : i + 2]
             labels = np.array([table.labelings[i][row] for row in [*used, table.truth[i]]])
@@ -169,8 +146,7 @@ def test_what_dropped_planes_alone_have_used_is_forgotten(name, data):
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw"])
 def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
-    made = make(data, storage, name)
-    iterated(made, 9)
+    made = helpers.iterated(make(data, storage, name), 9)
     w = np.full_like(made.phi.w, np.nan)
     offset = dual_iterate.sum_of_terms(made.phi.blocks, made.problem.lam, w)
     # |w| < 10; at most 9 + 9 · 1000 passes, in practice some hundred updates of 2⁻⁵³ each
@@ -183,28 +159,21 @@ def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_working_sets_begin_with_the_truth(data, storage):
-    table = Table(data)
-    made = make(data, storage, "mpbcfw")
-    assert working_sets(made, table) == [[row] for row in table.truth]
+    table, made = helpers.Table(data), make(data, storage, "mpbcfw")
+    assert helpers.working_sets(made, table) == [[row] for row in table.truth]
     assert made.working_set_mean() == 1
-    for i in range(table.n):
-        (plane,) = cached(made.phi.blocks, table, i)[1]
-        assert not plane.any()
-    bcfw = make(data, storage, "bcfw")
-    bcfw.iterate()
-    assert bcfw.working_set_mean() == 0
+    assert not any(helpers.cached(made.phi.blocks, table, i)[1][0].any() for i in range(table.n))
+    assert helpers.iterated(make(data, storage, "bcfw"), 1).working_set_mean() == 0
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("sampling", ["permutation", "uniform"])
 @pytest.mark.parametrize("N", [1, 2, 1000])
 def test_working_sets_have_no_duplicates_and_keep_to_their_limit(data, storage, sampling, N):
-    table = Table(data)
+    table, largest = helpers.Table(data), 0
     made = make(data, storage, "mpbcfw", N=N, M=2, sampling=sampling)
-    largest = 0
-    for _ in range(6):
-        made.iterate()
-        sets = working_sets(made, table)
+    for _ in helpers.together(6, made):
+        sets = helpers.working_sets(made, table)
         assert all(len(set(found)) == len(found) <= N for found in sets)
         assert made.working_set_mean() == pytest.approx(np.mean([len(found) for found in sets]))
         largest = max(largest, *map(len, sets))
@@ -215,8 +184,8 @@ class Hand:
     """A storage of one term, filled by hand."""
 
     def __init__(self, storage, N):
-        data = random_chains([2], 4, 2, seed=1)
-        self.oracle, self.table, self.N = oracle(data), Table(data), N
+        data = helpers.random_chains([2], 4, 2, seed=1)
+        self.oracle, self.table, self.N = helpers.oracle(data), helpers.Table(data), N
         if storage == "labelings":
             self.blocks = labelings.allocate(self.oracle.features)
         else:
@@ -243,7 +212,7 @@ class Hand:
 
     def letters(self):
         names = {row: letter for letter, row in self.rows.items()}
-        return "".join(names[row] for row in cached(self.blocks, self.table, 0)[0])
+        return "".join(names[row] for row in helpers.cached(self.blocks, self.table, 0)[0])
 
 
 def test_an_empty_plane_needs_a_slot_too():
@@ -259,27 +228,29 @@ def test_an_empty_plane_needs_a_slot_too():
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_over_the_limit_the_longest_inactive_is_dropped(storage):
-    hand = Hand(storage, N=3)
-    assert hand.letters() == "t"
-    hand.find("A", 1)
-    hand.find("B", 2)
-    assert hand.letters() == "tAB"
-    hand.find("A", 3)  # marked active, not stored twice
-    assert hand.letters() == "tAB"
-    hand.find("C", 4)  # the truth was active at the start only
-    assert hand.letters() == "ABC"
-    hand.find("D", 5)  # B was active in 2, A in 3
-    assert hand.letters() == "ACD"
-    hand.find("t", 5)  # the truth's plane comes back like any other
-    assert hand.letters() == "CDt"
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-def test_of_equally_long_inactive_planes_the_oldest_is_dropped(storage):
-    hand = Hand(storage, N=2)
-    hand.find("ABC", 1)
-    assert hand.letters() == "BC"
+@pytest.mark.parametrize(
+    ("N", "steps"),
+    [
+        (
+            3,
+            [
+                ("", 0, "t"),
+                ("A", 1, "tA"),
+                ("B", 2, "tAB"),
+                ("A", 3, "tAB"),  # marked active, not stored twice
+                ("C", 4, "ABC"),  # the truth was active at the start only
+                ("D", 5, "ACD"),  # B was active in 2, A in 3
+                ("t", 5, "CDt"),  # the truth's plane comes back like any other
+            ],
+        ),
+        (2, [("ABC", 1, "BC")]),  # of equally long inactive ones, the oldest
+    ],
+)
+def test_over_the_limit_the_longest_inactive_is_dropped(storage, N, steps):
+    hand = Hand(storage, N)
+    for found, now, kept in steps:
+        hand.find(found, now)
+        assert hand.letters() == kept
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -293,36 +264,39 @@ def test_inactive_planes_are_dropped(storage):
     operations.drop_inactive(AtOracle(10), hand.blocks, 0, 4)
     assert hand.letters() == "D"
     # the planes that are left are still themselves
-    row, (plane,) = cached(hand.blocks, hand.table, 0)
+    row, (plane,) = helpers.cached(hand.blocks, hand.table, 0)
     np.testing.assert_array_equal(plane, hand.table.planes[0][row[0]])
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("T", [1, 2, 3])
 def test_after_an_approximate_pass_all_planes_were_active_lately(data, storage, T):
-    made = make(data, storage, "mpbcfw", T=T, M=1)
-    dropped = False
-    for now in range(1, 9):
-        before = int(made.phi.blocks.n_planes.sum())
-        made.iterate()
+    made, sizes = make(data, storage, "mpbcfw", T=T, M=1), [data.n]
+    for k in helpers.together(8, made):
+        blocks = made.phi.blocks
         assert made.approx_passes == 1
-        for i in range(data.n):
-            first = made.phi.blocks.start[i]
-            active = made.phi.blocks.active[first : first + made.phi.blocks.n_planes[i]]
-            assert now - T < active.min()
-            assert active.max() == now
-        dropped |= int(made.phi.blocks.n_planes.sum()) < before
-    assert dropped or T == 3
+        for first, size in zip(blocks.start[: data.n], blocks.n_planes[: data.n], strict=True):
+            active = blocks.active[first : first + size]
+            assert k + 1 - T < active.min() <= active.max() == k + 1
+        sizes.append(int(blocks.n_planes.sum()))
+    assert sizes != sorted(sizes) or T == 3  # some were dropped
 
 
 # ---- where w may not be 0 -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Let solvers know where w is not 0, however few or many features there are."""
+    monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
+    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
 
 
 def sparse_chains(seed=0):
     rng = np.random.default_rng(seed)
     x = (rng.random((60, 400)) < 0.01) * rng.integers(1, 4, (60, 400)).astype(float)
     y = (x @ rng.normal(size=(400, 4))).argmax(axis=1)
-    return dataset(x, y, 4, [3] * 20)
+    return helpers.dataset(x, y, 4, [3] * 20)
 
 
 def sparse_signs(seed=0):
@@ -330,19 +304,16 @@ def sparse_signs(seed=0):
     return random_binary(60, 400, x=data.x, y=(data.y > 1).astype(np.uint8))
 
 
-@pytest.mark.parametrize("name", ["mpbcfw", "mpbcfw_fast", "mpbcfw_pairwise", "n_slack"])
+@pytest.mark.parametrize("name", ["mpbcfw", "mpbcfw_fast", "mpbcfw_pairwise", "cutting_plane"])
 @pytest.mark.parametrize(
-    ("data", "build"), [(sparse_chains, oracle), (sparse_signs, binary_oracle)]
+    ("data", "build"), [(sparse_chains, helpers.oracle), (sparse_signs, binary_oracle)]
 )
-def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatch):
+def test_what_is_zero_is_known_and_changes_nothing(name, data, build, watched, monkeypatch):
     posed, found = Problem(build(data()), 0.01), []
     for least in (1 << 18, 1):
         monkeypatch.setattr(labeling_iterates, "_LEAST", least)
-        monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
-        made = solver(posed, {"n_slack": "cutting_plane"}.get(name, name))
-        rows = []
-        for _ in range(8):
-            made.iterate()
+        made, rows = helpers.solver(posed, name), []
+        for _ in helpers.together(8, made):
             w, indices = made.phi.w, made.phi.indices
             rows.append((made.phi.dual(), *w))
             assert (indices is None) == (least > 1)
@@ -354,24 +325,20 @@ def test_what_is_zero_is_known_and_changes_nothing(name, data, build, monkeypatc
     np.testing.assert_array_equal(*found)
 
 
-def test_where_much_of_w_is_touched_all_of_it_is_read(monkeypatch):
-    monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
-    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
-    made = solver(Problem(oracle(sparse_chains()), 0.01), "mpbcfw_fast")
-    made.iterate()
+def test_where_much_of_w_is_touched_all_of_it_is_read(watched, monkeypatch):
+    made = helpers.iterated(
+        helpers.solver(Problem(helpers.oracle(sparse_chains()), 0.01), "mpbcfw_fast"), 1
+    )
     assert made.phi.indices is not None
     monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 0.0)
-    for _ in range(2):
-        made.iterate()
+    for _ in helpers.together(2, made):
         assert made.phi.indices is None
 
 
-def test_a_checkpoint_has_the_indices_of_forgotten_labels_too(monkeypatch):
-    monkeypatch.setattr(labeling_iterates, "_LEAST", 1)
-    monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 1.0)
-    posed = Problem(oracle(sparse_chains()), 0.01)
-    made, again = (solver(posed, "mpbcfw_fast", T=1) for _ in range(2))
-    iterated(made, 8)
+def test_a_checkpoint_has_the_indices_of_forgotten_labels_too(watched):
+    posed = Problem(helpers.oracle(sparse_chains()), 0.01)
+    made, again = (helpers.solver(posed, "mpbcfw_fast", T=1) for _ in range(2))
+    helpers.iterated(made, 8)
     state = made.state()
     again.restore(state)
     np.testing.assert_array_equal(again.phi.indices, made.phi.indices)
@@ -380,20 +347,16 @@ def test_a_checkpoint_has_the_indices_of_forgotten_labels_too(monkeypatch):
         again.restore(state | {"phi": state["phi"] | {"indices": beyond}})
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        random_chains(np.random.default_rng(0).integers(1, 9, 60).tolist(), 4, 6, seed=1),
-        random_multiclass(150, 6, 8, seed=2),
-    ],
-    ids=DATA,
-)
-def test_working_sets_are_small_for_terms_with_few_relevant_planes(data):
+@pytest.mark.parametrize("kind", DATA)
+def test_working_sets_are_small_for_terms_with_few_relevant_planes(kind):
     """MP-BCFW paper, section 3.4: T alone decides; relevant ones have weight at the optimum."""
-    posed = problem(data)
-    best = iterated(solver(posed, "dcd", tol=1e-6), 300)
-    relevant = [np.count_nonzero(plane_weights(best, i) > 1e-6) for i in range(data.n)]
-    made = iterated(solver(posed, "mpbcfw", T=10), 60)
+    lengths = np.random.default_rng(0).integers(1, 9, 60).tolist()
+    chains = helpers.random_chains(lengths, 4, 6, seed=1)
+    data = chains if kind == "chains" else helpers.random_multiclass(150, 6, 8, seed=2)
+    posed = helpers.problem(data)
+    best = helpers.iterated(helpers.solver(posed, "dcd", tol=1e-6), 300)
+    relevant = [np.count_nonzero(helpers.plane_weights(best, i) > 1e-6) for i in range(data.n)]
+    made = helpers.iterated(helpers.solver(posed, "mpbcfw", T=10), 60)
     sizes = made.phi.blocks.n_planes[: data.n]
     assert spearmanr(relevant, sizes).statistic > 0.6
     means = [sizes[np.equal(relevant, count)].mean() for count in (1, 2)]

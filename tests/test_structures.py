@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import solver, together
+from helpers import dense, solver, together
 from PIL import Image
 from program import call, error_of, run_here
 
@@ -50,35 +50,19 @@ def segmented(widths=(4, 1, 6, 5), f=2, seed=0, **more):
     y = np.concatenate(labels).astype(np.uint8)
     x = rng.normal(size=(ALPHABET.n_labels, f))[y] + rng.normal(size=(y.size, f))
     x = x.astype(np.float32)  # as plates are: kernels are compiled for one type
-    fields = {
-        "name": "tiny",
-        "source": "synthetic",
-        "x": x,
-        "y": y,
-        "offsets": np.cumsum([0, *widths]),
-        "n_labels": ALPHABET.n_labels,
-        "structure": "segments",
-        "admissible": ALPHABET,
-    }
-    return Dataset(**{**fields, **more})
+    labels = {"n_labels": ALPHABET.n_labels, "structure": "segments", "admissible": ALPHABET}
+    fields = {"x": x, "y": y, "offsets": np.cumsum([0, *widths]), **labels}
+    return Dataset(**{"name": "tiny", "source": "synthetic", **fields, **more})
 
 
 def marked(n=4, seed=0, **more):
     rng = np.random.default_rng(seed)
-    corners, sizes = np.array(BOXES.corners), np.array(BOXES.sizes)
-    at = corners + rng.integers(0, sizes, (n, 3, 2))
+    at = np.array(BOXES.corners) + rng.integers(0, np.array(BOXES.sizes), (n, 3, 2))
     images = rng.integers(0, 256, (n, 6, 7)).astype(np.uint8)
-    fields = {
-        "name": "tiny",
-        "source": "synthetic",
-        "x": local_patterns.maps(images),
-        "y": (at @ np.array([7, 1])).ravel().astype(np.uint8),
-        "offsets": 3 * np.arange(n + 1),
-        "n_labels": 42,
-        "structure": "landmarks",
-        "admissible": BOXES,
-    }
-    return Dataset(**{**fields, **more})
+    y = (at @ np.array([7, 1])).ravel().astype(np.uint8)
+    labels = {"n_labels": 42, "structure": "landmarks", "admissible": BOXES}
+    fields = {"x": local_patterns.maps(images), "y": y, "offsets": 3 * np.arange(n + 1), **labels}
+    return Dataset(**{"name": "tiny", "source": "synthetic", **fields, **more})
 
 
 def segments_of(data):
@@ -91,14 +75,9 @@ def landmarks_of(data):
 
 def all_positions():
     """Return row and column of all landmarks, shape (3, 2), in the order of the labels."""
-    ranges = [range(rows * columns) for rows, columns in BOXES.sizes]
-    for z in itertools.product(*ranges):
-        yield np.array(
-            [
-                np.array(divmod(k, s[1])) + c
-                for k, s, c in zip(z, BOXES.sizes, BOXES.corners, strict=True)
-            ]
-        )
+    columns, corners = np.array(BOXES.sizes)[:, 1], np.array(BOXES.corners)
+    for z in itertools.product(*(range(rows * columns) for rows, columns in BOXES.sizes)):
+        yield np.stack(np.divmod(z, columns), axis=1) + corners
 
 
 def definition_of_landmarks(data, i, at):
@@ -106,12 +85,10 @@ def definition_of_landmarks(data, i, at):
     maps = data.x[i].reshape(3, 14, 15)
     templates = []
     for row, column in at:
-        for scale, half in local_patterns.GRIDS:
-            k = [s for s, _ in local_patterns.GRIDS].index(scale)
+        for k, (scale, half) in enumerate(local_patterns.GRIDS):
             for r, c in itertools.product(range(-half, half + 1), repeat=2):
-                one = np.zeros(256)
-                one[maps[k, 4 + row + scale * r, 4 + column + scale * c]] = 1.0
-                templates.append(one)
+                code = maps[k, 4 + row + scale * r, 4 + column + scale * c]
+                templates.append(np.arange(256) == code)
     deformations = []
     for l in (1, 2):
         d = (at[BOXES.parents[l]] - at[l]) / (6 / 4)
@@ -126,6 +103,22 @@ def labeling_of(oracle, at):
     return (place[:, 0] * grids[:, 3] + place[:, 1]).astype(np.uint8)
 
 
+def definition_of_segments(data, i, y):
+    """Return ϕ of a labeling by its definition: sums of the columns of each label."""
+    phi = np.zeros((6, 2))
+    np.add.at(phi, y, data.x[slice(*data.offsets[i : i + 2])])
+    return phi.ravel()
+
+
+def check_argmax(oracle, w, i, labelings, scores, losses, close):
+    """Check that the first of the best labelings is found, with its loss and without."""
+    for share, ask in ((1.0, oracle.argmax), (0.0, oracle.predict)):
+        values, found = np.array(scores) + share * np.array(losses), ask(w, i)
+        first = int(np.argmax(values >= values.max() - close))
+        np.testing.assert_array_equal(found, labelings[first])
+        assert oracle.loss(i, found) == pytest.approx(losses[first], rel=CLOSE)
+
+
 def some_weights(d, seed=0):
     """Return w = 0, at which losses decide and predictions tie, whole numbers, and others."""
     rng = np.random.default_rng(seed)
@@ -137,18 +130,11 @@ def test_segments_are_maximised_over_all_texts():
     oracle = segments_of(data)
     assert (oracle.d, oracle.n) == (12, 4)
     for i, w in itertools.product(range(4), some_weights(12)):
-        begin, end = data.offsets[i : i + 2]
-        choices = texts(ALPHABET, end - begin)
-        x, truth = data.x[begin:end], data.y[begin:end]
-        scores = [
-            sum(w.reshape(6, 2)[c] @ row for c, row in zip(y, x, strict=True)) for y in choices
-        ]
+        truth = data.y[slice(*data.offsets[i : i + 2])]
+        choices = texts(ALPHABET, truth.size)
+        scores = [w @ definition_of_segments(data, i, y) for y in choices]
         losses = [np.mean(y != truth) for y in choices]
-        for augmented, found in ((1.0, oracle.argmax(w, i)), (0.0, oracle.predict(w, i))):
-            values = np.array(scores) + augmented * np.array(losses)
-            first = int(np.argmax(values >= values.max() - CLOSE))
-            np.testing.assert_array_equal(found, choices[first])
-        assert oracle.loss(i, oracle.argmax(w, i)) in losses
+        check_argmax(oracle, w, i, choices, scores, losses, CLOSE)
 
 
 def test_expectations_of_segments_are_sums_over_all_texts():
@@ -176,71 +162,51 @@ def test_landmarks_are_maximised_over_all_positions():
     oracle = landmarks_of(data)
     assert oracle.d == 3 * 115 * 256 + 2 * 4
     every = list(all_positions())
+    labelings = [labeling_of(oracle, at) for at in every]
     for i, w in itertools.product(range(2), some_weights(oracle.d)):
         true = BOXES.positions(data.y[3 * i : 3 * i + 3])
         unit = 100 / np.linalg.norm(true[:2].mean(axis=0) - true[2])
         scores = [w @ definition_of_landmarks(data, i, at) for at in every]
         losses = [unit * np.mean(np.linalg.norm(at - true, axis=1)) for at in every]
-        for augmented, found in ((1.0, oracle.argmax(w, i)), (0.0, oracle.predict(w, i))):
-            values = np.array(scores) + augmented * np.array(losses)
-            first = int(np.argmax(values >= values.max() - 1e-9))
-            np.testing.assert_array_equal(found, labeling_of(oracle, every[first]))
-            assert oracle.loss(i, found) == pytest.approx(losses[first], rel=CLOSE)
+        check_argmax(oracle, w, i, labelings, scores, losses, 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("oracle", "defined"),
-    [
-        (segments_of(segmented()), None),
-        (landmarks_of(marked()), definition_of_landmarks),
-    ],
-    ids=["segments", "landmarks"],
-)
-def test_planes_are_those_of_the_definition(oracle, defined):
-    rng = np.random.default_rng(1)
-    w = rng.normal(size=oracle.d)
-    y, truth = oracle.argmax(w, 0), oracle.truth(0)
-    plane = oracle.plane(0, y)
-    dense = np.zeros(oracle.d)
-    dense[plane.indices] = plane.values
-    pair = []
-    for labeling in (y, truth):
-        if defined is None:
-            data = segmented()
-            phi = np.zeros((6, 2))
-            np.add.at(phi, labeling, data.x[: labeling.size])
-            pair.append(phi.ravel())
-        else:
-            (at,) = [a for a in all_positions() if (labeling_of(oracle, a) == labeling).all()]
-            pair.append(defined(marked(), 0, at))
-    np.testing.assert_allclose(dense, (pair[0] - pair[1]) / oracle.n, atol=CLOSE)
+@pytest.mark.parametrize("structure", ["segments", "landmarks"])
+def test_planes_are_those_of_the_definition(structure):
+    data = segmented() if structure == "segments" else marked()
+    oracle = (segments_of if structure == "segments" else landmarks_of)(data)
+
+    def phi(y):
+        if structure == "segments":
+            return definition_of_segments(data, 0, y)
+        (at,) = [a for a in all_positions() if (labeling_of(oracle, a) == y).all()]
+        return definition_of_landmarks(data, 0, at)
+
+    w = np.random.default_rng(1).normal(size=oracle.d)
+    y = oracle.argmax(w, 0)
+    plane, difference = oracle.plane(0, y), phi(y) - phi(oracle.truth(0))
+    np.testing.assert_allclose(dense(plane, oracle.d)[:-1], difference / oracle.n, atol=CLOSE)
     best, value = oracle.best_plane(w, 0)
     np.testing.assert_allclose(best.values, plane.values, atol=CLOSE)
     assert value == pytest.approx(plane.values @ w[plane.indices] + plane.offset, rel=1e-9)
-    assert np.linalg.norm(pair[0] - pair[1]) <= oracle.radius() * (1 + CLOSE)
+    assert np.linalg.norm(difference) <= oracle.radius() * (1 + CLOSE)
 
 
 @pytest.mark.parametrize(
-    ("make", "name"),
-    [(segments_of, "mpbcfw"), (landmarks_of, "bcfw")],
+    ("oracle", "name"),
+    [(segments_of(segmented()), "mpbcfw"), (landmarks_of(marked()), "bcfw")],
     ids=["segments", "landmarks"],
 )
-def test_solvers_agree_with_frank_wolfe_on_its_planes(make, name):
-    oracle = make(segmented() if make is segments_of else marked())
+def test_solvers_agree_with_frank_wolfe_on_its_planes(oracle, name):
     problem = Problem(oracle, 1.0)
-    slow, quick = solver(problem, "fw"), solver(problem, name)
-    for _ in together(60, slow, quick):
-        for each in (slow, quick):
-            w, dual = each.reported()
-            primal = problem.primal(w)
-            assert dual <= primal + 1e-9 * max(1.0, primal)
-    # both bounds hold for both: the best of either leaves a common gap
-    duals = [each.reported().dual for each in (slow, quick)]
-    primals = [problem.primal(each.reported().w) for each in (slow, quick)]
-    assert max(duals) <= min(primals) + 1e-9 * min(primals)
-    assert primals[1] - duals[1] < 0.02 * problem.primal(np.zeros(oracle.d))
-    dense = problem.risk(quick.reported().w)
-    assert problem.oracle.mean_loss(quick.reported().w) <= dense.value + CLOSE
+    both = solver(problem, "fw"), solver(problem, name)
+    for _ in together(60, *both):
+        (w, dual), (other, other_dual) = (made.reported() for made in both)
+        lowest = min(problem.primal(w), problem.primal(other))
+        # both bounds hold for both
+        assert max(dual, other_dual) <= lowest + 1e-9 * max(1.0, lowest)
+    assert problem.primal(other) - other_dual < 0.02 * problem.primal(np.zeros(oracle.d))
+    assert oracle.mean_loss(other) <= problem.risk(other).value + CLOSE
 
 
 def test_what_is_drawn_is_admissible_and_the_same_again():
@@ -271,21 +237,33 @@ def test_labels_that_are_no_text_are_found(y, part):
     assert (None if found is None else found[0]) == part
 
 
-def test_datasets_refuse_what_is_not_admissible():
-    with pytest.raises(RunFailedError, match=r"part 0 of example 0 has the label a\.1"):
-        segmented(widths=(2,), y=np.array([1, 0], np.uint8))
-    with pytest.raises(RunFailedError, match="and widths are 1 or more"):
-        segmented(admissible=Alphabet(("a", "b", "c"), (2, 0, 4)))
-    with pytest.raises(RunFailedError, match="segments need an Alphabet"):
-        segmented(admissible=None)
-    y = marked().y.copy()
-    y[4] = 41
-    with pytest.raises(RunFailedError, match="part 1 of example 1 is the landmark 'left' in row 5"):
-        marked(y=y)
-    with pytest.raises(RunFailedError, match="the search box of 'right' leaves the image"):
-        marked(admissible=BOXES._replace(sizes=((2, 3), (3, 2), (2, 9))))
-    with pytest.raises(RunFailedError, match="comes before it"):
-        marked(admissible=BOXES._replace(parents=(-1, 2, 0)))
+LABELS = marked().y
+REFUSED = [
+    (
+        segmented,
+        {"widths": (2,), "y": np.array([1, 0], np.uint8)},
+        r"0 of example 0 has the label a\.1",
+    ),
+    (segmented, {"admissible": Alphabet(("a", "b", "c"), (2, 0, 4))}, "and widths are 1 or more"),
+    (segmented, {"admissible": None}, "segments need an Alphabet"),
+    (
+        marked,
+        {"y": np.where(np.arange(12) == 4, 41, LABELS).astype(np.uint8)},
+        "part 1 of example 1 is the landmark 'left' in row 5",
+    ),
+    (
+        marked,
+        {"admissible": BOXES._replace(sizes=((2, 3), (3, 2), (2, 9)))},
+        "the search box of 'right' leaves the image",
+    ),
+    (marked, {"admissible": BOXES._replace(parents=(-1, 2, 0))}, "comes before it"),
+]
+
+
+@pytest.mark.parametrize(("make", "change", "message"), REFUSED)
+def test_datasets_refuse_what_is_not_admissible(make, change, message):
+    with pytest.raises(RunFailedError, match=message):
+        make(**change)
 
 
 def plate_folder(folder, segments=("a@0 b@2", "c@0", "b@0 b@1 b@2"), widths="a,2\nb,1\nc,3\n"):
@@ -293,10 +271,8 @@ def plate_folder(folder, segments=("a@0 b@2", "c@0", "b@0 b@1 b@2"), widths="a,2
     rng = np.random.default_rng(0)
     for k in range(len(segments)):
         Image.fromarray(rng.integers(0, 256, (4, 3), np.uint8)).save(folder / f"{k}.png")
-    rows = [
-        f"{k}.png,{s},{t}"
-        for k, (s, t) in enumerate(zip(("train", "train", "test"), segments, strict=True))
-    ]
+    splits = zip(("train", "train", "test"), segments, strict=True)
+    rows = [f"{k}.png,{split},{text}" for k, (split, text) in enumerate(splits)]
     (folder / "segmentations.csv").write_text("image,split,segments\n" + "\n".join(rows) + "\n")
     (folder / "widths.csv").write_text(f"character,width\n{widths}")
     return plates.Config("plates", "plates", path=folder)
@@ -330,20 +306,20 @@ def test_bad_plates_are_told_in_one_sentence(tmp_path, change, message):
 
 
 def test_bad_images_are_told_in_one_sentence(tmp_path):
-    folder = tmp_path / "p"
-    plate_folder(folder)
-    Image.new("L", (3, 5)).save(folder / "1.png")
-    with pytest.raises(RunFailedError, match=r"1\.png is 5 pixels high, and 0\.png 4"):
-        plates.load(plates.Config("plates", "plates", path=folder))
-    (folder / "1.png").write_text("no image")
-    with pytest.raises(RunFailedError, match=r"1\.png is no image that can be read"):
-        plates.load(plates.Config("plates", "plates", path=folder))
-    (folder / "1.png").unlink()
-    with pytest.raises(RunFailedError, match=r"no image '1\.png', which its table names"):
-        plates.load(plates.Config("plates", "plates", path=folder))
-    (folder / "widths.csv").unlink()
-    with pytest.raises(RunFailedError, match=r"no widths\.csv in it"):
-        plates.load(plates.Config("plates", "plates", path=folder))
+    config = plate_folder(tmp_path)
+
+    def refused(message):
+        with pytest.raises(RunFailedError, match=message):
+            plates.load(config)
+
+    Image.new("L", (3, 5)).save(tmp_path / "1.png")
+    refused(r"1\.png is 5 pixels high, and 0\.png 4")
+    (tmp_path / "1.png").write_text("no image")
+    refused(r"1\.png is no image that can be read")
+    (tmp_path / "1.png").unlink()
+    refused(r"no image '1\.png', which its table names")
+    (tmp_path / "widths.csv").unlink()
+    refused(r"no widths\.csv in it")
 
 
 def face_folder(folder, m=6, move=None, size=(40, 40)):
@@ -385,11 +361,13 @@ def test_bad_faces_are_told_in_one_sentence(tmp_path, change, message):
         faces.load(face_folder(tmp_path / "f", **change))
 
 
-def test_drawn_and_own_data_are_not_mixed_up(tmp_path):
-    with pytest.raises(ConfigError, match="are synthetic unless"):
-        plates.Config("plates", "plates", "real")
-    with pytest.raises(ConfigError, match="data of your own"):
-        plates.Config("plates", "plates", "synthetic", path=tmp_path)
+@pytest.mark.parametrize(
+    ("source", "path", "message"),
+    [("real", None, "are synthetic unless"), ("synthetic", "somewhere", "data of your own")],
+)
+def test_drawn_and_own_data_are_not_mixed_up(source, path, message):
+    with pytest.raises(ConfigError, match=message):
+        plates.Config("plates", "plates", source, path=path)
 
 
 def test_a_run_on_plates_of_ones_own_and_its_picture(tmp_path):

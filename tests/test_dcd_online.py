@@ -6,7 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import Plain, oracle, problem, random_chains, random_multiclass, solver, together
+from helpers import (
+    Plain,
+    converged_in,
+    iterated,
+    oracle,
+    problem,
+    random_chains,
+    random_multiclass,
+    reports,
+    solver,
+    together,
+)
 from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -31,77 +42,77 @@ TOL = {"gap": 1e-7, "one_pass": 1e-3, "larank": 1e-5, "mining": 1e-7}
 ABOUT = {"oracle": "multiclass", "d": 12}
 
 
+def enclosed(posed, made, best, rounding=1e-6):
+    """Let a solver do passes until it has converged; check its bounds; yield it after each."""
+    before = 0.0
+    for w, lower in reports(made, 3000):
+        assert before - 1e-15 <= lower <= best + 1e-12
+        assert best - 1e-12 <= made.upper == pytest.approx(posed.primal(w), rel=rounding)
+        before = lower
+        yield made
+    assert made.converged
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return the file of a stream."""
+    file = tmp_path / "a.parquet"
+    export.write(MULTICLASS, file, export.Export(), rows=16, **ABOUT)
+    return file
+
+
 def in_chunks(data, rows):
     return Problem(ChunkedOracle(data, oracle, rows), 1 / data.n)
 
 
 def passes(made, most=300):
     """Let a solver do passes until it ends; yield after each."""
-    for _ in range(most):
-        made.iterate()
+    for _ in reports(made, most):
         yield made
-        if made.converged or made.ended:
+        if made.ended:
             return
 
 
 def optimum(data):
-    rival = solver(problem(data), "dcd", tol=1e-11)
-    *_, rival = passes(rival, 1000)
-    return rival.reported().dual
+    return converged_in(solver(problem(data), "dcd", tol=1e-11), 1000).reported().dual
 
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_cyclic_variant_finds_the_optimum_of_dcd_between_its_bounds(schedule, name):
-    of = problem(DATA[name])
-    best = optimum(DATA[name])
-    made = solver(of, "dcd_online", schedule=schedule, tol=TOL[schedule], verify=True)
-    before = 0.0
-    for one in passes(made, 3000):
-        lower = one.reported().dual
-        assert before - 1e-15 <= lower <= best + 1e-12
-        assert best - 1e-12 <= one.upper == pytest.approx(of.primal(one.reported().w), rel=1e-13)
-        before = lower
-    assert made.converged
-    assert made.upper - before <= TOL[schedule] * made.upper
+    of, tol = problem(DATA[name]), TOL[schedule]
+    made = solver(of, "dcd_online", schedule=schedule, tol=tol, verify=True)
+    *_, made = enclosed(of, made, optimum(DATA[name]), 1e-13)
+    assert made.upper - made.reported().dual <= tol * made.upper
 
 
 def test_a_random_plane_of_a_new_example_lowers_no_dual_and_finds_the_same_optimum():
     of, best, duals = problem(MULTICLASS), optimum(MULTICLASS), {}
     for plane in ("random", "largest"):
         options = {"schedule": "larank", "plane": plane, "verify": True, "tol": 1e-4}
-        made, before = solver(of, "dcd_online", **options), 0.0
-        for one in passes(made, 3000):
-            lower = one.reported().dual
-            assert before - 1e-15 <= lower <= best + 1e-12
-            assert best - 1e-12 <= one.upper == pytest.approx(of.primal(one.reported().w))
-            before = lower
-            duals.setdefault(plane, lower)
-            assert one.clock.oracle_calls % of.n == 0
-        assert made.converged
-        assert best - before <= 1e-4 * made.upper
+        for made in enclosed(of, solver(of, "dcd_online", **options), best):
+            duals.setdefault(plane, made.reported().dual)
+            assert made.clock.oracle_calls % of.n == 0
+        assert best - made.reported().dual <= 1e-4 * made.upper
     assert 0 < duals["random"] < duals["largest"]  # after one pass
-    blind = solver(of, "dcd_online", schedule="one_pass", plane="random")
-    *_, blind = passes(blind, 20)
+    blind = iterated(solver(of, "dcd_online", schedule="one_pass", plane="random"), 20)
     assert math.isnan(blind.upper)
     assert not blind.converged
 
 
 def test_a_random_plane_is_one_of_a_wrong_label():
     made = solver(problem(MULTICLASS), "dcd_online", plane="random")
-    truth = MULTICLASS.y
     drawn = np.array([made._drawn(made.problem.oracle).labels for _ in range(400)])
-    assert (drawn != truth).all()
-    for i in range(MULTICLASS.n):
-        counts = np.bincount(drawn[:, i], minlength=4)
-        np.testing.assert_allclose(np.delete(counts, truth[i]), 400 / 3, atol=50)
+    for truth, labels in zip(MULTICLASS.y, drawn.T, strict=True):
+        counts = np.bincount(labels, minlength=4)
+        assert counts[truth] == 0
+        np.testing.assert_allclose(np.delete(counts, truth), 400 / 3, atol=50)
     with pytest.raises(ConfigError, match="draws a wrong label"):
         made.config.check_data(8, "chain")
 
 
 def test_the_bound_of_the_cached_problem_is_none_of_all_examples():
-    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-6)
-    made.iterate()
+    made = iterated(solver(problem(MULTICLASS), "dcd_online", tol=1e-6), 1)
     said = made.diagnostics()
     assert math.isnan(said["upper_bound"])
     assert made.reported().dual <= said["cached_bound"] < optimum(MULTICLASS)
@@ -109,38 +120,31 @@ def test_the_bound_of_the_cached_problem_is_none_of_all_examples():
 
 def test_a_pass_without_a_step_verifies_what_it_leaves_alone():
     of = problem(MULTICLASS)
-    *_, made = passes(solver(of, "dcd_online", tol=1e-6))
-    w = made.reported().w.copy()
-    assert made.converged
-    assert made.upper == made.tracked == pytest.approx(of.primal(w), rel=1e-13)
-    calls = made.clock.oracle_calls
-    assert calls % of.n == 0  # no further pass
+    made = converged_in(solver(of, "dcd_online", tol=1e-6), 300)
+    assert made.upper == made.tracked == pytest.approx(of.primal(made.reported().w), rel=1e-13)
+    assert made.clock.oracle_calls % of.n == 0  # no further pass
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_stream_in_chunks_gives_the_trace_of_the_whole(schedule):
     whole = [problem(MULTICLASS), *(in_chunks(MULTICLASS, rows) for rows in (1, 7, 40))]
-    runs = [solver(p, "dcd_online", schedule=schedule, cache=16, tol=1e-3) for p in whole]
-    for made in runs:
-        made.iterate()
-    first, *others = runs
+    first, *others = (
+        iterated(solver(p, "dcd_online", schedule=schedule, cache=16, tol=1e-3), 1) for p in whole
+    )
     for made in others:
         assert np.array_equal(made.reported().w, first.reported().w)
         assert made.reported().dual == first.reported().dual
-        np.testing.assert_equal(
-            made.diagnostics(), {**first.diagnostics(), "tracked_bound": made.tracked}
-        )
+        expected = {**first.diagnostics(), "tracked_bound": made.tracked}
+        np.testing.assert_equal(made.diagnostics(), expected)
         assert made.tracked == pytest.approx(first.tracked, rel=1e-14)
         assert made.clock.oracle_calls == first.clock.oracle_calls == 40
         assert made.clock.plane_evaluations == first.clock.plane_evaluations
 
 
 def test_planes_called_from_python_give_the_run_of_compiled_ones():
-    data = DATA["chains"]
-    one, other = (
-        solver(p, "dcd_online", tol=1e-3)
-        for p in (problem(data), Problem(Plain(problem(data).oracle), 1 / data.n))
-    )
+    of = problem(DATA["chains"])
+    called = Problem(Plain(of.oracle), of.lam)
+    one, other = (solver(p, "dcd_online", tol=1e-3) for p in (of, called))
     for _ in together(3, one, other):
         assert other.reported().w == pytest.approx(one.reported().w, abs=1e-10)
     assert other.diagnostics() == pytest.approx(one.diagnostics(), abs=1e-10, nan_ok=True)
@@ -186,26 +190,21 @@ def test_a_full_cache_fixes_weights_and_the_run_ends_with_a_true_lower_bound(sch
 
 
 def test_those_farthest_beyond_the_margin_are_fixed_first():
-    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
-    made.iterate()
-    cached = made.cached
+    cached = iterated(solver(problem(MULTICLASS), "dcd_online", tol=1e-3), 1).cached
     cached.upper()
-    terms = cached.terms
-    order = np.argsort(-cached._lowest[:terms], kind="stable")
-    example = cached.cache.example[:terms].copy()
+    order = np.argsort(-cached._lowest[: cached.terms], kind="stable")
+    example = cached.cache.example[: cached.terms].copy()
     cached.fix(cached.planes - 3)
-    gone = set(example) - set(cached.cache.example)
-    assert gone == set(example[order[:3]])
+    assert set(example) - set(cached.cache.example) == set(example[order[:3]])
 
 
 def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
-    visits = {}
-    for schedule in ("one_pass", "larank"):
-        made = solver(problem(MULTICLASS), "dcd_online", schedule=schedule)
-        made.iterate()
-        visits[schedule] = made.clock.approx_calls
-    assert visits["one_pass"] < 2 * 40
-    assert 10 * 30 < visits["larank"] < 11 * 40 + 2 * 40
+    one_pass, larank = (
+        iterated(solver(problem(MULTICLASS), "dcd_online", schedule=of), 1).clock.approx_calls
+        for of in ("one_pass", "larank")
+    )
+    assert one_pass < 2 * 40
+    assert 10 * 30 < larank < 11 * 40 + 2 * 40
 
 
 def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
@@ -223,32 +222,24 @@ def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
 
 
 def test_an_optimisation_from_zero_comes_to_the_same_bounds_by_more_visits():
-    visits = {}
+    visits = []
     for hot in (True, False):
         made = solver(problem(MULTICLASS), "dcd_online", hot=hot, tol=1e-6, verify=True)
-        for _ in range(50):
-            made.iterate()
-            if made.converged:
-                break
-        assert made.converged
+        converged_in(made, 50)
         assert made.upper - made.reported().dual <= 1e-6 * made.upper
-        visits[hot] = made.clock.approx_calls
-    assert visits[False] > visits[True]
+        visits.append(made.clock.approx_calls)
+    assert visits[0] < visits[1]
 
 
 def test_an_order_at_random_is_for_examples_in_memory():
     sequential, random = (
-        solver(problem(MULTICLASS), "dcd_online", order=order, schedule="one_pass")
+        iterated(solver(problem(MULTICLASS), "dcd_online", order=order, schedule="one_pass"), 1)
         for order in ("sequential", "random")
     )
-    for made in (sequential, random):
-        made.iterate()
     assert not np.array_equal(sequential.reported().w, random.reported().w)
 
 
-def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path):
-    path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path, path):
     words = ("solver=dcd_online", "clock=work", "budget.max_iterations=2", "solver.verify=true")
     data = ("dataset=stream", f"dataset.path={path}")
     runs = [
@@ -266,22 +257,19 @@ def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path):
     assert run_here(tmp_path / "7", *words, data=data).status == "skipped"
 
 
-def test_what_a_stream_cannot_do_is_told_before_it_is_read(tmp_path):
-    path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("solver.order=random", "solver.order=random needs the examples in memory"),
+        ("oracle.class_weight=balanced", "class_weight=balanced"),
+    ],
+)
+def test_what_a_stream_cannot_do_is_told_before_it_is_read(path, word, message):
+    result = call("run", "solver=dcd_online", "dataset=stream", f"dataset.path={path}", word)
+    assert message in error_of(result, 2)
 
-    def said(*words):
-        return error_of(
-            call("run", "solver=dcd_online", "dataset=stream", f"dataset.path={path}", *words), 2
-        )
 
-    assert "solver.order=random needs the examples in memory" in said("solver.order=random")
-    assert "class_weight=balanced" in said("oracle.class_weight=balanced")
-
-
-def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(tmp_path, monkeypatch):
-    path = tmp_path / "a.parquet"
-    export.write(MULTICLASS, path, export.Export(), rows=16, **ABOUT)
+def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, monkeypatch):
     optimise = cached_problem.CachedProblem.optimise
 
     def deleting(self, *arguments):
@@ -289,8 +277,7 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(tmp_path
         optimise(self, *arguments)
 
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
-    of = in_chunks(stream.open(config.dataset), 8)
-    made = solver(of, "dcd_online")
+    made = solver(in_chunks(stream.open(config.dataset), 8), "dcd_online")
     monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)
     with pytest.raises(RunFailedError, match="it was deleted while it was read"):
         made.iterate()

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import helpers
 import numpy as np
 import pytest
 from helpers import Table, optimum, random_chains, random_graphs, random_multiclass, solver
@@ -33,20 +34,18 @@ CASES = {
 
 def built(kind, loss, data=None, **options):
     module = registry.module("oracle", kind)
-    return module.build(
-        module.Config(kind, kind, loss=loss, **options), CASES[kind][0] if data is None else data
-    )
+    config = module.Config(kind, kind, loss=loss, **options)
+    return module.build(config, CASES[kind][0] if data is None else data)
 
 
 def losses_of(table, data, matrix, of_class=None):
     """Return Δ(y_i, y) of all labelings of all terms, as the definition has it."""
-    matrix = np.array(matrix)
-    found = []
-    for i, labelings in enumerate(table.labelings):
-        truth = data.y[data.offsets[i] : data.offsets[i + 1]]
-        weight = 1.0 if of_class is None else of_class[truth]
-        found.append((weight * matrix[truth, labelings]).mean(axis=1))
-    return found
+    rows = (np.ones(data.n_labels) if of_class is None else of_class)[:, None] * matrix
+    truths = np.split(data.y, data.offsets[1:-1])
+    return [
+        rows[truth, labelings].mean(axis=1)
+        for truth, labelings in zip(truths, table.labelings, strict=True)
+    ]
 
 
 # ---- the oracles --------------------------------------------------------------------------------
@@ -73,8 +72,7 @@ def test_terms_are_those_of_all_labelings(kind, weights):
             plane, value = made.best_plane(w, i)
             row = table.row(i, made.argmax(w, i))
             if made.exact:
-                assert value == pytest.approx(best, abs=CLOSE)
-                assert values[row] == pytest.approx(values.max(), abs=CLOSE)
+                assert (value, values[row]) == pytest.approx((best, values.max()), abs=CLOSE)
             assert 0 <= value <= best + CLOSE
             fixed = table.fixed[i][row] - table.fixed[i][table.truth[i]]
             assert plane.offset == pytest.approx(C * (losses[i][row] + fixed) / data.n, abs=CLOSE)
@@ -117,17 +115,16 @@ def test_of_a_latent_position_the_loss_is_that_of_the_sign():
     assert other.mean_loss(w) == np.mean(np.array(TWO)[data.y, predicted])
 
 
+@pytest.mark.parametrize("name", ["zero_one", "absolute"])
 @pytest.mark.parametrize("kind", CASES)
-def test_names_stand_for_matrices(kind):
-    data, _ = CASES[kind]
-    K = data.n_labels
-    far = tuple(tuple(float(abs(a - b)) for b in range(K)) for a in range(K))
-    ones = tuple(tuple(float(a != b) for b in range(K)) for a in range(K))
-    for name, matrix in (("zero_one", ones), ("absolute", far)):
-        one, other = built(kind, name), built(kind, matrix)
-        w = np.random.default_rng(1).normal(size=one.d)
-        assert one.risk(w).value == pytest.approx(other.risk(w).value, abs=CLOSE)
-        assert one.mean_loss(w) == pytest.approx(other.mean_loss(w), abs=CLOSE)
+def test_names_stand_for_matrices(kind, name):
+    labels = range(CASES[kind][0].n_labels)
+    far = np.abs(np.subtract.outer(labels, labels)) * 1.0
+    matrix = np.minimum(far, 1.0) if name == "zero_one" else far
+    one, other = built(kind, name), built(kind, tuple(map(tuple, matrix.tolist())))
+    w = np.random.default_rng(1).normal(size=one.d)
+    assert one.risk(w).value == pytest.approx(other.risk(w).value, abs=CLOSE)
+    assert one.mean_loss(w) == pytest.approx(other.mean_loss(w), abs=CLOSE)
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "viterbi"])
@@ -162,13 +159,10 @@ def test_solvers_agree_and_duality_is_weak(kind, names):
     best = optimum(posed)
     assert abs(best - optimum(Problem(built(kind, "zero_one"), 0.2))) > 0.05
     for name in names:
-        made = solver(posed, name)
-        for _ in range(60):
-            made.iterate()
-            found = made.reported()
-            assert found.dual <= best + 1e-8  # optimum() is exact to 1e-9
-            assert posed.primal(found.w) >= best - 1e-8
-        assert posed.primal(found.w) - found.dual < 0.2 * best
+        for w, dual in helpers.reports(solver(posed, name), 60):
+            assert dual <= best + 1e-8  # optimum() is exact to 1e-9
+            assert posed.primal(w) >= best - 1e-8
+        assert posed.primal(w) - dual < 0.2 * best
 
 
 def test_all_planes_of_a_multiclass_problem_have_its_losses():
@@ -189,13 +183,8 @@ def test_what_costs_more_is_avoided():
     costly = np.array([[0, 1], [10, 0]])  # a missed 1 costs ten times a false one
     (X, y), (others, truth) = overlapping(0), overlapping(1)
     models = [StructuredSVM(lam="1/n", loss=loss).fit(X, y) for loss in (None, costly)]
-    missed, false = zip(
-        *(
-            ((truth > model.predict(others)).mean(), (truth < model.predict(others)).mean())
-            for model in models
-        ),
-        strict=True,
-    )
+    errors = [truth - model.predict(others) for model in models]
+    missed, false = ([(error == sign).mean() for error in errors] for sign in (1, -1))
     assert missed[1] < 0.3 * missed[0]
     assert false[1] > false[0]
     assert 10 * missed[1] + false[1] < 0.7 * (10 * missed[0] + false[0])
@@ -216,9 +205,8 @@ def test_the_estimator_takes_names_arrays_and_files(tmp_path):
     means = [np.abs(a.astype(int) - b).mean() for a, b in zip(y, predicted, strict=True)]
     assert models[1].mean_loss(X, y) == pytest.approx(np.mean(means))
     # weights of examples are those of an oracle around it
-    weighted = StructuredSVM("chain", loss=far, lam=0.1, gap_tol=1e-6)
+    weighted, repeated = (StructuredSVM("chain", loss=far, lam=0.1, gap_tol=1e-6) for _ in range(2))
     weighted.fit(X, y, np.arange(12) % 3)
-    repeated = StructuredSVM("chain", loss=far, lam=0.1, gap_tol=1e-6)
     repeated.fit(*([row for i, row in enumerate(rows) for _ in range(i % 3)] for rows in (X, y)))
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=0.02)
     with pytest.raises(ValueError, match="y has the label 7, which training has not seen"):
@@ -227,12 +215,11 @@ def test_the_estimator_takes_names_arrays_and_files(tmp_path):
 
 # ---- files --------------------------------------------------------------------------------------
 
-COLUMNS = "".join(f"{'ab'[k % 2]} {'XZY'[k % 3]}\n" + "\n" * (k % 4 == 3) for k in range(40))
-
 
 @pytest.fixture
 def mine(tmp_path):
-    (tmp_path / "train.txt").write_text(COLUMNS)
+    columns = "".join(f"{'ab'[k % 2]} {'XZY'[k % 3]}\n" + "\n" * (k % 4 == 3) for k in range(40))
+    (tmp_path / "train.txt").write_text(columns)
     (tmp_path / "test.txt").write_text("a X\nb Y\n\na Q\n")  # training has not seen Q
     (tmp_path / "loss.txt").write_text("# X, Z, Y\n0 1 4\n.5, 0, 3\n\n2 2.5 0  # Y\n")
     data = "dataset=file", f"dataset.path={tmp_path}/train.txt", f"dataset.test={tmp_path}/test.txt"
@@ -243,17 +230,16 @@ def test_a_run_is_known_by_the_matrix_wherever_it_is(mine):
     folder, words = mine
     (folder / "again.txt").write_text("0 1 4\n0.5 0 3\n2 2.5 0\n")
     (folder / "other.txt").write_text("0 1 4\n0.5 0 3\n2 2.6 0\n")
-    found = [
-        config_of(folder, f"oracle.loss={loss}", data=words).with_source("real").hash()
-        for loss in (
-            *(folder / name for name in ("loss.txt", "again.txt", "other.txt")),
-            "[[0,1,4],[0.5,0,3],[2,2.5,0]]",
-            *("zero_one", "absolute"),
-        )
-    ]
+
+    def hashed(*options):
+        return config_of(folder, *options, data=words).with_source("real").hash()
+
+    files = [folder / name for name in ("loss.txt", "again.txt", "other.txt")]
+    losses = (*files, "[[0,1,4],[0.5,0,3],[2,2.5,0]]", "zero_one", "absolute")
+    found = [hashed(f"oracle.loss={loss}") for loss in losses]
     assert found[0] == found[1] == found[3]
     assert len(set(found)) == 4
-    assert found[4] == config_of(folder, data=words).with_source("real").hash()
+    assert found[4] == hashed()
 
 
 def test_a_run_reports_the_loss_that_it_was_trained_with(mine):
@@ -273,6 +259,7 @@ def test_a_run_reports_the_loss_that_it_was_trained_with(mine):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (b"\xff\xfe0 1", "neither zero_one nor absolute, and a file of this name cannot be read"),
         ("0 1\n1 0 2\n", "line 2: the numbers are 3, and the rows 2. A loss matrix has a row and"),
         ("# X\n\n0 1 2\n1 0 2\n", "line 3: the numbers are 3, and the rows 2"),
         ("0 1\n-1 0\n", "line 2, column 1: a loss must be a number ≥ 0, got -1"),
@@ -283,10 +270,6 @@ def test_a_run_reports_the_loss_that_it_was_trained_with(mine):
         ("# nothing\n", "is empty: a loss matrix has a row for each label"),
         ("0 1\n1 0\n", "is a matrix for 2 labels, and file has 3, in this order: X, Z, Y"),
         (None, "neither zero_one nor absolute, and a file of this name cannot be read: No such"),
-        (
-            b"\xff\xfe0 1",
-            "is neither zero_one nor absolute, and a file of this name cannot be read",
-        ),
     ],
 )
 def test_a_file_that_is_no_matrix_is_one_message(mine, content, message):
@@ -301,14 +284,15 @@ def test_a_file_that_is_no_matrix_is_one_message(mine, content, message):
     assert "oracle.loss" in said
 
 
+IN_BRACKETS = "oracle.loss must be a name, a file, or a matrix in brackets"
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ("[[0,1],[1,1]]", r"oracle.loss, row 2, column 2: the loss of the true label must be 0"),
         ("[[0,1]]", r"oracle.loss, row 1: the numbers are 2, and the rows 1"),
-        ("[0,1]", "oracle.loss must be a name, a file, or a matrix in brackets"),
-        ("3", "oracle.loss must be a name, a file, or a matrix in brackets"),
-        ("[]", "oracle.loss is empty"),
+        *(("[0,1]", IN_BRACKETS), ("3", IN_BRACKETS), ("[]", "oracle.loss is empty")),
     ],
 )
 def test_bad_values_are_one_message(value, message):
@@ -316,8 +300,7 @@ def test_bad_values_are_one_message(value, message):
         config_of("results", f"oracle.loss={value}")
 
 
-def test_a_loss_that_is_too_large_is_refused(tmp_path):
-    words = "oracle.loss=[[0,1e200,1],[1,0,1],[1,1,0]]", "dataset=file", "solver=bcfw"
-    (tmp_path / "train.txt").write_text(COLUMNS)
-    failed = call("run", *words, f"dataset.path={tmp_path}/train.txt", f"results_dir={tmp_path}")
-    assert "can overflow" in error_of(failed, 2)
+def test_a_loss_that_is_too_large_is_refused(mine):
+    folder, words = mine
+    loss = "oracle.loss=[[0,1e200,1],[1,0,1],[1,1,0]]"
+    assert "can overflow" in error_of(call("run", *words, loss, f"results_dir={folder}"), 2)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import helpers
 import numpy as np
 import pytest
 from helpers import Plain, Table, dataset, oracle, random_chains, random_graphs, random_multiclass
@@ -21,6 +22,7 @@ from ssvm_bench.oracles.labeling import expect
 # Sums of at most 30 terms below 100, taken in different orders: 30 · 2⁻⁵³ · 100 < 1e-12.
 ROUNDING = 1e-12
 
+ALPHA = {"partial_optimality": True, "warm_start": False}
 small_integers = st.integers(-2, 2).map(float)
 real_numbers = st.floats(-4, 4, width=32).map(float)
 
@@ -66,9 +68,13 @@ def test_argmax_is_the_lexicographically_first_maximiser(instance):
 @given(instances())
 def test_prediction_is_the_lexicographically_first_maximiser(instance):
     data, w = instance
-    table, tested = Table(data), oracle(data)
+    table, tested, losses = Table(data), oracle(data), []
     for i in range(data.n):
-        check_bits(table.labelings[i][np.argmax(table.features[i] @ w)], tested.predict(w, i))
+        row = np.argmax(table.features[i] @ w)
+        check_bits(table.labelings[i][row], tested.predict(w, i))
+        losses.append(table.losses[i][row])
+    assert tested.mean_loss(w) == pytest.approx(np.mean(losses), abs=ROUNDING)
+    assert Oracle.mean_loss(tested, w) == pytest.approx(np.mean(losses), abs=ROUNDING)
 
 
 @given(instances(numbers=real_numbers))
@@ -135,16 +141,6 @@ def test_a_short_chain_of_many_labels_after_a_long_one():
     assert tested.predict(w, 1).tolist() == [1, 0]
 
 
-@given(instances())
-def test_the_mean_loss_is_that_of_the_predictions(instance):
-    data, w = instance
-    table, tested = Table(data), oracle(data)
-    rows = [np.argmax(table.features[i] @ w) for i in range(data.n)]
-    expected = np.mean([table.losses[i][row] for i, row in enumerate(rows)])
-    assert tested.mean_loss(w) == pytest.approx(expected, abs=ROUNDING)
-    assert Oracle.mean_loss(tested, w) == pytest.approx(expected, abs=ROUNDING)
-
-
 @given(instances(), st.randoms(use_true_random=False))
 def test_features_scores_losses_and_planes_follow_their_definitions(instance, random):
     data, w = instance
@@ -161,18 +157,15 @@ def test_features_scores_losses_and_planes_follow_their_definitions(instance, ra
         assert indices.dtype == np.int64
         assert len(set(indices.tolist())) == indices.size
         assert np.all(values != 0)
-        dense = np.zeros(table.d)
-        dense[indices] = values
-        check_bits(table.features[i][row], dense)  # integers: exact
-
+        check_bits(
+            table.features[i][row], helpers.dense((indices, values, 0.0), table.d)[:-1]
+        )  # exact
         assert tested.score(w, i, y) == table.features[i][row] @ w
         assert tested.loss(i, y) == table.losses[i][row]
 
         plane = tested.plane(i, y)
         assert len(set(plane.indices.tolist())) == plane.indices.size
-        dense = np.zeros(table.d)
-        dense[plane.indices] = plane.values
-        check_bits(table.planes[i][row], np.append(dense, plane.offset))
+        check_bits(table.planes[i][row], helpers.dense(plane, table.d))
 
 
 # ---- the risk -----------------------------------------------------------------------------------
@@ -217,18 +210,14 @@ def test_bytes_and_floats_give_the_same_bits():
     ],
 )
 def test_oracles_accept_the_structures_that_they_name(data, fits):
+    extra = {"alpha_expansion": ALPHA, "regression": {"epsilon": 0.1}}
+    extra["latent"] = {"bias": 1.0, "start": "ink"}
     for kind in {*registry.kinds("oracle")} - {"given", "weighted"}:  # which are made of others
         module = registry.module("oracle", kind)
-        extra = {
-            "alpha_expansion": {"partial_optimality": True, "warm_start": False},
-            "regression": {"epsilon": 0.1},
-            "latent": {"bias": 1.0, "start": "ink"},
-        }
         config = module.Config("one", kind, **extra.get(kind, {}))
         assert (data.structure in config.structures) == (kind in fits)
         if kind in fits:
-            made = module.build(config, data)
-            compiled = type(getattr(made, "compiled", None))
+            compiled = type(getattr(module.build(config, data), "compiled", None))
             assert config.has_expectations == is_implemented(expect, compiled)
         else:
             message = f"oracle=one does not fit dataset=tiny.* those of tiny are {data.structure}"
@@ -246,30 +235,29 @@ def test_an_oracle_of_one_label_takes_no_examples_of_several_parts(kind):
 
 def test_an_oracle_that_says_nothing_accepts_every_structure_and_has_no_expectations():
     config = OracleConfig("mine", "mine")
-    config.check_structure(random_chains([2], 2, 1))
-    config.check_structure(replace(random_chains([2], 2, 1), structure="tree"))
+    for structure in ("chain", "tree"):
+        config.check_structure(replace(random_chains([2], 2, 1), structure=structure))
     assert not config.has_expectations
 
 
-def test_weights_are_laid_out_by_feature_and_back():
-    # more features than are copied at a time
-    for K, f, transitions in ((3, 600, True), (2, 256, False), (5, 1, True)):
-        data = random_chains([2], K, f) if transitions else random_multiclass(2, K, f)
-        features = joint_features.build(data)
-        w = np.random.default_rng(K).normal(size=joint_features.dimension(features))
-        inner = joint_features.pack(features, w)
-        rows = inner.reshape(-1, features.stride)
-        assert (rows[:f, :K] == w[: K * f].reshape(K, f).T).all()
-        assert rows.shape[0] == f + K * transitions
-        if transitions:
-            assert (rows[f:, :K] == w[K * f :].reshape(K, K).T).all()
-        assert not rows[:, K:].any()
-        assert (joint_features.unpack(features, inner) == w).all()
+@pytest.mark.parametrize(  # also more features than are copied at a time
+    "data", [random_chains([2], 3, 600), random_multiclass(2, 2, 256), random_chains([2], 5, 1)]
+)
+def test_weights_are_laid_out_by_feature_and_back(data):
+    (K, f), transitions = (data.n_labels, data.n_features), data.structure == "chain"
+    features = joint_features.build(data)
+    w = np.random.default_rng(K).normal(size=joint_features.dimension(features))
+    inner = joint_features.pack(features, w)
+    rows = inner.reshape(-1, features.stride)
+    assert inner.size == joint_features.inner_dimension(features)
+    assert (rows[:f, :K] == w[: K * f].reshape(K, f).T).all()
+    assert rows.shape[0] == f + K * transitions
+    assert (rows[f:, :K].T.ravel() == w[K * f :]).all()
+    assert not rows[:, K:].any()
+    assert (joint_features.unpack(features, inner) == w).all()
 
 
 # ---- weights of classes in the loss of structures ----------------------------------------------
-
-ALPHA = {"partial_optimality": True, "warm_start": False}
 OF_CLASSES = {
     "chain": (viterbi, random_chains([3, 1, 4], 3, 2, seed=3), {}),
     "two labels": (mincut, random_graphs([4, 2, 3], 2, 2, seed=1), {}),
@@ -283,48 +271,25 @@ def test_a_wrong_label_counts_what_its_class_does(case, option):
     module, data, options = OF_CLASSES[case]
     made = module.build(module.Config("tiny", "tiny", **options, class_weight=option), data)
     plain = module.build(module.Config("tiny", "tiny", **options), data)
-    of_class = np.where(np.arange(data.n_labels) == 1, 5.0, 1.0)
-    if option == "balanced":
-        counts = np.bincount(data.y, minlength=data.n_labels)
-        of_class = data.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    counts = np.bincount(data.y, minlength=data.n_labels)
+    of_class = data.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    if option != "balanced":
+        of_class = np.where(np.arange(data.n_labels) == 1, 5.0, 1.0)
     table, rng = Table(data), np.random.default_rng(0)
     for i in range(data.n):
         truth = data.y[data.offsets[i] : data.offsets[i + 1]]
         losses = (of_class[truth] * (table.labelings[i] != truth)).mean(axis=1)
         for scale in (0.0, 1.0, 3.0):
             w = scale * rng.normal(size=made.d)
-            values = table.features[i] @ w + table.fixed[i] + losses
+            offsets = losses + table.fixed[i]
+            values = table.features[i] @ w + offsets
             plane, value = made.best_plane(w, i)
             best = (values - values[table.truth[i]]).max() / data.n
-            if made.exact:
-                assert value == pytest.approx(best, abs=1e-12)
+            assert value == pytest.approx(best, abs=1e-12) or not made.exact
             assert 0 <= value <= best + 1e-12
-            row = table.row(i, made.argmax(w, i))
-            assert made.loss(i, made.argmax(w, i)) == pytest.approx(losses[row], abs=1e-15)
-            assert plane.offset == pytest.approx(
-                (losses[row] + table.fixed[i][row] - table.fixed[i][table.truth[i]]) / data.n
-            )
+            y = made.argmax(w, i)
+            row = table.row(i, y)
+            assert made.loss(i, y) == pytest.approx(losses[row], abs=1e-15)
+            offset = (offsets[row] - offsets[table.truth[i]]) / data.n
+            assert plane.offset == pytest.approx(offset)
             assert made.mean_loss(w) == plain.mean_loss(w)
-
-
-def test_layout_of_w():
-    # f = 2, K = 3, labels (2, 1): w[c·f + j], then w[K·f + K·a + b]
-    data = dataset(np.array([[5.0, 7.0], [11.0, 0.0]]), [0, 0], 3, [2])
-    indices, values = oracle(data).joint_feature(0, np.array([2, 1], np.uint8))
-    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == {
-        2 * 2 + 0: 5.0,
-        2 * 2 + 1: 7.0,
-        1 * 2 + 0: 11.0,
-        3 * 2 + 3 * 2 + 1: 1.0,
-    }
-
-
-@given(instances(numbers=real_numbers))
-def test_packing_is_lossless_and_pads_with_zeros(instance):
-    data, w = instance
-    features = oracle(data).features
-    inner = joint_features.pack(features, w)
-    assert inner.size == joint_features.inner_dimension(features)
-    assert np.count_nonzero(inner) == np.count_nonzero(w)
-    check_bits(w, joint_features.unpack(features, inner))
-    check_bits(inner, joint_features.pack(features, joint_features.unpack(features, inner)))

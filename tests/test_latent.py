@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import COST_CALL, COST_PLANE, Plain, solver, together
+from helpers import COST_CALL, COST_PLANE, Plain, dataset, reports, solver, together
 from program import call, config_of, error_of, run_here
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import latent as canvases
-from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles import latent
 from ssvm_bench.oracles.base import Problem
@@ -38,18 +37,8 @@ def pictures(n, windows, seed=0, noise=0.1, **more):
     for i in range(n):
         top, left = windows.corners(places[i])
         x[i, top : top + h, left : left + w] += cross if y[i] else cross.max(axis=0) - cross
-    return Dataset(
-        name="tiny",
-        source="synthetic",
-        x=x.reshape(n, -1),
-        y=y,
-        offsets=np.arange(n + 1),
-        n_labels=2,
-        structure="latent",
-        windows=windows,
-        places=places,
-        **more,
-    )
+    made = dataset(x.reshape(n, -1), y, 2)
+    return replace(made, structure="latent", windows=windows, places=places, **more)
 
 
 def oracle(data, **options):
@@ -59,14 +48,11 @@ def oracle(data, **options):
 
 def windows_of(data, bias):
     """Return ψ of all positions of all examples, shape (n, positions, d), by cutting them out."""
-    (H, W), (h, w) = data.windows.canvas, data.windows.size
+    (H, W), (h, w), step = data.windows.canvas, data.windows.size, data.windows.step
     x = (data.x if isinstance(data.x, np.ndarray) else data.x.toarray()).reshape(-1, H, W)
-    step = data.windows.step
     corners = itertools.product(range(0, H - h + 1, step), range(0, W - w + 1, step))
     cut = [x[:, top : top + h, left : left + w].reshape(len(x), -1) for top, left in corners]
-    return np.concatenate(
-        (np.stack(cut, axis=1), np.full((len(x), len(cut), 1), bias)), axis=2
-    ).astype(float)
+    return np.insert(np.stack(cut, axis=1).astype(float), h * w, bias, axis=2)
 
 
 SMALL = Windows((5, 6), (3, 3), 1)
@@ -142,9 +128,7 @@ def test_where_training_starts():
 
 def solved(made, gap=1e-4, most=400):
     """Iterate to a relative gap; return the dual value."""
-    for _ in range(most):
-        made.iterate()
-        w, dual = made.reported()
+    for w, dual in reports(made, most):
         primal = made.problem.primal(w)
         assert dual <= primal + CLOSE
         if primal - dual <= gap * primal:
@@ -154,8 +138,8 @@ def solved(made, gap=1e-4, most=400):
 
 def test_planes_are_the_same_as_labels_and_as_rows():
     posed = Problem(oracle(pictures(12, SMALL, seed=3)), 0.02)
-    rows = solver(replace(posed, oracle=Plain(posed.oracle)), "dcd")
-    labels = solver(posed, "dcd")
+    called = replace(posed, oracle=Plain(posed.oracle))
+    labels, rows = (solver(of, "dcd") for of in (posed, called))
     for _ in together(4, labels, rows):
         assert labels.reported().dual == pytest.approx(rows.reported().dual, rel=1e-9)
 
@@ -204,13 +188,10 @@ def test_the_positions_are_found():
 
 def aligned(made, data):
     """Return the largest share of objects that lie at the same place of their windows."""
-    positive = data.y == 1
-    (top, left), (r, c) = (
-        data.windows.corners(places[positive])
-        for places in (data.places, made.latent().astype(int) - 1)
-    )
-    _, counts = np.unique(np.stack((top - r, left - c)), axis=1, return_counts=True)
-    return counts.max() / positive.sum()
+    places = np.stack((data.places, made.latent().astype(int) - 1))[:, data.y == 1]
+    top, left = np.diff(data.windows.corners(places), axis=1)[:, 0]
+    _, counts = np.unique(np.stack((top, left)), axis=1, return_counts=True)
+    return counts.max() / data.y.sum()
 
 
 def check_rounds(frame):
@@ -238,18 +219,15 @@ def test_the_objective_never_rises_from_round_to_round(tmp_path, name):
     assert summary["best_primal"] == summary["primal"] == rounds[-1]["primal"].iloc[-1]
     assert summary["best_dual"] == rounds[-1]["dual"].max()
     w, _ = read_weights(outcome.folder)
-    config = config_of(tmp_path, *words, data=LATENT)
-    data = canvases.load(config.dataset)
+    data = canvases.load(config_of(tmp_path, *words, data=LATENT).dataset)
     for name_, examples in (("train", data), ("validation", data.held_out["validation"])):
         found = (windows_of(examples, 1.0) @ w).max(axis=1) > 0
         assert summary[f"{name_}_loss"] == np.mean(found != examples.y)
     # another problem than that of the first positions
-    first = run_here(tmp_path, words[0], *words[2:], data=LATENT)
-    alone = read_trace(first.folder)
+    alone = read_trace(run_here(tmp_path, words[0], *words[2:], data=LATENT).folder)
     assert instance_of(trace.metadata) != instance_of(alone.metadata)
     assert "latent_round" not in alone.frame
-    both = rounds[0]["primal"].to_numpy()[: len(alone.frame)]
-    np.testing.assert_array_equal(both, alone.frame["primal"].to_numpy())
+    np.testing.assert_array_equal(rounds[0]["primal"][: len(alone.frame)], alone.frame["primal"])
 
 
 @pytest.mark.parametrize(
@@ -297,11 +275,8 @@ def test_canvases_show_one_digit_each_at_its_place():
     assert (cluttered.x.toarray() >= data.x.toarray()).all()
     assert cluttered.x.sum() > 1.5 * data.x.sum()
     assert canvases.load(replace(chosen, n_samples=20)).windows == data.windows
-
-
-def test_more_canvases_than_digits():
-    data = canvases.load(config(positives=700, negatives=1, held_out=0))
-    assert (data.y.sum(), dict(data.held_out)) == (700, {})
+    more = canvases.load(config(positives=700, negatives=1, held_out=0))  # than there are digits
+    assert (more.y.sum(), dict(more.held_out)) == (700, {})
 
 
 @pytest.mark.parametrize(
@@ -312,10 +287,7 @@ def test_more_canvases_than_digits():
         ({"windows": Windows((5, 6), (6, 3), 1)}, "do not fit 30 pixels"),
         ({"windows": Windows((5, 5), (3, 3), 1)}, "do not fit 30 pixels"),
         ({"windows": Windows((5, 6), (3, 3), 0)}, "must be integers above 0"),
-        (
-            {"places": np.full(6, 12)},
-            "places of example 0 is 12, .* at least 0, and at most 11",
-        ),
+        ({"places": np.full(6, 12)}, "places of example 0 is 12, .* at least 0, and at most 11"),
         ({"places": np.zeros(5, np.int64)}, r"places must be an array of integers of shape \(6,\)"),
         ({"structure": "latent", "windows": SMALL, "offsets": np.array([0, 6])}, "one part an"),
     ],
@@ -330,7 +302,7 @@ def test_export_and_stream(tmp_path):
     words = ("dataset.canvas=30", "dataset.positives=6", "dataset.negatives=6")
     done = call("data", "export", "latent", file, "--source=synthetic", *words)
     assert done.exit_code == 0, done.stderr
-    outcome = run_here(tmp_path, "solver=fw", data=("dataset=stream", f"dataset.path={file}"))
     same = ("dataset=latent", "dataset.source=synthetic", *words)
-    direct = run_here(tmp_path, "solver=fw", data=same)
-    assert read_summary(outcome.folder)["primal"] == read_summary(direct.folder)["primal"]
+    datasets = (("dataset=stream", f"dataset.path={file}"), same)
+    one, other = (run_here(tmp_path, "solver=fw", data=data).summary for data in datasets)
+    assert one["primal"] == other["primal"]

@@ -3,22 +3,12 @@
 import math
 from dataclasses import replace
 
+import helpers
+import linear
 import numpy as np
 import pytest
-from helpers import Plain, random_chains, random_graphs, random_multiclass, solver, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linear import (
-    COSTS,
-    EPSILON,
-    binary_oracle,
-    multiclass_oracle,
-    planes,
-    random_binary,
-    random_regression,
-    regression_oracle,
-    repeated,
-)
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from ssvm_bench.base.clock import Clock
@@ -40,11 +30,15 @@ SOLVERS = tuple(
 )
 
 
-class PlainWithScore(Plain):
+class PlainWithScore(helpers.Plain):
     """The same with a fixed score."""
 
     def fixed_score(self, i, y):
         return self.inner.fixed_score(i, y)
+
+
+def of_kind(data):
+    return linear.regression_oracle if data.structure == "regression" else linear.binary_oracle
 
 
 def weights(n, seed):
@@ -55,32 +49,27 @@ def weights(n, seed):
 def instances(draw):
     """Draw (dataset, its oracle, w), with costs and margins or without."""
     n, f, seed = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(0, 99))
-    costs = weights(n, seed) if draw(st.booleans()) else None
+    fields = {"costs": weights(n, seed)} if draw(st.booleans()) else {}
     w = np.random.default_rng(seed + 1).normal(size=f)
     if draw(st.booleans()):
-        data = random_regression(n, f, seed, costs=costs)
-        return data, regression_oracle(data), w
-    margins = weights(n, seed + 2) if draw(st.booleans()) else None
-    data = random_binary(n, f, seed, costs=costs, margins=margins)
-    return data, binary_oracle(data), w
-
-
-# ---- the oracles --------------------------------------------------------------------------------
+        data = linear.random_regression(n, f, seed, **fields)
+    else:
+        margins = weights(n, seed + 2) if draw(st.booleans()) else None
+        data = linear.random_binary(n, f, seed, margins=margins, **fields)
+    return data, of_kind(data)(data), w
 
 
 @given(instances())
 @settings(max_examples=60)
 def test_planes_and_risk_follow_their_definitions(instance):
     data, tested, w = instance
-    dense = planes(data)
+    planes = linear.planes(data)
     assert (tested.n, tested.d) == (data.n, data.n_features)
-    values = dense @ np.append(w, 1.0)
+    values = planes @ np.append(w, 1.0)
     for i in range(data.n):
-        for label in range(dense.shape[1]):
-            plane = tested.plane(i, np.array([label], np.uint8))
-            found = np.zeros(tested.d)
-            found[plane.indices] = plane.values
-            np.testing.assert_allclose(np.append(found, plane.offset), dense[i, label], atol=1e-14)
+        for label, expected in enumerate(planes[i]):
+            found = helpers.dense(tested.plane(i, np.array([label], np.uint8)), tested.d)
+            np.testing.assert_allclose(found, expected, atol=1e-14)
         (best,) = tested.argmax(w, i)
         assert values[i, best] == pytest.approx(values[i].max(), abs=ROUNDING)
     for risk in (tested.risk(w), Oracle.risk(tested, w), PlainWithScore(tested).risk(w)):
@@ -92,23 +81,18 @@ def test_planes_and_risk_follow_their_definitions(instance):
 @settings(max_examples=30)
 def test_constraints_are_the_planes_of_all_wrong_labels(instance):
     data, tested, _ = instance
-    found = tested.constraints()
-    assert found.term_start[-1] == found.offset.size == found.indptr.size - 1
-    for i in range(data.n):
-        (truth,) = tested.truth(i)
-        wrong = [c for c in range(tested.features.n_labels) if c != truth]
-        rows = range(found.term_start[i], found.term_start[i + 1])
-        for row, label in zip(rows, wrong, strict=True):
-            entries = slice(found.indptr[row], found.indptr[row + 1])
-            dense = np.zeros(tested.d)
-            dense[found.indices[entries]] = found.values[entries]
-            plane = planes(data)[i, label]
-            np.testing.assert_allclose(np.append(dense, found.offset[row]), plane, atol=1e-14)
+    found, K = tested.constraints(), tested.features.n_labels
+    found.check(data.n, tested.d)
+    rows = np.column_stack((found.star(tested.d).toarray(), found.offset))
+    wrong = [(i, c) for i in range(data.n) for c in range(K) if c != tested.truth(i)[0]]
+    assert found.term_start.tolist() == (np.arange(data.n + 1) * (K - 1)).tolist()
+    planes = linear.planes(data)
+    np.testing.assert_allclose(rows, [planes[of] for of in wrong], atol=1e-14)
 
 
 def test_binary_risk_is_the_mean_hinge_and_the_loss_the_share_of_wrong_signs():
-    data = random_binary(40, 3, seed=1)
-    tested, w = binary_oracle(data), np.array([0.3, -1.0, 0.5])
+    data = linear.random_binary(40, 3, seed=1)
+    tested, w = linear.binary_oracle(data), np.array([0.3, -1.0, 0.5])
     score, sign = data.x @ w, 2.0 * data.y - 1
     assert tested.risk(w).value == pytest.approx(np.maximum(0, 1 - sign * score).mean())
     assert tested.mean_loss(w) == np.mean(np.where(score > 0, 1, 0) != data.y)
@@ -116,30 +100,31 @@ def test_binary_risk_is_the_mean_hinge_and_the_loss_the_share_of_wrong_signs():
 
 
 def test_regression_risk_is_the_mean_excess_and_the_loss_the_mean_absolute_error():
-    data = random_regression(40, 3, seed=1)
-    tested, w = regression_oracle(data), np.array([0.3, -1.0, 0.5])
+    data = linear.random_regression(40, 3, seed=1)
+    tested, w = linear.regression_oracle(data), np.array([0.3, -1.0, 0.5])
     off = np.abs(data.y - data.x @ w)
-    assert tested.risk(w).value == pytest.approx(np.maximum(0, off - EPSILON).mean())
+    assert tested.risk(w).value == pytest.approx(np.maximum(0, off - linear.EPSILON).mean())
     assert tested.mean_loss(w) == pytest.approx(off.mean())
     above = data.x @ w - data.y
-    expected = np.where(above > EPSILON, 1, np.where(above < -EPSILON, 2, 0))
+    expected = np.where(above > linear.EPSILON, 1, np.where(above < -linear.EPSILON, 2, 0))
     assert [tested.predict(w, i)[0] for i in range(data.n)] == expected.tolist()
 
 
-@pytest.mark.parametrize("posed", ["binary", "regression"])
-def test_expectations_are_those_of_the_gibbs_distribution(posed):
-    if posed == "binary":
-        data = random_binary(4, 3, costs=weights(4, 0), margins=weights(4, 1))
-        tested = binary_oracle(data)
-    else:
-        data = random_regression(4, 3, costs=weights(4, 0))
-        tested = regression_oracle(data)
+@pytest.mark.parametrize(
+    "data",
+    [
+        linear.random_binary(4, 3, costs=weights(4, 0), margins=weights(4, 1)),
+        linear.random_regression(4, 3, costs=weights(4, 0)),
+    ],
+    ids=["binary", "regression"],
+)
+def test_expectations_are_those_of_the_gibbs_distribution(data):
     z = np.array([0.5, -0.3, 0.8, 1.7])
-    dense = planes(data) * data.n
-    scores = np.exp(dense @ z)
+    planes = linear.planes(data) * data.n
+    scores = np.exp(planes @ z)
     shares = scores / scores.sum(axis=1, keepdims=True)
-    found = gibbs.at(tested, z)
-    np.testing.assert_allclose(found.phi, np.einsum("ic,icd->d", shares, dense) / data.n)
+    found = gibbs.at(of_kind(data)(data), z)
+    np.testing.assert_allclose(found.phi, np.einsum("ic,icd->d", shares, planes) / data.n)
     assert found.log_mean == pytest.approx(np.log(scores.mean(axis=1)).mean())
 
 
@@ -147,21 +132,18 @@ def test_expectations_are_those_of_the_gibbs_distribution(posed):
 @settings(max_examples=20)
 def test_the_largest_difference_of_features_is_that_of_the_planes(instance):
     data, tested, _ = instance
-    largest = np.linalg.norm(planes(data)[:, :, :-1] * data.n, axis=2).max()
+    largest = np.linalg.norm(linear.planes(data)[:, :, :-1] * data.n, axis=2).max()
     found = tested.features.squared_radius
     assert found == pytest.approx(largest**2, rel=1e-12)
 
 
 def test_scores_of_two_classes_are_another_problem_than_one_number():
     # with weights for each class, ‖w‖² is half as large for the same scores
-    data = random_binary(30, 3, seed=2)
-    two, one = multiclass_oracle(data), binary_oracle(data)
+    data = linear.random_binary(30, 3, seed=2)
+    two, one = linear.multiclass_oracle(data), linear.binary_oracle(data)
     w = np.array([0.4, -0.2, 1.0])
     assert (one.d, two.d) == (3, 6)
     assert two.risk(np.concatenate((-w / 2, w / 2))).value == pytest.approx(one.risk(w).value)
-
-
-# ---- the optimum --------------------------------------------------------------------------------
 
 
 def optimum(data):
@@ -169,8 +151,8 @@ def optimum(data):
     options = {"C": 1.0, "fit_intercept": False, "tol": 1e-10, "max_iter": 10**7}
     costs = np.ones(data.n) if data.costs is None else data.costs
     if data.structure == "regression":
-        w = LinearSVR(epsilon=EPSILON, **options).fit(data.x, data.y, data.costs).coef_
-        losses = np.maximum(0, np.abs(data.y - data.x @ w) - EPSILON)
+        w = LinearSVR(epsilon=linear.EPSILON, **options).fit(data.x, data.y, data.costs).coef_
+        losses = np.maximum(0, np.abs(data.y - data.x @ w) - linear.EPSILON)
     else:
         sign = 2.0 * data.y - 1
         w = LinearSVC(loss="hinge", **options).fit(data.x, sign, data.costs).coef_[0]
@@ -183,50 +165,46 @@ def with_constant(data, v=1.0):
 
 
 PROBLEMS = {
-    "binary": with_constant(random_binary(60, 3, seed=3)),
-    "binary, costs": random_binary(60, 3, seed=4, costs=weights(60, 4)),
-    "regression": with_constant(random_regression(60, 3, seed=5)),
-    "regression, costs": random_regression(60, 3, seed=6, costs=weights(60, 6)),
+    "binary": with_constant(linear.random_binary(60, 3, seed=3)),
+    "binary, costs": linear.random_binary(60, 3, seed=4, costs=weights(60, 4)),
+    "regression": with_constant(linear.random_regression(60, 3, seed=5)),
+    "regression, costs": linear.random_regression(60, 3, seed=6, costs=weights(60, 6)),
 }
 
 
 def posed(data):
-    build = regression_oracle if data.structure == "regression" else binary_oracle
-    return Problem(build(data), 1 / data.n)
+    return Problem(of_kind(data)(data), 1 / data.n)
+
+
+def solved(problem, name, **options):
+    """Return w and the dual value of a solver at a gap of 1e-8 of it, or after 300 iterations."""
+    for w, dual in helpers.reports(helpers.solver(problem, name, **options), 300):
+        if problem.primal(w) - dual <= 1e-8 * dual:
+            break
+    return w, dual
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("solved_by", ["mpbcfw_fast", "one_slack"])
-def test_the_optimum_is_liblinears(name, solved_by):
+@pytest.mark.parametrize(
+    ("solved_by", "options"), [("mpbcfw_fast", {}), ("one_slack", {"epsilon": 1e-8})]
+)
+def test_the_optimum_is_liblinears(name, solved_by, options):
     problem, expected = posed(PROBLEMS[name]), optimum(PROBLEMS[name])
-    options = {"epsilon": 1e-8} if solved_by == "one_slack" else {}
-    made = solver(problem, solved_by, **options)
-    for _ in range(300):
-        made.iterate()
-        w, dual = made.reported()
-        if problem.primal(w) - dual <= 1e-8 * expected:
-            break
-    assert problem.primal(w) == pytest.approx(expected, rel=1e-6)
-    assert dual == pytest.approx(expected, rel=1e-6)
+    w, dual = solved(problem, solved_by, **options)
+    assert (problem.primal(w), dual) == pytest.approx((expected, expected), rel=1e-6)
 
 
 def test_a_large_constant_is_a_bias_that_is_not_regularised():
     """Section 1.1: v → ∞ is (4), which LIBSVM solves."""
-    data = random_binary(40, 2, seed=3)
+    data = linear.random_binary(40, 2, seed=3)
     data = replace(data, x=data.x + 3.0)
     expected = SVC(kernel="linear", C=1.0, tol=1e-8).fit(data.x, data.y).intercept_[0]
-    off = {}
+    off = []
     for v in (1.0, 10.0, 100.0):
-        problem = posed(with_constant(data, v))
-        made = solver(problem, "mpbcfw_fast")
-        for _ in range(300):
-            made.iterate()
-            w, dual = made.reported()
-            if problem.primal(w) - dual <= 1e-8 * dual:
-                break
-        off[v] = abs(v * w[-1] / expected - 1)
-    assert off[100.0] < 0.01 < off[1.0]
-    assert off[100.0] < off[10.0] < off[1.0]
+        w, _ = solved(posed(with_constant(data, v)), "mpbcfw_fast")
+        off.append(abs(v * w[-1] / expected - 1))
+    assert off[2] < 0.01 < off[0]
+    assert off[2] < off[1] < off[0]
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
@@ -234,94 +212,80 @@ def test_a_large_constant_is_a_bias_that_is_not_regularised():
 def test_every_solver_encloses_the_optimum(kind, name):
     data = PROBLEMS[kind].take(np.arange(30))
     problem, best = posed(data), optimum(data)
-    made = solver(problem, name)
-    gaps = []
-    for _ in range(40):
-        made.iterate()
-        w, dual = made.reported()
+    for w, dual in helpers.reports(helpers.solver(problem, name), 40):
         assert problem.primal(w) >= best * (1 - 1e-6)
         assert math.isnan(dual) or dual <= best * (1 + 1e-6)
-        gaps.append(problem.primal(w) - best)
-        if made.converged:
-            break
-    assert gaps[-1] < 0.6 * (problem.primal(np.zeros(problem.d)) - best)
+    assert problem.primal(w) - best < 0.6 * (problem.primal(np.zeros(problem.d)) - best)
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "ssg"])
 def test_labelings_and_rows_take_the_same_steps(kind, name):
-    data = PROBLEMS[f"{kind}, costs"]
-    compiled = posed(data)
+    compiled = posed(PROBLEMS[f"{kind}, costs"])
+    called = replace(compiled, oracle=PlainWithScore(compiled.oracle))
     one, other = (
-        solver(Problem(oracle, compiled.lam), name, clock=Clock("work", 1e-6, 1e-7))
-        for oracle in (compiled.oracle, PlainWithScore(compiled.oracle))
+        helpers.solver(of, name, clock=Clock("work", 1e-6, 1e-7)) for of in (compiled, called)
     )
-    for _ in together(10, one, other):
+    for _ in helpers.together(10, one, other):
         np.testing.assert_allclose(one.reported().w, other.reported().w, atol=1e-9)
 
 
-# ---- costs and margins --------------------------------------------------------------------------
-
 W = np.random.default_rng(7).normal(size=12)
+TEXT_OR_MAPPING = "oracle.class_weight must be text or a mapping of names to numbers"
 
 
-@pytest.mark.parametrize("K", [2, 4])
-def test_a_cost_is_a_number_of_repetitions(K):
-    data = random_multiclass(10, K, 3, seed=8)
-    times = 1 + np.arange(10) % 3
-    costs = times * data.n / times.sum()
-    for build in (multiclass_oracle, binary_oracle)[: 3 - K // 2]:
-        weighted = build(replace(data, costs=costs))
-        many = build(repeated(data, times))
-        w = W[: weighted.d]
-        assert weighted.risk(w).value == pytest.approx(many.risk(w).value)
-        np.testing.assert_allclose(weighted.risk(w).star, many.risk(w).star, atol=1e-14)
+@pytest.mark.parametrize(
+    ("K", "build"),
+    [(2, linear.multiclass_oracle), (2, linear.binary_oracle), (4, linear.multiclass_oracle)],
+)
+def test_a_cost_is_a_number_of_repetitions(K, build):
+    data, times = helpers.random_multiclass(10, K, 3, seed=8), 1 + np.arange(10) % 3
+    weighted = build(replace(data, costs=times * data.n / times.sum()))
+    many = build(linear.repeated(data, times))
+    one, other = (made.risk(W[: weighted.d]) for made in (weighted, many))
+    assert one.value == pytest.approx(other.value)
+    np.testing.assert_allclose(one.star, other.star, atol=1e-14)
 
 
 @pytest.mark.parametrize("K", [2, 4])
 def test_margins_scale_the_loss(K):
-    data = random_multiclass(8, K, 3, seed=9)
+    data = helpers.random_multiclass(8, K, 3, seed=9)
     margins = np.arange(8) / 2.0
     scores = data.x @ W[: 3 * K].reshape(K, 3).T
     losses = margins[:, None] * (np.arange(K) != data.y[:, None])
     raised = scores + losses - scores[np.arange(8), data.y][:, None]
-    tested = multiclass_oracle(replace(data, margins=margins))
+    tested = linear.multiclass_oracle(replace(data, margins=margins))
     assert tested.risk(W[: 3 * K]).value == pytest.approx(raised.max(axis=1).mean())
     # what is told of predictions is of labels alone
-    plain = multiclass_oracle(data)
+    plain = linear.multiclass_oracle(data)
     assert tested.mean_loss(W[: 3 * K]) == plain.mean_loss(W[: 3 * K]) > 0
 
 
-@pytest.mark.parametrize("build", [binary_oracle, multiclass_oracle])
-def test_class_weights_are_costs(build):
-    data = random_binary(9, 3, seed=10)
-    names = (-1, 1) if build is binary_oracle else (0, 1)
+@pytest.mark.parametrize("costs", [None, weights(9, 10)], ids=["plain", "costs"])
+@pytest.mark.parametrize(
+    ("build", "names"),
+    [(linear.binary_oracle, ("-1", "1")), (linear.multiclass_oracle, ("0", "1"))],
+)
+def test_class_weights_are_costs(build, names, costs):
+    data = linear.random_binary(9, 3, seed=10, costs=costs)
     counts = np.bincount(data.y, minlength=2)
     assert counts[0] != counts[1] > 0
     balanced = 9 / (2 * counts)
-    w = W[:3] if build is binary_oracle else W[:6]
-    own = weights(9, 10)
-    for given_costs in (None, own):
-        posed = replace(data, costs=given_costs)
-        factor = 1.0 if given_costs is None else given_costs
-        for option, of_class in (
-            ("balanced", balanced),
-            (dict(zip(map(str, names), balanced, strict=True)), balanced),
-            ({str(names[1]): 5.0}, np.array([1.0, 5.0])),
-        ):
-            expected = build(replace(data, costs=factor * of_class[data.y]))
-            made = build(posed, class_weight=type_of(option))
-            assert made.risk(w).value == pytest.approx(expected.risk(w).value, rel=1e-14)
-        assert build(posed).risk(w).value == build(posed, class_weight="none").risk(w).value
-
-
-def type_of(option):
-    return option if isinstance(option, str) else Table(option)
+    w = W[: build(data).d]
+    for option, of_class in (
+        ("balanced", balanced),
+        (Table(zip(names, balanced, strict=True)), balanced),
+        (Table({names[1]: 5.0}), np.array([1.0, 5.0])),
+    ):
+        expected = build(replace(data, costs=of_class[data.y] * (1.0 if costs is None else costs)))
+        made = build(data, class_weight=option)
+        assert made.risk(w).value == pytest.approx(expected.risk(w).value, rel=1e-14)
+    assert build(data).risk(w).value == build(data, class_weight="none").risk(w).value
 
 
 def test_balanced_classes_weigh_the_same_and_a_missing_one_nothing():
-    data = random_multiclass(20, 3, 2, seed=11)
-    config = multiclass.Config(**COSTS, class_weight="balanced")
+    data = helpers.random_multiclass(20, 3, 2, seed=11)
+    config = multiclass.Config(**linear.COSTS, class_weight="balanced")
     costs = config.example_costs(data)
     assert [costs[data.y == c].sum() for c in range(3)] == pytest.approx([20 / 3] * 3)
     alone = data.take(np.flatnonzero(data.y == 1))
@@ -329,14 +293,16 @@ def test_balanced_classes_weigh_the_same_and_a_missing_one_nothing():
 
 
 def test_class_weights_of_the_command_line():
-    words = ("dataset=adult", "oracle.class_weight={-1: 1, 1: 3}")
-    (run,) = compose_runs(words)
-    (plain,) = compose_runs(words[:1])
-    (same,) = compose_runs(("dataset=adult", "oracle.class_weight={1:3.0,-1:1}"))
-    (parts,) = compose_runs(("dataset=conll2000", "oracle.class_weight={B-NP: 2}"))
+    def composed(data, *options):
+        (run,) = compose_runs([f"dataset={data}", *options])
+        return run
+
+    run = composed("adult", "oracle.class_weight={-1: 1, 1: 3}")
+    others = composed("adult", "oracle.class_weight={1:3.0,-1:1}"), composed("adult")
+    parts = composed("conll2000", "oracle.class_weight={B-NP: 2}")
     assert parts.oracle.class_weight == {"B-NP": 2.0}
     assert run.oracle.class_weight == {"-1": 1.0, "1": 3.0}
-    hashes = [each.with_source("real").hash() for each in (run, same, plain)]
+    hashes = [each.with_source("real").hash() for each in (run, *others)]
     assert hashes[0] == hashes[1] != hashes[2]
     assert run.resolved()["oracle"]["class_weight"] == {"-1": 1.0, "1": 3.0}
 
@@ -347,36 +313,36 @@ def test_class_weights_of_the_command_line():
         ("balance", "oracle.class_weight=balance is not known.*balanced"),
         ("{1: 0}", "oracle.class_weight.1 must be a positive number, got 0"),
         ("{1: -2}", "oracle.class_weight.1 must be a positive number"),
-        *(
-            (value, "oracle.class_weight must be text or a mapping of names to numbers")
-            for value in ("{1: many}", "[1, 2]", "3")
-        ),
+        *((value, TEXT_OR_MAPPING) for value in ("{1: many}", "[1, 2]", "3")),
     ],
 )
 def test_bad_class_weights_are_one_message(value, message):
     with pytest.raises(ConfigError, match=message):
         compose_runs(["dataset=adult", f"oracle.class_weight={value}"])
+
+
+def test_weights_of_classes_that_there_are_not_are_refused():
     with pytest.raises(ConfigError, match="a weight for 0, and the labels of tiny are -1, 1"):
-        binary_oracle(random_binary(4, 2), class_weight=type_of({"0": 2.0}))
-    config = viterbi.Config(**COSTS, class_weight=Table({"B-NP": 2.0}))
+        linear.binary_oracle(linear.random_binary(4, 2), class_weight=Table({"0": 2.0}))
+    config = viterbi.Config(**linear.COSTS, class_weight=Table({"B-NP": 2.0}))
     with pytest.raises(ConfigError, match=r"a weight for B-NP, and the labels of tiny are 0, 1\."):
-        config.part_weights(random_chains([2], 2, 2))
+        config.part_weights(helpers.random_chains([2], 2, 2))
 
 
 def test_oracles_refuse_what_they_cannot_heed():
     ones = np.ones(3)
     for module, data in (
-        (viterbi, random_chains([2, 1, 3], 2, 2)),
-        (mincut, random_graphs([2, 1, 3], 2, 2)),
+        (viterbi, helpers.random_chains([2, 1, 3], 2, 2)),
+        (mincut, helpers.random_graphs([2, 1, 3], 2, 2)),
     ):
         for name in ("costs", "margins"):
             with pytest.raises(ConfigError, match=f"its examples have {name}, which this oracle"):
-                module.build(module.Config(**COSTS), replace(data, **{name: ones}))
+                module.build(module.Config(**linear.COSTS), replace(data, **{name: ones}))
     with pytest.raises(ConfigError, match="its examples have margins"):
-        regression_oracle(random_regression(3, 2, margins=ones))
+        linear.regression_oracle(linear.random_regression(3, 2, margins=ones))
     with pytest.raises(ConfigError, match=r"two labels, and those of tiny are 3\. Try oracle=mul"):
-        binary_oracle(random_multiclass(3, 3, 2))
+        linear.binary_oracle(helpers.random_multiclass(3, 3, 2))
     with pytest.raises(ConfigError, match="handles regression labels, and those of tiny are ind"):
-        regression_oracle(random_binary(3, 2))
+        linear.regression_oracle(linear.random_binary(3, 2))
     with pytest.raises(ConfigError, match=r"oracle\.epsilon must be ≥ 0"):
-        regression.Config(**COSTS, epsilon=-0.1)
+        regression.Config(**linear.COSTS, epsilon=-0.1)

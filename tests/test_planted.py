@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import logging
+import pickle
 import re
 import subprocess
 import warnings
@@ -52,54 +53,47 @@ class Planted:
         return subprocess.Popen, (["touch", str(self.marker)],)
 
 
-def left_aside(tmp_path, content):
+def left_aside(tmp_path, content=None, **arrays):
     """Return why a checkpoint is left aside."""
     config, said = config_of(tmp_path, *USPS, "solver=fw", data=()), []
+    if arrays:
+        about = json.dumps(arrays.pop("about")).encode()
+        np.savez(file := io.BytesIO(), about=np.frombuffer(about, np.uint8), **arrays)
+        content = file.getvalue()
     (tmp_path / checkpoint_file.NAME).write_bytes(content)
     with shown_by(said.append):
-        found = checkpoints.resume(tmp_path, WHOSE, begun(config))
-    assert found is None
+        assert checkpoints.resume(tmp_path, WHOSE, begun(config)) is None
     (told,) = said
     return told
 
 
 def test_a_pickle_is_never_read(tmp_path):
-    import pickle
-
     marker = tmp_path / "marker"
-    line = json.dumps({**WHOSE, "format": "1"}).encode() + b"\n" + pickle.dumps(Planted(marker))
+    planted = pickle.dumps(Planted(marker))
+    line = json.dumps({**WHOSE, "format": "1"}).encode() + b"\n" + planted
     told = left_aside(tmp_path, line + hashlib.sha256(line).digest())
     assert "it was written by another version of the program" in told
-
-    about = json.dumps({"whose": WHOSE, "state": {"solver": {"npy": "solver/w"}}})
+    about = {"whose": WHOSE, "state": {"solver": {"npy": "solver/w"}}}
     for name in ("solver/w", "more"):
-        file = io.BytesIO()
-        arrays = {name: np.array([Planted(marker)], object)}
-        np.savez(file, about=np.frombuffer(about.encode(), np.uint8), **arrays)
-        assert "it is damaged" in left_aside(tmp_path, file.getvalue())
-    assert "it is damaged" in left_aside(tmp_path, pickle.dumps(Planted(marker)))
+        spoilt = {name: np.array([Planted(marker)], object)}
+        assert "it is damaged" in left_aside(tmp_path, about=about, **spoilt)
+    assert "it is damaged" in left_aside(tmp_path, planted)
     assert not marker.exists()
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        {},
-        [],
+        *({}, [], {"npy": "solver/w"}, {"solver": {"npy": ["about"]}}),
         {"solver": 1, "of_all": 2, "record": 3, "progress": 4},
         {"solver": {}, "of_all": {}, "record": {"latent": None}, "progress": {}},
-        {"npy": "solver/w"},
-        {"solver": {"npy": ["about"]}},
     ],
 )
 def test_another_state_is_told(tmp_path, state):
-    file = io.BytesIO()
-    about = json.dumps({"whose": WHOSE, "state": state}).encode()
-    np.savez(file, about=np.frombuffer(about, np.uint8))
-    assert "is left aside" in left_aside(tmp_path, file.getvalue())
+    assert "is left aside" in left_aside(tmp_path, about={"whose": WHOSE, "state": state})
 
 
-def arrays_of(state, path=()):
+def arrays_of(state):
     """Yield the mappings and keys of all arrays in a state."""
     for key, value in state.items():
         if isinstance(value, dict):
@@ -118,7 +112,7 @@ def test_a_spoilt_state_is_refused_or_goes_on(tmp_path, name):
     for case in range(CASES):
         rng = np.random.default_rng(case)
         state = checkpoint_file.read(folders[case % len(folders)], WHOSE)
-        arrays = list(arrays_of(state["solver"])) if case % 4 else list(arrays_of(state))
+        arrays = list(arrays_of(state["solver"] if case % 4 else state))
         for _ in range(int(rng.integers(1, 3))):
             where, key = arrays[rng.integers(len(arrays))]
             where[key] = spoilt(where[key], rng)

@@ -1,19 +1,9 @@
 """`mpbcfw_newton`: the weights of all planes at once."""
 
+import helpers
 import numpy as np
 import pytest
 import scipy.sparse
-from helpers import (
-    TINY,
-    Plain,
-    Table,
-    minimised_over_simplices,
-    oracle,
-    problem,
-    quadratic_program,
-    solver,
-    working_sets,
-)
 from program import config_of
 
 from ssvm_bench.base.errors import ConfigError
@@ -54,7 +44,9 @@ def test_interior_points_find_what_slsqp_finds(rank):
     assert alpha.min() >= 0.0
     np.testing.assert_allclose(np.bincount(found.of, alpha), 1.0, rtol=1e-14)
     # SLSQP's own error is about 1e-12
-    assert value(alpha)[0] == pytest.approx(minimised_over_simplices(value, sizes).fun, abs=1e-10)
+    assert value(alpha)[0] == pytest.approx(
+        helpers.minimised_over_simplices(value, sizes).fun, abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("density", [0.005, 0.5])
@@ -64,16 +56,14 @@ def test_products_of_all_pairs_are_those_of_dense_rows(density):
     np.testing.assert_allclose(products(rows), dense @ dense.T, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [*TINY, "rows"])
+@pytest.mark.parametrize("shape", [*helpers.TINY, "rows"])
 def test_the_optimum_is_that_of_slsqp_and_bounds_are_bounds(shape):
-    data = TINY["chains" if shape == "rows" else shape]
-    made = oracle(data)
-    posed = Problem(Plain(made) if shape == "rows" else made, 1 / data.n)
-    optimum, _ = quadratic_program(Table(data), posed.lam)
-    tested, before = solver(posed, "mpbcfw_newton"), 0.0
-    for _ in range(40):  # first-order passes alone would take some hundred
-        tested.iterate()
-        w, dual = tested.reported()
+    data = helpers.TINY["chains" if shape == "rows" else shape]
+    made = helpers.oracle(data)
+    posed = Problem(helpers.Plain(made) if shape == "rows" else made, 1 / data.n)
+    optimum, _ = helpers.quadratic_program(helpers.Table(data), posed.lam)
+    tested, before = helpers.solver(posed, "mpbcfw_newton"), 0.0
+    for w, dual in helpers.reports(tested, 40):  # first-order passes alone would take some hundred
         primal = posed.primal(w)
         assert before - ROUNDING <= dual <= optimum + 1e-10 <= primal + 2e-10
         before = dual
@@ -84,13 +74,11 @@ def test_the_optimum_is_that_of_slsqp_and_bounds_are_bounds(shape):
 
 
 def test_weights_inner_products_and_phi_stay_those_of_each_other():
-    data = TINY["chains"]
-    tested = solver(problem(data), "mpbcfw_newton")
-    table = Table(data)
-    for _ in range(8):
-        tested.iterate()
+    data = helpers.TINY["chains"]
+    table = helpers.Table(data)
+    tested = helpers.iterated(helpers.solver(helpers.problem(data), "mpbcfw_newton"), 8)
     numbers, phi = tested.visits.policy.simplex, np.zeros(table.d + 1)
-    for i, planes in enumerate(working_sets(tested, table)):
+    for i, planes in enumerate(helpers.working_sets(tested, table)):
         alpha = numbers.alpha[numbers.start[i] :][: len(planes)]
         assert alpha.min() >= 0.0
         assert alpha.sum() == pytest.approx(1.0, abs=1e-13)
@@ -105,13 +93,10 @@ def test_weights_inner_products_and_phi_stay_those_of_each_other():
 
 
 def test_with_more_planes_than_it_may_have_there_is_no_step():
-    posed = problem(TINY["multiclass"])
-    made = [solver(posed, "mpbcfw_newton", newton_planes=most) for most in (1, 6000)]
-    gaps = []
-    for one in made:
-        for _ in range(6):
-            one.iterate()
-        w, dual = one.reported()
+    posed, gaps = helpers.problem(helpers.TINY["multiclass"]), []
+    for most in (1, 6000):
+        made = helpers.solver(posed, "mpbcfw_newton", newton_planes=most)
+        w, dual = helpers.iterated(made, 6).reported()
         gaps.append(posed.primal(w) - dual)
     assert gaps[1] < 1e-3 * gaps[0]
 
@@ -119,9 +104,7 @@ def test_with_more_planes_than_it_may_have_there_is_no_step():
 @pytest.mark.parametrize(
     "options",
     [
-        ("solver.steps=fw",),
-        ("solver.N=0",),
-        ("solver.M=0",),
+        *(("solver.steps=fw",), ("solver.N=0",), ("solver.M=0",)),
         ("oracle.kernel=rbf", "oracle.gamma=1"),
     ],
 )

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import alpha_expansion, mincut, multiclass, viterbi
+from ssvm_bench.oracles import alpha_expansion, gibbs, mincut, multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import given_rows, rows
@@ -165,6 +166,17 @@ def reports(made, most):
             return
 
 
+def enclosing(made, best, most, near=1e-9, fall=np.inf):
+    """Check that what a solver reports encloses the optimum, and that its dual does not fall."""
+    before = -np.inf
+    for w, dual in reports(made, most):
+        assert not dual > best + near  # some have none
+        assert made.problem.primal(w) >= best - near
+        assert not dual < before - fall
+        before = dual
+        yield w, dual
+
+
 def dense(plane, d):
     """Return a plane as d + 1 numbers, [φ⋆ φ∘]."""
     indices, values, offset = plane
@@ -179,6 +191,16 @@ def check_risk(oracle, w, rounding):
     assert (fast.value, fast.offset) == pytest.approx((slow.value, slow.offset), abs=rounding)
     np.testing.assert_allclose(fast.star, slow.star, rtol=0, atol=rounding)
     assert oracle.risk(w, with_plane=False).value == fast.value
+
+
+def check_gibbs(oracle, z, terms, **close):
+    """Compare the expectations of an oracle with sums over all planes of all terms."""
+    found, n = gibbs.at(oracle, z), len(terms)
+    phi = sum(softmax(n * rows @ z) @ rows for rows in terms)
+    np.testing.assert_allclose(found.phi, phi, **close)
+    log_mean = np.mean([logsumexp(n * rows @ z) - np.log(len(rows)) for rows in terms])
+    assert found.log_mean == pytest.approx(log_mean, rel=1e-12, abs=1e-12)
+    return found
 
 
 class Plain(Oracle):
@@ -331,17 +353,27 @@ def minimised_over_simplices(value, sizes):
     )
 
 
-def quadratic_program(table, lam, mean=None, variance=None):
-    """Return the optimal value and w, by SLSQP over the weights of all labelings' planes."""
-    mean = np.zeros(table.d) if mean is None else mean
-    variance = np.eye(table.d) if variance is None else variance
-    planes = np.vstack(table.planes)
+def dual_program(terms, lam, mean=0.0, variance=None, floor=-np.inf):
+    """Return the optimal value, w and the weights of all planes, by SLSQP.
+
+    With a floor of w, Σ has to be diagonal, and μ 0 where there is one.
+    """
+    planes = np.vstack(terms)
     star, circ = planes[:, :-1], planes[:, -1]
+    variance = np.eye(star.shape[1]) if variance is None else variance
+
+    def w_of(alpha):
+        return np.maximum(mean - variance @ (alpha @ star) / lam, floor)
 
     def value(alpha):
-        phi = alpha @ star
-        dual = -phi @ variance @ phi / (2 * lam) + mean @ phi + alpha @ circ
-        return -dual, star @ (variance @ phi / lam - mean) - circ
+        w = w_of(alpha)
+        off, linear = w - mean, np.sum(mean * (alpha @ star)) + alpha @ circ
+        return 0.5 * lam * off @ np.linalg.solve(variance, off) - linear, -(star @ w + circ)
 
-    found = minimised_over_simplices(value, [len(rows) for rows in table.planes])
-    return -found.fun, mean - variance @ (found.x @ star) / lam
+    found = minimised_over_simplices(value, [len(rows) for rows in terms])
+    return -found.fun, w_of(found.x), found.x
+
+
+def quadratic_program(table, lam, mean=0.0, variance=None):
+    """Return the optimal value and w over all planes of a table."""
+    return dual_program(table.planes, lam, mean, variance)[:2]

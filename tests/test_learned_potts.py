@@ -3,15 +3,15 @@
 import functools
 from dataclasses import replace
 
+import helpers
 import numpy as np
 import pytest
-from helpers import Table, iterated, minimised_over_simplices, random_graphs, solver
 from program import config_of
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, mincut
-from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs.contracts import Findings, of_oracles
 from ssvm_bench.runs.requirements import check_requirements
 
@@ -31,7 +31,7 @@ feature of their edge is large, different where the second is. → Which weights
 
 def posed_data(K=2, data="attractive"):
     """Return graphs of up to five nodes."""
-    made = random_graphs([4, 3, 5, 2], K, 2, seed=8)
+    made = helpers.random_graphs([4, 3, 5, 2], K, 2, seed=8)
     example = np.repeat(np.arange(made.n), np.diff(made.offsets))
     begins = np.isin(np.arange(example.size), made.offsets)
     y = (np.arange(example.size) if data == "repulsive" else example) % K
@@ -47,16 +47,14 @@ def posed_data(K=2, data="attractive"):
 
 def posed(K=2, data="attractive"):
     """Return an oracle, and the dense planes of its terms, [φ⋆ of the nodes, of p, φ∘]."""
-    examples, module = posed_data(K, data), MODULES[K]
-    made = module.build(module.Config("tiny", "tiny", potts="learned"), examples)
-    free = Table(examples, 0.0)
-    with_cuts = [Table(examples, each) for each in np.eye(made.nonnegative)]
-    terms = [
-        np.column_stack(
-            (rows[:, :-1], *(of.planes[i][:, -1] - rows[:, -1] for of in with_cuts), rows[:, -1])
-        )
-        for i, rows in enumerate(free.planes)
-    ]
+    examples = posed_data(K, data)
+    made = MODULES[K].build(MODULES[K].Config("tiny", "tiny", potts="learned"), examples)
+    free = helpers.Table(examples, 0.0)
+    with_cuts = [helpers.Table(examples, each).planes for each in np.eye(made.nonnegative)]
+    terms = []
+    for rows, *cut in zip(free.planes, *with_cuts, strict=True):
+        of_p = [planes[:, -1] - rows[:, -1] for planes in cut]
+        terms.append(np.column_stack((rows[:, :-1], *of_p, rows[:, -1])))
     return made, terms, free
 
 
@@ -64,17 +62,8 @@ def posed(K=2, data="attractive"):
 def optimum(data):
     """Return the optimal value and w by another solver, of the dual over all planes."""
     made, terms, _ = posed(data=data)
-    stacked = np.vstack(terms)
-    star, circ = stacked[:, :-1], stacked[:, -1]
-    floor = np.full(star.shape[1], -np.inf)
-    floor[-made.nonnegative :] = 0.0
-
-    def value(alpha):
-        w = np.maximum(-(alpha @ star) / LAM, floor)
-        return 0.5 * LAM * w @ w - alpha @ circ, -(star @ w + circ)
-
-    found = minimised_over_simplices(value, [len(rows) for rows in terms])
-    return -found.fun, np.maximum(-(found.x @ star) / LAM, floor)
+    of_p = np.arange(made.d) >= made.d - made.nonnegative
+    return helpers.dual_program(terms, LAM, floor=np.where(of_p, 0.0, -np.inf))[:2]
 
 
 @pytest.mark.parametrize("data", ["attractive", "features"])
@@ -86,43 +75,33 @@ def test_planes_and_risk_are_those_of_their_definitions(K, data):
     w[table.d :] = abs(w[table.d :])
     assert made.d == table.d + len(DATA[data])
     for i, rows in enumerate(terms):
+        truth = helpers.dense((*made.joint_feature(i, made.truth(i)), 0.0), made.d)
         for row in rng.choice(len(rows), 6):
             y = table.labelings[i][row].astype(np.uint8)
-            plane, dense = made.plane(i, y), np.zeros(made.d + 1)
-            dense[plane.indices], dense[-1] = plane.values, plane.offset
-            np.testing.assert_allclose(dense, rows[row], rtol=0, atol=ROUNDING)
-            indices, values = made.joint_feature(i, y)
-            other = made.joint_feature(i, made.truth(i))
-            dense[:] = 0.0
-            dense[indices] += values
-            dense[other[0]] -= other[1]
-            np.testing.assert_allclose(dense[:-1] / made.n, rows[row, :-1], atol=ROUNDING)
+            plane = helpers.dense(made.plane(i, y), made.d)
+            np.testing.assert_allclose(plane, rows[row], rtol=0, atol=ROUNDING)
+            apart = helpers.dense((*made.joint_feature(i, y), 0.0), made.d) - truth
+            np.testing.assert_allclose(apart[:-1] / made.n, rows[row, :-1], atol=ROUNDING)
         value = (rows @ np.append(w, 1.0)).max()
         found = made.best_plane(w, i)[1]
         assert found <= value + ROUNDING
-        if K == 2:
-            assert found == pytest.approx(value, abs=ROUNDING)
-        else:
-            assert made.upper_bound(w, i) >= value - ROUNDING
-    fast, slow = made.risk(w), Oracle.risk(made, w)
-    assert fast.value == pytest.approx(slow.value, abs=ROUNDING)
-    assert fast.offset == pytest.approx(slow.offset, abs=ROUNDING)
-    np.testing.assert_allclose(fast.star, slow.star, rtol=0, atol=ROUNDING)
+        bound = found if K == 2 else made.upper_bound(w, i)
+        assert bound >= value - ROUNDING
+    helpers.check_risk(made, w, ROUNDING)
 
 
 @pytest.mark.parametrize("K", MODULES)
 def test_a_fixed_weight_is_that_of_each_feature(K):
     data, module = posed_data(K, "features"), MODULES[K]
     made = module.build(module.Config("tiny", "tiny", potts=0.7), data)
-    table, w = Table(data, 0.7), np.random.default_rng(K).normal(size=made.d)
+    table, w = helpers.Table(data, 0.7), np.random.default_rng(K).normal(size=made.d)
     assert made.d == table.d
-    for i, labelings in enumerate(table.labelings):
+    for i in range(made.n):
         found, value = made.best_plane(w, i)
-        y = made.argmax(w, i)
-        row = int(np.flatnonzero((labelings == y).all(axis=1))[0])
+        y, values = made.argmax(w, i), table.values(w, i)
+        row = table.row(i, y)
         assert made.fixed_score(i, y) == pytest.approx(table.fixed[i][row], abs=ROUNDING)
         assert found.offset == pytest.approx(table.planes[i][row, -1], abs=ROUNDING)
-        values = table.values(w, i)
         assert value == pytest.approx(values[row], abs=ROUNDING)
         assert K > 2 or value == pytest.approx(values.max(), abs=ROUNDING)
 
@@ -143,20 +122,13 @@ def test_solvers_reach_the_constrained_optimum(name, data):
     best, w_best = optimum(data)
     assert (w_best[-made.nonnegative :] == 0.0).tolist() == DATA[data]
     problem = Problem(made, LAM)
-    tested, last = solver(problem, name), 0.0
-    for _ in range(60):
-        w, dual = tested.reported()
+    for w, dual in helpers.enclosing(helpers.solver(problem, name), best, 60, 1e-8, 1e-12):
         assert (w[-made.nonnegative :] >= 0.0).all()
         primal = 0.5 * LAM * w @ w
         primal += sum((rows @ np.append(w, 1.0)).max() for rows in terms)
         assert problem.primal(w) == pytest.approx(primal, abs=ROUNDING)
-        assert dual <= best + 1e-8
-        assert primal >= best - 1e-8
-        assert dual >= last - 1e-12
-        last = dual
-        if tested.converged or primal - dual < 1e-9:
+        if primal - dual < 1e-9:
             break
-        tested.iterate()
     # Frank–Wolfe steps are sublinear: of those alone, only the bounds are tested
     if name[:4] != "bcfw":
         assert dual == pytest.approx(best, rel=1e-4 if name in LINEAR else 0.02)
@@ -166,7 +138,7 @@ def test_solvers_reach_the_constrained_optimum(name, data):
 
 def test_the_path_of_lambda_keeps_it_too():
     made, _, _ = posed(data="repulsive")
-    tested = iterated(solver(Problem(made, 1.0), "mpbcfw"), 5)
+    tested = helpers.iterated(helpers.solver(Problem(made, 1.0), "mpbcfw"), 5)
     tested.warm_start(LAM, tested.clock)
     before = tested.reported().dual
     tested.iterate()
@@ -184,8 +156,7 @@ def test_a_negative_weight_is_refused():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["solver=fw"], "solver=fw does not keep"),
-        (["solver=one_slack"], "solver=one_slack does not keep"),
+        *(([f"solver={name}"], f"solver={name} does not keep") for name in ("fw", "one_slack")),
         (["solver=bcfw", "prior.mean=1"], "needs prior.mean=0"),
     ],
 )
@@ -203,7 +174,7 @@ def test_only_a_weight_or_the_word_will_do(potts):
 
 def graphs():
     """Return X and y of twelve graphs."""
-    data = random_graphs([6] * 12, 2, 2, seed=1)
+    data = helpers.random_graphs([6] * 12, 2, 2, seed=1)
     X, y = [], []
     for i in range(data.n):
         parts = slice(*data.offsets[i : i + 2])
@@ -232,44 +203,41 @@ def test_the_estimator_learns_weights_of_edges_features():
         same = np.equal(*labels[edges.T])
         edge_x = np.column_stack((same + 0.1 * rng.random(same.size), rng.random(same.size)))
         Z.append((x, edges[::-1, ::-1], edge_x[::-1]))  # in any order
-    model = StructuredSVM("graph", potts="learned").fit(Z, y)
+
+    def learned(X):
+        return StructuredSVM("graph", potts="learned").fit(X, y)
+
+    model = learned(Z)
     assert model.weights_.shape == (2 * 3 + 2,)
     assert (model.weights_[-2:] >= 0.0).all()
     with pytest.raises(ValueError, match="X has 0 features an edge, and 2 were trained with"):
         model.predict(X)
     # a feature that is always 1 is what edges have that have none; one twice shares its weight
     ones = [(x, edges, np.ones((len(edges), 1))) for x, edges in X]
-    plain = StructuredSVM("graph", potts="learned").fit(X, y)
-    assert np.array_equal(
-        StructuredSVM("graph", potts="learned").fit(ones, y).weights_, plain.weights_
-    )
+    assert np.array_equal(learned(ones).weights_, learned(X).weights_)
     twice = [(x, np.vstack((e, e[:1])), np.vstack((of, of[:1]))) for x, e, of in Z]
-    again = StructuredSVM("graph", potts="learned").fit(twice, y)
-    assert np.array_equal(again.weights_, model.weights_)
+    assert np.array_equal(learned(twice).weights_, model.weights_)
 
 
 PAIR = np.ones((2, 3)), [(0, 1)]
+TWICE = PAIR[0], [(0, 1), (1, 0)], [[1.0], [2.0]]
+FIELD = r"edge_x, .* of shape \(1, …\), got float64 of shape "
 
 
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (
-            [(*PAIR, [[1.0]]), PAIR],
-            r"X\[1\] has 2 entries, and X\[0\] has 3: give features of edges",
-        ),
+        ([(*PAIR, [[1.0]]), PAIR], r"X\[1\] has 2 entries, and X\[0\] has 3: give features of ed"),
         ([(*PAIR, [[1.0]]), (*PAIR, [[1.0, 2.0]])], r"X\[1\], has 2 columns, that of X\[0\] 1"),
-        ([(*PAIR, [[-1.0]])] * 2, "of edge 0 is -1, and must be at least 0"),
-        ([(*PAIR, [[np.nan]])] * 2, "of edge 0 is nan, and must be at least 0"),
-        ([(*PAIR, [[np.inf]])] * 2, "of edge 0 is inf, and must be at least 0"),
-        (
-            [(*PAIR, [[1.0], [2.0]])] * 2,
-            r"edge_x, .* of shape \(1, …\), got float64 of shape \(2, 1",
+        *(
+            ([(*PAIR, [[value]])] * 2, f"of edge 0 is {value:g}, and must be at least 0")
+            for value in (-1.0, np.nan, np.inf)
         ),
-        ([(*PAIR, [1.0])] * 2, r"edge_x, .* of shape \(1, …\), got float64 of shape \(1,\)"),
+        ([(*PAIR, [[1.0], [2.0]])] * 2, FIELD + r"\(2, 1"),
+        ([(*PAIR, [1.0])] * 2, FIELD + r"\(1,\)"),
         ([(*PAIR, np.ones((1, 0)))] * 2, "and no features: leave it out"),
         ([(*PAIR, [["a"]])] * 2, "edge_x, the third entry of .* must be an array of numbers"),
-        ([(PAIR[0], [(0, 1), (1, 0)], [[1.0], [2.0]])] * 2, "an edge twice, with different feat"),
+        ([TWICE] * 2, "an edge twice, with different feat"),
     ],
 )
 def test_features_of_edges_that_are_none_are_refused(X, message):

@@ -56,14 +56,10 @@ def windows_of(data, bias):
 
 
 SMALL = Windows((5, 6), (3, 3), 1)
-CASES = {
-    "dense": (pictures(9, SMALL), {}),
-    "sparse and wide steps": (pictures(9, Windows((9, 8), (3, 4), 2), noise=0.0), {}),
-    "costs and margins": (
-        pictures(9, SMALL, costs=np.linspace(0.5, 2, 9), margins=np.linspace(0, 2, 9)),
-        {"class_weight": "balanced"},
-    ),
-}
+COSTLY = pictures(9, SMALL, costs=np.linspace(0.5, 2, 9), margins=np.linspace(0, 2, 9))
+CASES = {"dense": (pictures(9, SMALL), {})}
+CASES["sparse and wide steps"] = pictures(9, Windows((9, 8), (3, 4), 2), noise=0.0), {}
+CASES["costs and margins"] = COSTLY, {"class_weight": "balanced"}
 
 
 @pytest.mark.parametrize(("data", "options"), CASES.values(), ids=CASES)
@@ -149,9 +145,6 @@ def test_dcd_cannot_have_all_planes_and_no_solver_expectations(tmp_path):
         solver(Problem(oracle(pictures(6, SMALL)), 0.1), "dcd", planes="all")
     message = error_of(call("run", "dataset=latent", "solver=eg", f"results_dir={tmp_path}"), 2)
     assert "needs the expectations" in message
-
-
-# ---- rounds -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["dcd", "mpbcfw"])
@@ -247,9 +240,6 @@ def test_the_objective_never_rises_from_round_to_round(tmp_path, name):
 def test_bad_calls_are_one_message(words, message, tmp_path):
     result = call("run", *words, "dataset.source=synthetic", f"results_dir={tmp_path}")
     assert message in error_of(result, 2)
-
-
-# ---- canvases -----------------------------------------------------------------------------------
 
 
 def config(**options):

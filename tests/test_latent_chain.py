@@ -18,15 +18,9 @@ from ssvm_bench.results.reading import read_trace
 CLOSE = 1e-12
 S = 2
 DATA = random_chains([3, 1, 4, 2], 2, 2, seed=3)
-CASES = {
-    "clusters": {},
-    "random": {"start": "random"},
-    "losses and weights": {
-        "start": "random",
-        "loss": ((0.0, 0.5), (3.0, 0.0)),
-        "class_weight": Weights({"1": 2.0}),
-    },
-}
+LOSSES = {"loss": ((0.0, 0.5), (3.0, 0.0)), "class_weight": Weights({"1": 2.0})}
+CASES = {"clusters": {}, "random": {"start": "random"}}
+CASES["losses and weights"] = {"start": "random", **LOSSES}
 
 
 def built(data=DATA, states=S, **options):

@@ -27,18 +27,15 @@ BOUNDS = {  # as the papers have them; k₀ = ⌈log₂ 2.5⌉
     "one_slack": 16 * R**2 / (LAM * np.where(PASSES >= 2 + 4, PASSES - 2, 1e-9)),
     "ssg": 17 * (2 * R) ** 2 * (1 + np.log(CALLS + 1)) / (LAM * (CALLS + 1)),
 }
-OPTIONS = {
-    "bcfw": {"step": "line_search", "sampling": "uniform"},
-    "one_slack": {"cache": 0},
-    "ssg": {"sampling": "uniform"},
-}
+OPTIONS = {"bcfw": {"step": "line_search", "sampling": "uniform"}}
+OPTIONS |= {"one_slack": {"cache": 0}, "ssg": {"sampling": "uniform"}}
 THEOREMS = {"bcfw": theorems.BCFW, "fw": theorems.FW}
 THEOREMS |= {"one_slack": theorems.ONE_SLACK, "ssg": theorems.SSG}
 
 
 def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
     """Return a run with such gaps, or primal errors if it has no dual value."""
-    error = np.asarray(error, float)
+    error, known = np.asarray(error, float), {"radius": radius} if radius else {}
     of_primal = name == "ssg"
     return make_trace(
         1 + error if of_primal else 1 + error / 2,
@@ -49,12 +46,7 @@ def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
         seed=seed,
         lam=LAM,
         options={**OPTIONS.get(name, {}), **options},
-        dataset={
-            "name": "ocr",
-            "n": n,
-            "fingerprint": f"{n}",
-            **({"radius": radius} if radius else {}),
-        },
+        dataset={"name": "ocr", "n": n, "fingerprint": f"{n}", **known},
         config={"dataset": {"name": "ocr", "n_samples": None if n == N else n}},
     )
 

@@ -21,8 +21,6 @@ from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.folder import plain
 from ssvm_bench.results.problem_instance import Best, instance_of
 
-# ---- what the runs are ------------------------------------------------------------------------
-
 
 def test_methods_have_their_names_in_the_report():
     methods = [("prox_p_bmrm", 10, 16), ("p_bmrm", 10, 4), ("p_bmrm", 10, 2), ("bmrm", 1, 1)]
@@ -59,8 +57,6 @@ def test_of_data_that_only_the_report_has_ratios_are_compared():
     assert "4.61 at λ = 100 %, its test loss 4.21 %" in note
     assert "Prox-P=16-BMRM: 22, 37, 64, 131" in note
 
-
-# ---- losses -----------------------------------------------------------------------------------
 
 LOSSES = [
     run_of("bmrm", 100, validation=0.5, test=0.4),
@@ -105,9 +101,6 @@ def test_stand_ins_are_not_compared_with_the_report():
     (found,) = paper.risk_tables(risks)
     assert "synthetic, no real data" in found.title
     assert [row[0] for row in found.rows] == ["BMRM"]
-
-
-# ---- costs ------------------------------------------------------------------------------------
 
 
 def test_what_is_known_of_numbers_in_ranges():
@@ -173,9 +166,6 @@ def test_time_is_compared_at_the_same_gap_only():
     assert of(cost(costs(traces), "Prox-BMRM", 1), "speedup") == (4, 4)
     table = costs([*traces, run_of("bmrm", 1, options={"K": 5})])
     assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
-
-
-# ---- the figure -------------------------------------------------------------------------------
 
 
 BEST = Best(1.3, 1.25)
@@ -253,9 +243,6 @@ def test_the_colour_of_p_bmrm_says_p():
     assert style.color("p_bmrm epsilon=0.1") == style.color("p_bmrm")
 
 
-# ---- files, report ----------------------------------------------------------------------------
-
-
 ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}
 
 
@@ -301,9 +288,7 @@ def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_pa
         runs += [run_of("prox_p_bmrm", 1, P=16, seconds=seconds, **about)]
     written(runs, tmp_path, monkeypatch, {"speedup": ("table",)})
     folder = tmp_path / "figures/some"
-    real, synthetic = (
-        (folder / name).read_text() for name in ("speedup.md", "speedup-synthetic.md")
-    )
+    real, synthetic = ((folder / f"speedup{end}.md").read_text() for end in ("", "-synthetic"))
     for text in (real, synthetic):
         *_, last = text.strip().splitlines()
         assert "plates: 2.5×" in last

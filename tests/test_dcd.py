@@ -11,7 +11,7 @@ from ssvm_bench.oracles.base import Problem, Risk
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.solvers.bundle import qp
-from ssvm_bench.solvers.coordinate.turns import exchange, exchanged
+from ssvm_bench.solvers.coordinate.turns import exchanged
 
 # Values of order 1, thousands of steps, each rounded to 2⁻⁵³ and divided by a curvature.
 CLOSE = 1e-10
@@ -35,19 +35,6 @@ def constraints_of(planes):
     )
 
 
-class Listed(helpers.Plain):
-    """An oracle that lists its planes."""
-
-    def __init__(self, data):
-        super().__init__(helpers.problem(data).oracle)
-        self.table = helpers.Table(data)
-
-    def constraints(self):
-        return constraints_of(
-            [np.delete(p, t, 0) for p, t in zip(self.table.planes, self.table.truth, strict=True)]
-        )
-
-
 class OfRows(helpers.Plain):
     """An oracle of dense planes, lists of rows [φ⋆ φ∘], the ground truth's left out."""
 
@@ -66,6 +53,12 @@ class OfRows(helpers.Plain):
     def risk(self, w, **_):
         total = sum(self.best_plane(w, i)[1] for i in range(self.n))
         return Risk(total, np.zeros(self.d), 0.0)
+
+
+def listed(data):
+    """Return an oracle that lists the planes of a dataset."""
+    table = helpers.Table(data)
+    return OfRows([np.delete(p, t, 0) for p, t in zip(table.planes, table.truth, strict=True)])
 
 
 class Paper:
@@ -158,12 +151,18 @@ class Paper:
         self.cases.add((kind, "none" if a == 0 else "up" if a > 0 else "down", bound))
 
 
+def dcd(posed, **options):
+    return helpers.solver(posed, "dcd", **options)
+
+
+def weights(made):
+    """Return the weights of all planes, term by term, the ground truth's first."""
+    return np.concatenate([helpers.plane_weights(made, i) for i in range(made.problem.n)])
+
+
 def quiet(**options):
     """Return options with which the solver does what Algorithm 1 says, and nothing else."""
     return {"M": 0, "epsilon": 0.0, "tol": 0.0, **options}
-
-
-# ---- steps --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -178,19 +177,6 @@ def test_a_step_is_the_best_of_its_range(seed):
     assert slope * a - 0.5 * curvature * a**2 >= gain.max() - 1e-15
 
 
-def test_who_gives_all_has_nothing_left():
-    alpha = np.array([0.1 + 0.2, 0.7])
-    exchange(alpha, 1, 0, alpha[0])
-    assert alpha.tolist() == [0.0, 1.0]
-    exchange(alpha, 0, 1, 0.3)
-    assert alpha.tolist() == [0.3, 0.7]
-    exchange(alpha, 0, 1, -0.3)
-    assert alpha[0] == 0.0
-
-
-# ---- Algorithm 1 --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("products", ["keep", "compute", "lengths"])
 @pytest.mark.parametrize("order", ["random", "sequential"])
 @pytest.mark.parametrize(
@@ -202,9 +188,9 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
     table, cases = helpers.Table(data), set()
     options = quiet(planes=planes, order=order)
     for lam in (1 / data.n, 0.01 / data.n):
-        made = helpers.solver(helpers.problem(data, lam), "dcd", products=products, **options)
+        made = dcd(helpers.problem(data, lam), products=products, **options)
         slow = Paper(table, lam, planes == "all", 0, order == "random")
-        twin = helpers.solver(helpers.problem(data, lam), "dcd", **options)
+        twin = dcd(helpers.problem(data, lam), **options)
         for _ in range(6):
             made.iterate()
             slow.sweep(next(twin._orders).tolist())
@@ -214,9 +200,8 @@ def test_sweeps_follow_the_paper(name, planes, order, products):
             tracked = lam * (0.5 * slow.w @ slow.w + slow.met)  # (36)
             assert made.tracked == pytest.approx(tracked, rel=1e-8)
             for i in range(table.n):
-                np.testing.assert_allclose(
-                    helpers.plane_weights(made, i)[1:], slow.alpha[i], atol=1e-8
-                )
+                found = helpers.plane_weights(made, i)[1:]
+                np.testing.assert_allclose(found, slow.alpha[i], atol=1e-8)
         cases |= slow.cases
     kinds = {("single", way, end) for way in ("up", "down") for end in ("inside", "bound")}
     kinds |= {("single", "none", "bound")}
@@ -250,7 +235,7 @@ def test_a_visit_of_opposite_planes_leaves_nothing_to_gain_at_its_term():
     rng, seen, steps = np.random.default_rng(5), set(), np.zeros(2)  # single, pair
     for lam in (3.0, 0.3, 0.03) * 3:
         posed = Problem(OfRows(opposite(rng, n=12, d=3, apart=0.02)), lam)
-        made = helpers.solver(posed, "dcd", **quiet(order="sequential"))
+        made = dcd(posed, **quiet(order="sequential"))
         assert type(made.phi.blocks).__name__ == "LineRows"
         for _ in range(20):
             made.iterate()
@@ -271,7 +256,7 @@ def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(product
     # max(0.5 + w, 1 + w): the second plane is above the first one everywhere
     planes = [np.array([[1.0, 0.5], [1.0, 1.0]]), np.array([[-0.25, 0.1], [-0.25, 0.2]])]
     posed = Problem(OfRows(planes), 0.3)
-    made = helpers.iterated(helpers.solver(posed, "dcd", **quiet(products=products)), 30)
+    made = helpers.iterated(dcd(posed, **quiet(products=products)), 30)
     assert [helpers.plane_weights(made, i)[1] for i in range(2)] == [0.0, 0.0]
     reported = made.reported()
     assert posed.primal(reported.w) - reported.dual <= 1e-12
@@ -282,24 +267,21 @@ def test_a_pair_with_the_same_feature_vector_gives_all_to_the_better_one(product
 def test_planes_given_as_rows_are_planes_that_are_labels(name, storage, products):
     """Opposite planes are line rows, others not; both as if all labels were planes."""
     data = DATA[name]
-    of_labels = helpers.solver(helpers.problem(data), "dcd", planes="all", products=products)
-    of_rows = helpers.solver(Problem(Listed(data), 1 / data.n), "dcd", products=products)
+    of_labels = dcd(helpers.problem(data), planes="all", products=products)
+    of_rows = dcd(Problem(listed(data), 1 / data.n), products=products)
     assert type(of_rows.phi.blocks).__name__ == storage
     for _ in helpers.together(12, of_labels, of_rows):
         np.testing.assert_allclose(of_rows.reported().w, of_labels.reported().w, atol=CLOSE)
         assert of_rows.tracked == pytest.approx(of_labels.tracked, abs=CLOSE)
         np.testing.assert_array_equal(of_rows.visits.policy.steps, of_labels.visits.policy.steps)
-        for i in range(data.n):
-            np.testing.assert_allclose(
-                helpers.plane_weights(of_rows, i), helpers.plane_weights(of_labels, i)
-            )
+        np.testing.assert_allclose(weights(of_rows), weights(of_labels))
 
 
 @pytest.mark.parametrize("otherwise", ["compute", "lengths"])
 @pytest.mark.parametrize("name", DATA)
 def test_kept_and_computed_products_give_the_same_trace(name, otherwise):
     posed = helpers.problem(DATA[name])
-    kept, computed = (helpers.solver(posed, "dcd", products=way) for way in ("keep", otherwise))
+    kept, computed = (dcd(posed, products=way) for way in ("keep", otherwise))
     for _ in helpers.together(15, kept, computed):
         np.testing.assert_allclose(kept.reported().w, computed.reported().w, atol=CLOSE)
         assert kept.diagnostics() == pytest.approx(computed.diagnostics(), abs=CLOSE, nan_ok=True)
@@ -311,20 +293,15 @@ def test_kept_and_computed_products_give_the_same_trace(name, otherwise):
 def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
     data = DATA["multiclass"]
     shuffled = np.random.default_rng(0).permutation(data.n)
-    one = helpers.solver(helpers.problem(data), "dcd", planes=planes)
-    other = helpers.solver(helpers.problem(data.take(shuffled)), "dcd", planes=planes)
+    one = dcd(helpers.problem(data), planes=planes)
+    other = dcd(helpers.problem(data.take(shuffled)), planes=planes)
     place = np.argsort(shuffled)
     other._orders = (place[order] for order in other._orders)
     for _ in helpers.together(8, one, other):
         np.testing.assert_allclose(other.reported().w, one.reported().w, rtol=0, atol=CLOSE)
         assert other.diagnostics() == pytest.approx(one.diagnostics(), nan_ok=True)
-        for i, j in enumerate(shuffled):
-            np.testing.assert_allclose(
-                helpers.plane_weights(other, i), helpers.plane_weights(one, j), atol=CLOSE
-            )
-
-
-# ---- the optimum --------------------------------------------------------------------------------
+        expected = np.concatenate([helpers.plane_weights(one, j) for j in shuffled])
+        np.testing.assert_allclose(weights(other), expected, atol=CLOSE)
 
 
 @pytest.mark.parametrize("lam", [None, 60.0])
@@ -332,55 +309,47 @@ def test_a_permutation_of_the_examples_changes_nothing_but_the_order(planes):
 def test_a_long_run_finds_what_a_qp_solver_does(name, lam):
     """In 40 dimensions the planes are independent, and so the weights of the best are unique."""
     data = helpers.random_multiclass(8, 3 if name == "multiclass" else 2, 40, seed=7)
-    posed, table = helpers.problem(data, lam), helpers.Table(data)
-    planes = zip(table.planes, table.truth, strict=True)
-    rows = np.concatenate([np.vstack((p[t], np.delete(p, t, 0))) for p, t in planes])
-    block = np.repeat(np.arange(table.n), data.n_labels)
+    posed, rows = helpers.problem(data, lam), np.concatenate(listed(data).planes)
+    block = np.repeat(np.arange(data.n), data.n_labels)
     beta = np.zeros(len(rows))
     beta[:: data.n_labels] = 1.0
     gram = rows[:, :-1] @ rows[:, :-1].T
     found = qp.maximise(gram, block, rows[:, -1], posed.lam, beta, 1e-13, 10**6)
-    made = helpers.solver(posed, "dcd", planes="all", M=3, epsilon=1e-12, tol=1e-12)
+    made = dcd(posed, planes="all", M=3, epsilon=1e-12, tol=1e-12)
     w, dual = helpers.converged_in(made, 3000).reported()
     assert made.visits.policy.steps[1] > 0 or lam is None or name == "binary"
     assert dual == pytest.approx(found.value, abs=1e-11)
     np.testing.assert_allclose(w, -beta @ rows[:, :-1] / posed.lam, atol=1e-5)
-    alpha = np.concatenate([helpers.plane_weights(made, i) for i in range(table.n)])
-    np.testing.assert_allclose(alpha, beta, atol=1e-5)
+    np.testing.assert_allclose(weights(made), beta, atol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{}, {"bound": "true"}, {"order": "sequential"}, {"M": 0}])
 @pytest.mark.parametrize(("name", "planes"), [(n, "found") for n in DATA] + [("multiclass", "all")])
 def test_bounds_hold_on_every_row_and_the_dual_never_falls(name, planes, options):
-    posed, lower = helpers.problem(DATA[name]), 0.0
-    best = helpers.optimum(posed)
-    made = helpers.solver(posed, "dcd", planes=planes, **options)
-    for w, dual in helpers.reports(made, 40):
-        assert lower - ULPS <= dual <= best + 1e-9
-        lower = dual
-        assert posed.primal(w) >= best - 1e-9
+    posed = helpers.problem(DATA[name])
+    best, made = helpers.optimum(posed), dcd(posed, planes=planes, **options)
+    for _ in helpers.enclosing(made, best, 40, fall=ULPS):
         assert not made.upper < best - 1e-9
         assert not np.isnan(made.upper) or options.get("bound") != "true"
-    assert lower >= best - (0.03 if options.get("M") == 0 else 0.003)
+    assert made.reported().dual >= best - (0.03 if options.get("M") == 0 else 0.003)
 
 
-def test_the_dual_rises_with_every_visit():
-    for name, data in DATA.items():
-        made = helpers.solver(helpers.problem(data), "dcd")
-        lower = 0.0
-        for i in np.random.default_rng(0).permutation(np.repeat(np.arange(data.n), 20)):
-            order = np.array([i])
-            made.visits.prepare(order, new=int(made.finds))
-            made.phi.exact_pass(made.visits.policy, order, made.clock)
-            assert made.phi.dual() >= lower - ULPS, name
-            lower = made.phi.dual()
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+def test_the_dual_rises_with_every_visit(data):
+    made, lower = dcd(helpers.problem(data)), 0.0
+    for i in np.random.default_rng(0).permutation(np.repeat(np.arange(data.n), 20)):
+        order = np.array([i])
+        made.visits.prepare(order, new=int(made.finds))
+        made.phi.exact_pass(made.visits.policy, order, made.clock)
+        assert made.phi.dual() >= lower - ULPS
+        lower = made.phi.dual()
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
     """With a coarse tolerance ε, sweeps come to rest; then the gap is at most 2 ε."""
     posed, epsilon = helpers.problem(DATA[name]), 0.05
-    made = helpers.solver(posed, "dcd", epsilon=epsilon, tol=0.0)
+    made = dcd(posed, epsilon=epsilon, tol=0.0)
     rows = [(made.visits.policy.steps.tolist(), *found) for found in helpers.reports(made, 300)]
     (before, *_), (steps, w, dual) = rows[-2:]
     assert made.converged
@@ -395,7 +364,7 @@ def test_the_tracked_bound_is_the_true_one_when_nothing_changes(name):
 def test_both_ways_to_bound_end_at_the_same_optimum(name):
     posed, ended = helpers.problem(DATA[name]), {}
     for bound in ("tracked", "true"):
-        made = helpers.converged_in(helpers.solver(posed, "dcd", bound=bound, tol=1e-3), 500)
+        made = helpers.converged_in(dcd(posed, bound=bound, tol=1e-3), 500)
         w, dual = made.reported()
         assert made.upper - dual <= 1e-3 * made.upper
         assert made.upper == pytest.approx(posed.primal(w), rel=1e-12)
@@ -405,16 +374,13 @@ def test_both_ways_to_bound_end_at_the_same_optimum(name):
     assert ended["tracked"][1] < ended["true"][1] == 2
 
 
-# ---- warm starts, and what the caller can do wrong -----------------------------------------------
-
-
 @pytest.mark.parametrize("nonnegative", ["none", "all"])
 @pytest.mark.parametrize("name", [*DATA, "rows", "line"])
 def test_a_warm_start_keeps_the_weights(name, nonnegative):
     options, of_rows = {"nonnegative": nonnegative}, {"line": "binary", "rows": "multiclass"}
     data = DATA[of_rows.get(name, name)]
-    posed = helpers.problem(data) if name in DATA else Problem(Listed(data), 1 / data.n)
-    warm = helpers.iterated(helpers.solver(posed, "dcd", **options), 15)
+    posed = helpers.problem(data) if name in DATA else Problem(listed(data), 1 / data.n)
+    warm = helpers.iterated(dcd(posed, **options), 15)
     sums = [helpers.plane_weights(warm, i).sum() for i in range(posed.n)]
     np.testing.assert_allclose(sums, 1.0, rtol=1e-12)
     warm.warm_start(posed.lam / 2, Clock("work"))
@@ -424,7 +390,7 @@ def test_a_warm_start_keeps_the_weights(name, nonnegative):
     warm.visits.recompute()
     np.testing.assert_allclose(warm.reported().w, before.w, atol=1e-12)
     assert warm.reported().dual == pytest.approx(before.dual, abs=1e-12)
-    cold = helpers.solver(Problem(posed.oracle, posed.lam / 2), "dcd", **options)
+    cold = dcd(Problem(posed.oracle, posed.lam / 2), **options)
     for _ in helpers.together(1, warm, cold):
         assert warm.reported().dual > cold.reported().dual
 
@@ -432,16 +398,11 @@ def test_a_warm_start_keeps_the_weights(name, nonnegative):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"term_start": np.array([0, 2, 4])}, "CSR"),
-        ({"term_start": np.array([0, 4, 3])}, "CSR"),
-        ({"indices": np.array([0, 0, 1])}, "CSR"),
-        ({"indices": np.array([0, 0, -1])}, "CSR"),
-        ({"indices": np.array([0.0, 0.0, 0.0])}, "CSR"),
-        ({"indptr": np.array([0, 2, 2, 3])}, "CSR"),  # an index twice in a row
-        ({"indptr": np.array([0, 2, 1, 3])}, "CSR"),
-        ({"indptr": np.arange(3)}, "CSR"),
-        ({"values": np.ones(2)}, "CSR"),
-        ({"values": np.array([1, 1, 1])}, "CSR"),
+        *(({"term_start": np.array(ends)}, "CSR") for ends in ([0, 2, 4], [0, 4, 3])),
+        *(({"indices": np.array(of)}, "CSR") for of in ([0, 0, 1], [0, 0, -1], [0.0, 0.0, 0.0])),
+        # an index twice in a row, a row that ends before it begins, a row too few
+        *(({"indptr": np.array(ends)}, "CSR") for ends in ([0, 2, 2, 3], [0, 2, 1, 3], [0, 1, 2])),
+        *(({"values": values}, "CSR") for values in (np.ones(2), np.ones(3, int))),
         ({"values": np.array([1.0, np.nan, 1.0])}, "not finite"),
         ({"offset": np.array([1.0, 1.0, np.inf])}, "not finite"),
     ],
@@ -462,32 +423,30 @@ def test_inner_products_for_which_there_is_no_memory_are_refused(planes, monkeyp
     room = 8 * 12 * 25 if planes == "all" else 8 * 12  # five planes a term, or one at first
     monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: room)
-    made = helpers.solver(posed, "dcd", planes=planes)
+    made = dcd(posed, planes=planes)
     made.visits.prepare(np.arange(12), new=0)
     with pytest.raises(RunFailedError, match=r"12 examples.*Set solver\.products=compute"):
         made.visits.prepare(np.arange(12), new=1)
     monkeypatch.setattr(memory, "available", lambda: 8 * 12 - 1)
     with pytest.raises(RunFailedError, match=r"Set solver\.products=compute"):
-        helpers.solver(posed, "dcd", planes=planes)
-    helpers.solver(posed, "dcd", planes=planes, products="compute").visits.prepare(
-        np.arange(12), new=1
-    )
+        dcd(posed, planes=planes)
+    dcd(posed, planes=planes, products="compute").visits.prepare(np.arange(12), new=1)
 
 
 def test_a_list_of_planes_for_which_there_is_no_memory_is_refused(monkeypatch):
     inner = helpers.problem(DATA["multiclass"]).oracle
     mapped = WithPrior(inner, Prior(np.ones(inner.d), np.ones(inner.d)))
-    assert not helpers.solver(Problem(mapped, 0.1), "dcd").finds
+    assert not dcd(Problem(mapped, 0.1)).finds
     monkeypatch.setattr(memory, "_ALWAYS", 0)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     with pytest.raises(RunFailedError, match=r"all 48 planes .* Set solver\.planes=found"):
-        helpers.solver(Problem(mapped, 0.1), "dcd")
-    assert helpers.solver(Problem(mapped, 0.1), "dcd", planes="found", products="compute").finds
+        dcd(Problem(mapped, 0.1))
+    assert dcd(Problem(mapped, 0.1), planes="found", products="compute").finds
 
 
 def test_idle_planes_are_dropped_and_the_ground_truth_stays():
     posed = helpers.problem(DATA["chains"])
-    kept, dropped = (helpers.iterated(helpers.solver(posed, "dcd", T=T), 30) for T in (1000, 1))
+    kept, dropped = (helpers.iterated(dcd(posed, T=T), 30) for T in (1000, 1))
     assert dropped.working_set_mean() < kept.working_set_mean()
     assert dropped.visits.policy.simplex.known.tolist() == dropped.phi.blocks.n_planes.tolist()
     before = dropped.reported()

@@ -4,20 +4,9 @@ import math
 import runpy
 from pathlib import Path
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    Plain,
-    converged_in,
-    iterated,
-    oracle,
-    problem,
-    random_chains,
-    random_multiclass,
-    reports,
-    solver,
-    together,
-)
 from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -32,8 +21,8 @@ from ssvm_bench.solvers.coordinate import cached_problem
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 
 DATA = {
-    "multiclass": random_multiclass(40, 4, 3, seed=5),
-    "chains": random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
+    "multiclass": helpers.random_multiclass(40, 4, 3, seed=5),
+    "chains": helpers.random_chains([3, 1, 4, 2, 3, 4, 1, 3], 3, 2, seed=0),
 }
 MULTICLASS = DATA["multiclass"]
 TOL = {"gap": 1e-7, "one_pass": 1e-3, "larank": 1e-5, "mining": 1e-7}
@@ -45,7 +34,7 @@ ABOUT = {"oracle": "multiclass", "d": 12}
 def enclosed(posed, made, best, rounding=1e-6):
     """Let a solver do passes until it has converged; check its bounds; yield it after each."""
     before = 0.0
-    for w, lower in reports(made, 3000):
+    for w, lower in helpers.reports(made, 3000):
         assert before - 1e-15 <= lower <= best + 1e-12
         assert best - 1e-12 <= made.upper == pytest.approx(posed.primal(w), rel=rounding)
         before = lower
@@ -61,47 +50,55 @@ def path(tmp_path):
     return file
 
 
+def online(posed, **options):
+    return helpers.solver(posed, "dcd_online", **options)
+
+
 def in_chunks(data, rows):
-    return Problem(ChunkedOracle(data, oracle, rows), 1 / data.n)
+    return Problem(ChunkedOracle(data, helpers.oracle, rows), 1 / data.n)
 
 
 def passes(made, most=300):
     """Let a solver do passes until it ends; yield after each."""
-    for _ in reports(made, most):
+    for _ in helpers.reports(made, most):
         yield made
         if made.ended:
             return
 
 
 def optimum(data):
-    return converged_in(solver(problem(data), "dcd", tol=1e-11), 1000).reported().dual
+    return (
+        helpers.converged_in(helpers.solver(helpers.problem(data), "dcd", tol=1e-11), 1000)
+        .reported()
+        .dual
+    )
 
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_cyclic_variant_finds_the_optimum_of_dcd_between_its_bounds(schedule, name):
-    of, tol = problem(DATA[name]), TOL[schedule]
-    made = solver(of, "dcd_online", schedule=schedule, tol=tol, verify=True)
+    of, tol = helpers.problem(DATA[name]), TOL[schedule]
+    made = online(of, schedule=schedule, tol=tol, verify=True)
     *_, made = enclosed(of, made, optimum(DATA[name]), 1e-13)
     assert made.upper - made.reported().dual <= tol * made.upper
 
 
 def test_a_random_plane_of_a_new_example_lowers_no_dual_and_finds_the_same_optimum():
-    of, best, duals = problem(MULTICLASS), optimum(MULTICLASS), {}
+    of, best, duals = helpers.problem(MULTICLASS), optimum(MULTICLASS), {}
     for plane in ("random", "largest"):
         options = {"schedule": "larank", "plane": plane, "verify": True, "tol": 1e-4}
-        for made in enclosed(of, solver(of, "dcd_online", **options), best):
+        for made in enclosed(of, online(of, **options), best):
             duals.setdefault(plane, made.reported().dual)
             assert made.clock.oracle_calls % of.n == 0
         assert best - made.reported().dual <= 1e-4 * made.upper
     assert 0 < duals["random"] < duals["largest"]  # after one pass
-    blind = iterated(solver(of, "dcd_online", schedule="one_pass", plane="random"), 20)
+    blind = helpers.iterated(online(of, schedule="one_pass", plane="random"), 20)
     assert math.isnan(blind.upper)
     assert not blind.converged
 
 
 def test_a_random_plane_is_one_of_a_wrong_label():
-    made = solver(problem(MULTICLASS), "dcd_online", plane="random")
+    made = online(helpers.problem(MULTICLASS), plane="random")
     drawn = np.array([made._drawn(made.problem.oracle).labels for _ in range(400)])
     for truth, labels in zip(MULTICLASS.y, drawn.T, strict=True):
         counts = np.bincount(labels, minlength=4)
@@ -112,25 +109,24 @@ def test_a_random_plane_is_one_of_a_wrong_label():
 
 
 def test_the_bound_of_the_cached_problem_is_none_of_all_examples():
-    made = iterated(solver(problem(MULTICLASS), "dcd_online", tol=1e-6), 1)
+    made = helpers.iterated(online(helpers.problem(MULTICLASS), tol=1e-6), 1)
     said = made.diagnostics()
     assert math.isnan(said["upper_bound"])
     assert made.reported().dual <= said["cached_bound"] < optimum(MULTICLASS)
 
 
 def test_a_pass_without_a_step_verifies_what_it_leaves_alone():
-    of = problem(MULTICLASS)
-    made = converged_in(solver(of, "dcd_online", tol=1e-6), 300)
+    of = helpers.problem(MULTICLASS)
+    made = helpers.converged_in(online(of, tol=1e-6), 300)
     assert made.upper == made.tracked == pytest.approx(of.primal(made.reported().w), rel=1e-13)
     assert made.clock.oracle_calls % of.n == 0  # no further pass
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_stream_in_chunks_gives_the_trace_of_the_whole(schedule):
-    whole = [problem(MULTICLASS), *(in_chunks(MULTICLASS, rows) for rows in (1, 7, 40))]
-    first, *others = (
-        iterated(solver(p, "dcd_online", schedule=schedule, cache=16, tol=1e-3), 1) for p in whole
-    )
+    whole = [helpers.problem(MULTICLASS), *(in_chunks(MULTICLASS, rows) for rows in (1, 7, 40))]
+    options = {"schedule": schedule, "cache": 16, "tol": 1e-3}
+    first, *others = (helpers.iterated(online(posed, **options), 1) for posed in whole)
     for made in others:
         assert np.array_equal(made.reported().w, first.reported().w)
         assert made.reported().dual == first.reported().dual
@@ -142,16 +138,16 @@ def test_a_stream_in_chunks_gives_the_trace_of_the_whole(schedule):
 
 
 def test_planes_called_from_python_give_the_run_of_compiled_ones():
-    of = problem(DATA["chains"])
-    called = Problem(Plain(of.oracle), of.lam)
-    one, other = (solver(p, "dcd_online", tol=1e-3) for p in (of, called))
-    for _ in together(3, one, other):
+    of = helpers.problem(DATA["chains"])
+    called = Problem(helpers.Plain(of.oracle), of.lam)
+    one, other = (online(p, tol=1e-3) for p in (of, called))
+    for _ in helpers.together(3, one, other):
         assert other.reported().w == pytest.approx(one.reported().w, abs=1e-10)
     assert other.diagnostics() == pytest.approx(one.diagnostics(), abs=1e-10, nan_ok=True)
 
 
 def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_change():
-    made = solver(problem(MULTICLASS), "dcd_online", tol=1e-3)
+    made = online(helpers.problem(MULTICLASS), tol=1e-3)
     cached = made.cached
     for one in passes(made, 4):
         w, circ = cached.shared.w.copy(), cached.offset
@@ -174,23 +170,23 @@ def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_c
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_full_cache_fixes_weights_and_the_run_ends_with_a_true_lower_bound(schedule):
-    of, best = problem(MULTICLASS), optimum(MULTICLASS)
-    made = solver(of, "dcd_online", schedule=schedule, cache=8, tol=1e-3)
+    made = online(helpers.problem(MULTICLASS), schedule=schedule, cache=8, tol=1e-3)
     *_, made = passes(made)
     assert made.ended == "cache_full"
-    assert made.diagnostics()["fixed_examples"] > 0
-    assert made.diagnostics()["cache_size"] <= 8
-    assert 0 < made.reported().dual <= best
-    w = made.cached.shared.w.copy()
-    made.cached.fix(0)
-    made.cached.recompute()
-    assert made.cached.planes == 0
-    assert made.cached.shared.w == pytest.approx(w, abs=1e-13)
-    assert made.cached.upper() == pytest.approx(made.cached.lower(), abs=1e-13)
+    said, cached = made.diagnostics(), made.cached
+    assert said["fixed_examples"] > 0
+    assert said["cache_size"] <= 8
+    assert 0 < made.reported().dual <= optimum(MULTICLASS)
+    w = cached.shared.w.copy()
+    cached.fix(0)
+    cached.recompute()
+    assert cached.planes == 0
+    assert cached.shared.w == pytest.approx(w, abs=1e-13)
+    assert cached.upper() == pytest.approx(cached.lower(), abs=1e-13)
 
 
 def test_those_farthest_beyond_the_margin_are_fixed_first():
-    cached = iterated(solver(problem(MULTICLASS), "dcd_online", tol=1e-3), 1).cached
+    cached = helpers.iterated(online(helpers.problem(MULTICLASS), tol=1e-3), 1).cached
     cached.upper()
     order = np.argsort(-cached._lowest[: cached.terms], kind="stable")
     example = cached.cache.example[: cached.terms].copy()
@@ -200,7 +196,7 @@ def test_those_farthest_beyond_the_margin_are_fixed_first():
 
 def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
     one_pass, larank = (
-        iterated(solver(problem(MULTICLASS), "dcd_online", schedule=of), 1).clock.approx_calls
+        helpers.iterated(online(helpers.problem(MULTICLASS), schedule=of), 1).clock.approx_calls
         for of in ("one_pass", "larank")
     )
     assert one_pass < 2 * 40
@@ -210,13 +206,13 @@ def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
 def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
     """Section 4, exploration vs optimization: within the first pass, tenth by tenth."""
     first_pass = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "online.py"))["first_pass"]
-    data = random_multiclass(600, 3, 8, seed=7)
-    passed, visits, _ = first_pass(data, oracle, 0.01, "one_pass")
+    data = helpers.random_multiclass(600, 3, 8, seed=7)
+    passed, visits, _ = first_pass(data, helpers.oracle, 0.01, "one_pass")
     assert passed[0] < 0.5 < passed[-3:].mean()
     assert visits.max() <= 1  # an example's own step
-    _, visits, _ = first_pass(data, oracle, 0.01, "gap")
+    _, visits, _ = first_pass(data, helpers.oracle, 0.01, "gap")
     assert visits[-3:].mean() > 3 * visits[:3].mean()
-    passed, _, steps = first_pass(data, oracle, 0.01, "larank")
+    passed, _, steps = first_pass(data, helpers.oracle, 0.01, "larank")
     assert 0 <= steps.min() <= steps.max() <= 1  # one plane an example
     assert (steps[3:] > 1 - passed[3:]).all()  # "more likely to trigger an update"
 
@@ -224,8 +220,8 @@ def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
 def test_an_optimisation_from_zero_comes_to_the_same_bounds_by_more_visits():
     visits = []
     for hot in (True, False):
-        made = solver(problem(MULTICLASS), "dcd_online", hot=hot, tol=1e-6, verify=True)
-        converged_in(made, 50)
+        made = online(helpers.problem(MULTICLASS), hot=hot, tol=1e-6, verify=True)
+        helpers.converged_in(made, 50)
         assert made.upper - made.reported().dual <= 1e-6 * made.upper
         visits.append(made.clock.approx_calls)
     assert visits[0] < visits[1]
@@ -233,17 +229,19 @@ def test_an_optimisation_from_zero_comes_to_the_same_bounds_by_more_visits():
 
 def test_an_order_at_random_is_for_examples_in_memory():
     sequential, random = (
-        iterated(solver(problem(MULTICLASS), "dcd_online", order=order, schedule="one_pass"), 1)
+        helpers.iterated(online(helpers.problem(MULTICLASS), order=order, schedule="one_pass"), 1)
+        .reported()
+        .w
         for order in ("sequential", "random")
     )
-    assert not np.array_equal(sequential.reported().w, random.reported().w)
+    assert not np.array_equal(sequential, random)
 
 
 def test_a_run_on_a_stream_is_the_run_in_memory(tmp_path, path):
     words = ("solver=dcd_online", "clock=work", "budget.max_iterations=2", "solver.verify=true")
     data = ("dataset=stream", f"dataset.path={path}")
     runs = [
-        run_here(tmp_path / str(chunk), *words, f"solver.chunk={chunk}", data=data)
+        run_here(tmp_path / f"{chunk}", *words, f"solver.chunk={chunk}", data=data)
         for chunk in (7, 40)
     ]
     one, other = [read_trace(run.folder).frame for run in runs]
@@ -277,7 +275,7 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, mo
         optimise(self, *arguments)
 
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
-    made = solver(in_chunks(stream.open(config.dataset), 8), "dcd_online")
+    made = helpers.solver(in_chunks(stream.open(config.dataset), 8), "dcd_online")
     monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)
     with pytest.raises(RunFailedError, match="it was deleted while it was read"):
         made.iterate()

@@ -57,13 +57,13 @@ class Listed(Oracle):
 
 def rows_of(oracle):
     """Return −x_ij and l_ij over n as rows, example by example, as the paper defines them."""
-    rows = np.zeros((N, len(oracle.all), oracle.d + 1))
+    rows = np.zeros((N, len(oracle.all), LABELS + 1, F))
     for i, (j, y) in itertools.product(range(N), enumerate(oracle.all)):
         (label, place), (true, seen) = y, oracle.y[i]
-        rows[i, j, label * F : (label + 1) * F] += oracle.x[i, place]
-        rows[i, j, true * F : (true + 1) * F] -= oracle.x[i, seen]
-        rows[i, j, -1] = COSTS[true, label]
-    return rows / N
+        rows[i, j, label] += oracle.x[i, place]
+        rows[i, j, true] -= oracle.x[i, seen]
+        rows[i, j, LABELS, 0] = COSTS[true, label]
+    return rows.reshape(N, len(oracle.all), -1)[:, :, : oracle.d + 1] / N
 
 
 @pytest.mark.parametrize("places", [1, PLACES])

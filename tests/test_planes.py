@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from linear import binary_oracle, random_binary
 from scipy.stats import spearmanr
+from test_expectations import Dense
 
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.state import StateError
+from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
 from ssvm_bench.solvers.block.steps import AtOracle
@@ -69,9 +71,6 @@ def test_cached_planes_are_planes_of_labelings_and_never_above_the_hinge(data, s
             np.testing.assert_allclose(plane, table.planes[i][row], rtol=0, atol=ROUNDING)
             for w in rng.normal(size=(5, table.d)):
                 assert plane @ np.append(w, 1.0) <= table.values(w, i).max() + ROUNDING
-
-
-# ---- φ^i ----------------------------------------------------------------------------------------
 
 
 def iterate_of(blocks, table, i):
@@ -154,9 +153,6 @@ def test_recomputed_sum_is_the_one_kept_step_by_step(data, storage, name):
     assert offset == pytest.approx(made.phi.offset, abs=ROUNDING)
 
 
-# ---- working sets -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 def test_working_sets_begin_with_the_truth(data, storage):
     table, made = helpers.Table(data), make(data, storage, "mpbcfw")
@@ -164,20 +160,6 @@ def test_working_sets_begin_with_the_truth(data, storage):
     assert made.working_set_mean() == 1
     assert not any(helpers.cached(made.phi.blocks, table, i)[1][0].any() for i in range(table.n))
     assert helpers.iterated(make(data, storage, "bcfw"), 1).working_set_mean() == 0
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("sampling", ["permutation", "uniform"])
-@pytest.mark.parametrize("N", [1, 2, 1000])
-def test_working_sets_have_no_duplicates_and_keep_to_their_limit(data, storage, sampling, N):
-    table, largest = helpers.Table(data), 0
-    made = make(data, storage, "mpbcfw", N=N, M=2, sampling=sampling)
-    for _ in helpers.together(6, made):
-        sets = helpers.working_sets(made, table)
-        assert all(len(set(found)) == len(found) <= N for found in sets)
-        assert made.working_set_mean() == pytest.approx(np.mean([len(found) for found in sets]))
-        largest = max(largest, *map(len, sets))
-    assert largest == N or N == 1000
 
 
 class Hand:
@@ -253,38 +235,6 @@ def test_over_the_limit_the_longest_inactive_is_dropped(storage, N, steps):
         assert hand.letters() == kept
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-def test_inactive_planes_are_dropped(storage):
-    hand = Hand(storage, N=10)
-    for now, letter in enumerate("ABCAD", start=1):
-        hand.find(letter, now)
-    assert hand.letters() == "tABCD"
-    operations.drop_inactive(AtOracle(10), hand.blocks, 0, 2)
-    assert hand.letters() == "ACD"  # active in 4, 3, 5; the truth in 0, B in 2
-    operations.drop_inactive(AtOracle(10), hand.blocks, 0, 4)
-    assert hand.letters() == "D"
-    # the planes that are left are still themselves
-    row, (plane,) = helpers.cached(hand.blocks, hand.table, 0)
-    np.testing.assert_array_equal(plane, hand.table.planes[0][row[0]])
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("T", [1, 2, 3])
-def test_after_an_approximate_pass_all_planes_were_active_lately(data, storage, T):
-    made, sizes = make(data, storage, "mpbcfw", T=T, M=1), [data.n]
-    for k in helpers.together(8, made):
-        blocks = made.phi.blocks
-        assert made.approx_passes == 1
-        for first, size in zip(blocks.start[: data.n], blocks.n_planes[: data.n], strict=True):
-            active = blocks.active[first : first + size]
-            assert k + 1 - T < active.min() <= active.max() == k + 1
-        sizes.append(int(blocks.n_planes.sum()))
-    assert sizes != sorted(sizes) or T == 3  # some were dropped
-
-
-# ---- where w may not be 0 -----------------------------------------------------------------------
-
-
 @pytest.fixture
 def watched(monkeypatch):
     """Let solvers know where w is not 0, however few or many features there are."""
@@ -326,9 +276,8 @@ def test_what_is_zero_is_known_and_changes_nothing(name, data, build, watched, m
 
 
 def test_where_much_of_w_is_touched_all_of_it_is_read(watched, monkeypatch):
-    made = helpers.iterated(
-        helpers.solver(Problem(helpers.oracle(sparse_chains()), 0.01), "mpbcfw_fast"), 1
-    )
+    posed = Problem(helpers.oracle(sparse_chains()), 0.01)
+    made = helpers.iterated(helpers.solver(posed, "mpbcfw_fast"), 1)
     assert made.phi.indices is not None
     monkeypatch.setattr(labeling_iterates, "_LARGEST_SHARE", 0.0)
     for _ in helpers.together(2, made):
@@ -361,3 +310,36 @@ def test_working_sets_are_small_for_terms_with_few_relevant_planes(kind):
     assert spearmanr(relevant, sizes).statistic > 0.6
     means = [sizes[np.equal(relevant, count)].mean() for count in (1, 2)]
     assert means[0] < 1.7 < means[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "iterations", "same"),
+    [("mpbcfw", 30, 1e-9), ("mpbcfw_fast", 100, 1e-7), ("one_slack", 20, 1e-2)],
+)
+def test_planes_as_rows_lead_where_planes_as_labelings_do(name, iterations, same, monkeypatch):
+    """The steps are the same; or with ties in another order, the optimum is, within ε."""
+    chains = helpers.random_chains([6, 9, 7, 8], K=3, f=4)
+    as_labelings = helpers.problem(chains, lam=0.5)
+    monkeypatch.setattr(viterbi, "_products_pay", lambda _: False)
+    as_rows = helpers.problem(chains, lam=0.5)
+    assert as_labelings.oracle.features.gram.size > 0 == as_rows.oracle.features.gram.size
+    found = []
+    for posed in (as_labelings, as_rows):
+        w, dual = helpers.iterated(helpers.solver(posed, name), iterations).reported()
+        assert dual <= posed.primal(w) + 1e-12
+        found.append([dual, posed.primal(w)])
+    np.testing.assert_allclose(*found, rtol=same)
+
+
+def test_the_bound_of_differences_holds_without_products(monkeypatch):
+    chains = helpers.random_chains([3, 4, 2], K=3, f=2)
+    true, kept = Dense(chains).radius2(), helpers.problem(chains).oracle.features.squared_radius
+    monkeypatch.setattr(viterbi, "_products_pay", lambda _: False)
+    assert true <= kept <= helpers.problem(chains).oracle.features.squared_radius
+
+
+def test_products_are_kept_of_chains_that_are_short_or_have_many_features():
+    pays = viterbi._products_pay
+    assert pays(helpers.random_chains([60, 64, 20], K=2, f=3))
+    assert pays(helpers.random_chains([90], K=2, f=5000))
+    assert not pays(helpers.random_chains([90], K=2, f=3))

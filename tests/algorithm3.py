@@ -52,12 +52,6 @@ def best_plane(planes, w, rows=None):
     """Return the row of the plane that is largest at w, of ``rows`` or of all; the first if equal.
 
     At w = 0 the values are the offsets, and no sum is rounded: planes may then be equally good.
-
-    Parameters
-    ----------
-    planes : ndarray of shape (labelings, d + 1)
-    w : ndarray of shape (d,)
-    rows : sequence of int, optional
     """
     rows = list(range(len(planes))) if rows is None else list(rows)
     values = planes @ np.append(w, 1.0)
@@ -78,42 +72,18 @@ def check(margin, what):
 class Algorithm3:
     """A run of Algorithm 3; `iterate` is one outer iteration.
 
-    Parameters
-    ----------
-    planes : list of ndarray, shapes (labelings of term i, d + 1)
-        φ^{iy}, one row a labeling; the first of equally good ones is the oracle's answer.
-    truth : list of int
-        The row of the ground truth, the plane 0, of each term.
-    lam : float
-        λ.
-    orders : iterator
-        The order of the terms in each iteration.
-    N, M, T : int
-        Most planes of W_i; most approximate passes of an iteration; iterations after which a plane
-        that was not the best one is dropped.
-    step : str
-        ``"line_search"``, or ``"2n/(k+2n)"`` with k the number of steps so far.
-    cost_call, cost_plane : float
-        Seconds that an oracle call, and the evaluation of a cached plane, count for.
-    start : str
-        Where every φ^i begins, and W_i with it: ``"truth"``, or ``"oracle"``: at the best of all
-        planes at w = 0, which costs a call.
-    approx_orders : iterator, optional
-        The order of the terms in each approximate pass; else it is that of its iteration.
+    ``planes`` has φ^{iy} of each term, one row a labeling, the first of equally good ones being the
+    oracle's answer; ``truth`` the row of the ground truth, the plane 0. ``orders`` yields the order
+    of the terms in each iteration, ``approx_orders``, if any, in each approximate pass. N is the
+    most planes of W_i, M the most approximate passes of an iteration, T the iterations after which
+    a plane that was not the best one is dropped. ``step`` is ``"line_search"``, or
+    ``"2n/(k+2n)"`` with k the number of steps so far. An oracle call and the evaluation of a cached
+    plane count for so many seconds of ``time``. Every φ^i begins, and W_i with it, at the
+    ``"truth"``, or, by the ``"oracle"``, at the best of all planes at w = 0, which costs a call.
 
-    Attributes
-    ----------
-    phi_i, phi : ndarray of shapes (n, d + 1), (d + 1,)
-        φ^i and φ.
-    active : list of dict
-        W_i: row of each plane → iteration in which it was last the best one; oldest plane first.
-    time : float
-        Counted seconds.
-    averages, averaged : dict
-        Of the steps of each kind, ``"exact"`` and ``"approximate"``: the weighted average of φ
-        after each of them (section 3.5), and their number.
-    approx_passes : int
-        Approximate passes of the last iteration.
+    ``active`` is W_i: row of each plane → iteration in which it was last the best one; oldest plane
+    first. ``averages`` and ``averaged`` have, of the steps of each kind, the weighted average of φ
+    after each of them (section 3.5), and their number.
     """
 
     def __init__(

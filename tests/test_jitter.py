@@ -21,8 +21,8 @@ def pictures(n=N, dtype=np.float64):
 
 
 def made(images, jitter, t=None, seed=0):
-    t = np.arange(len(images)) if t is None else t
-    return deformed(images, IMAGES, IMAGES.background, jitter, np.asarray(t), seed)
+    t = np.arange(len(images)) if t is None else np.asarray(t)
+    return deformed(images, IMAGES, IMAGES.background, jitter, t, seed)
 
 
 def test_words_lie_where_they_would_have_been_drawn():
@@ -65,22 +65,23 @@ def test_images_are_interpolated_where_the_formulas_say(jitter):
     assert np.allclose(made(images, jitter), expected, rtol=0, atol=1e-5)
 
 
-def test_strength_0_changes_nothing():
-    for images in (pictures(), pictures(dtype=np.int16)):
-        found = made(images, Jitter())
-        assert found.dtype == images.dtype
-        assert np.array_equal(found, images)
-        assert not np.array_equal(made(images, ALL), images)
+@pytest.mark.parametrize("dtype", [np.float64, np.int16])
+def test_strength_0_changes_nothing(dtype):
+    images = pictures(dtype=dtype)
+    found = made(images, Jitter())
+    assert found.dtype == images.dtype
+    assert np.array_equal(found, images)
+    assert not np.array_equal(made(images, ALL), images)
 
 
 def test_integers_are_rounded_and_stay_in_their_range():
     images = pictures(dtype=np.int16)
-    found = deformed(images, IMAGES, -100.0, ALL, np.arange(N), 0)
-    exact = deformed(images.astype(float), IMAGES, -100.0, ALL, np.arange(N), 0)
+    found, exact = (
+        deformed(of, IMAGES, -100.0, ALL, np.arange(N), 0) for of in (images, images.astype(float))
+    )
     assert found.dtype == np.int16
     assert np.array_equal(found, np.floor(exact + 0.5))
-    assert found.min() >= -100
-    assert found.max() <= images.max()
+    assert -100 <= found.min() <= found.max() <= images.max()
 
 
 def test_a_deformation_depends_on_its_number_and_the_seed_alone():
@@ -118,13 +119,11 @@ def test_what_strengths_can_be():
     assert Jitter.read("shift=1, rotation=10,elastic=1.4") == Jitter(1.0, 10.0, 1.4)
     assert Jitter.read("sigma=2") == Jitter(sigma=2.0)
     for text, message in (
-        ("shft=1", "Did you mean shift?"),
-        ("", "--jitter has no ''"),
+        *(("shft=1", r"Did you mean shift\?"), ("", "--jitter has no ''")),
         ("shift", "write the strength as a number, as in shift=1"),
         ("shift=much", "write the strength as a number"),
-        ("shift=-1", "--jitter.shift must be ≥ 0"),
-        ("elastic=nan", "--jitter.elastic"),
+        *(("shift=-1", "--jitter.shift must be ≥ 0"), ("elastic=nan", "--jitter.elastic")),
         ("sigma=0", "--jitter.sigma must be a positive number"),
     ):
-        with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        with pytest.raises(ConfigError, match=message):
             Jitter.read(text)

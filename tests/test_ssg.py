@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import TINY as DATA
-from helpers import Plain, Table, iterated, optimum, oracle, problem, solver
+from helpers import Plain, Table, iterated, optimum, oracle, problem, reports, solver
 from program import call
 
 from ssvm_bench.figures import targets
@@ -20,13 +20,11 @@ SOLVERS = {"ssg": "none", "ssg_weighted": "weighted", "ssg_tail": "tail"}
 
 def iterates(data, order, passes):
     """Yield w_1, w_2, … of the textbook's update."""
-    table, w, k = Table(data), np.zeros(Table(data).d), 0
-    for _ in range(passes):
-        for i in next(order):
-            row = int(np.argmax(table.values(w, i)))
-            w = w - (LAM * w + table.n * table.planes[i][row][:-1]) / (LAM * (k + 1))
-            k += 1
-            yield w
+    table, w = Table(data), np.zeros(Table(data).d)
+    for k, i in enumerate(np.concatenate([next(order) for _ in range(passes)])):
+        row = int(np.argmax(table.values(w, i)))
+        w = w - (LAM * w + table.n * table.planes[i][row][:-1]) / (LAM * (k + 1))
+        yield w
 
 
 @pytest.mark.parametrize("rows", [False, True])
@@ -36,19 +34,16 @@ def iterates(data, order, passes):
 def test_the_iterates_are_those_of_the_update(data, name, sampling, rows):
     plain = rows and data.structure != "graph"
     posed = Problem(Plain(oracle(data)), LAM) if plain else problem(data, LAM)
-    made, passes = solver(posed, name, sampling=sampling), 6
-    ws = np.array(list(iterates(data, Orders(data.n, sampling, 0), passes)))
-    for p in range(1, passes + 1):
-        made.iterate()
+    made = solver(posed, name, sampling=sampling)
+    ws = np.array(list(iterates(data, Orders(data.n, sampling, 0), 6)))
+    for p, (w, dual) in enumerate(reports(made, 6), 1):
         k = p * data.n
         t = np.arange(1, k + 1)
-        begin = p // 2 * data.n
         expected = {
             "none": ws[k - 1],
             "weighted": (2 * t[:, None] * ws[:k]).sum(axis=0) / (k * (k + 1)),
-            "tail": ws[begin:k].mean(axis=0),
+            "tail": ws[p // 2 * data.n : k].mean(axis=0),
         }[SOLVERS[name]]
-        w, dual = made.reported()
         np.testing.assert_allclose(w, expected, atol=1e-9)
         assert np.isnan(dual)
         assert made.clock.oracle_calls == k
@@ -73,8 +68,7 @@ def test_the_tail_is_the_second_half_up_to_a_little(monkeypatch):
     monkeypatch.setattr(tail, "_MOST_SUMS", 8)
     data = DATA["multiclass"]
     made = solver(problem(data, LAM), "ssg_tail")
-    for p in range(1, 100):
-        made.iterate()
+    for p, _ in enumerate(reports(made, 99), 1):
         ends = [k // data.n for k, _ in made.tail.sums]
         assert len(ends) <= 8
         assert ends == list(range(0, p + 1, made.tail.stride))
@@ -108,17 +102,11 @@ def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path, blan
     folder = results / "figures/mixed"
     table = pd.read_csv(folder / "iterations-synthetic.csv").groupby(["solver", "quantity"])
     curves = table["median"].count() > 0
-    assert curves["ssg"].to_dict() == {
-        "dual suboptimality": False,
-        "duality gap": False,
-        "primal suboptimality": True,
-    }
+    assert curves["ssg"][curves["ssg"]].index.tolist() == ["primal suboptimality"]
     assert curves["bcfw"].all()
     page = (folder / "targets-synthetic.md").read_text()
-    assert "| SSG† (`ssg`) |" in page
-    assert "| BCFW (`bcfw`) |" in page
-    assert "λ = 10/n" in page
-    assert targets.MEANING in page
+    for part in ("| SSG† (`ssg`) |", "| BCFW (`bcfw`) |", "λ = 10/n", targets.MEANING):
+        assert part in page
     assert call("report", f"results_dir={results}").exit_code == 0
     text = (results / "report.html").read_text()
     assert "SSG-tavg†" in text

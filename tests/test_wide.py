@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from helpers import dataset, oracle, solver, together
+from helpers import dataset, iterated, oracle, solver, together
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.nonzeros import Nonzeros
@@ -59,29 +59,23 @@ def test_rows_in_the_order_of_touch_change_nothing(average, posed, monkeypatch):
 
 
 def test_a_point_without_zeros_is_the_whole_one(posed):
-    made = solver(posed, NAME)
-    for _ in range(3):
-        made.iterate()
-    point = made.reported().w
+    made = iterated(solver(posed, NAME), 3)
+    point, oracle = made.reported().w, posed.oracle
     whole = np.asarray(point)
     assert np.count_nonzero(whole) == point.values.size == np.count_nonzero(made.phi.w)
     np.testing.assert_array_equal(whole, made.phi.outer_w())
-    np.testing.assert_array_equal(posed.oracle.predictions(point), posed.oracle.predictions(whole))
-    packed = posed.oracle.pack(whole)
-    np.testing.assert_array_equal(posed.oracle.unpack(packed), whole)
-    inner = [posed.oracle.own_labelings(packed, np.arange(posed.n), 0.0)]
-    np.testing.assert_array_equal(np.concatenate(*inner), posed.oracle.predictions(point))
-    stored = io.BytesIO()
-    point.write(stored)
+    np.testing.assert_array_equal(oracle.predictions(point), oracle.predictions(whole))
+    packed = oracle.pack(whole)
+    np.testing.assert_array_equal(oracle.unpack(packed), whole)
+    inner = oracle.own_labelings(packed, np.arange(posed.n), 0.0)
+    np.testing.assert_array_equal(np.concatenate(inner), oracle.predictions(point))
+    point.write(stored := io.BytesIO())
     stored.seek(0)
     np.testing.assert_array_equal(np.load(stored), whole)
     np.testing.assert_array_equal(like(point, of(point)), whole)
     for wrong in (
-        {"size": point.size - 1},
-        {"places": point.places[::-1].copy()},
-        {"places": point.places + point.size},
-        {"values": point.values[1:]},
-        {"more": 1},
+        *({"size": point.size - 1}, {"values": point.values[1:]}, {"more": 1}),
+        *({"places": places} for places in (point.places[::-1].copy(), point.places + point.size)),
     ):
         with pytest.raises(StateError):
             like(point, of(point) | wrong)
@@ -89,9 +83,7 @@ def test_a_point_without_zeros_is_the_whole_one(posed):
 
 def test_a_run_goes_on_from_its_rows(posed):
     made, again = (solver(posed, NAME) for _ in range(2))
-    for _ in range(12):  # until planes, and with them labels, have been dropped
-        made.iterate()
-    state = made.state()
+    state = iterated(made, 12).state()  # until planes, and with them labels, have been dropped
     assert state["phi"]["_state.w"].size < made.phi.w.size / 4
     again.restore(copy.deepcopy(state))
     for _ in together(4, made, again):

@@ -101,17 +101,9 @@ def graphs(K: int, n: int = 24, height: int = 4, width: int = 5, f: int = 8) -> 
     down = np.stack((places[:-1].ravel(), places[1:].ravel()), axis=1)
     across = np.stack((places[:, :-1].ravel(), places[:, 1:].ravel()), axis=1)
     edges = np.concatenate((down, across)).astype(np.int32)
-    return Dataset(
-        name="graphs",
-        source="synthetic",
-        x=x,
-        y=y,
-        offsets=parts * np.arange(n + 1),
-        n_labels=K,
-        structure="graph",
-        edges=np.tile(edges, (n, 1)),
-        edge_offsets=len(edges) * np.arange(n + 1),
-    )
+    ends = {"edges": np.tile(edges, (n, 1)), "edge_offsets": len(edges) * np.arange(n + 1)}
+    offsets = parts * np.arange(n + 1)
+    return Dataset("graphs", x, y, offsets, K, "graph", source="synthetic", **ends)
 
 
 def columns_of(name: str) -> list[str]:
@@ -135,12 +127,9 @@ def problem_of(config: RunConfig, name: str) -> tuple[Objective, str]:
 @functools.cache
 def runs(name: str, *overrides: str) -> list[RunConfig]:
     """Return the runs of all solvers on a problem; composing them takes as long as making them."""
-    options = (
-        f"solver={','.join(solvers_of(name))}",
-        f"budget.max_iterations={ITERATIONS}",
-        "clock=work",
-    )
-    return compose_runs([*PROBLEMS[name], *options, *overrides], multirun=True)
+    options = (f"budget.max_iterations={ITERATIONS}", "clock=work", *overrides)
+    solvers = f"solver={','.join(solvers_of(name))}"
+    return compose_runs([*PROBLEMS[name], solvers, *options], multirun=True)
 
 
 def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
@@ -181,17 +170,15 @@ def differences(now: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
     """Return one line for every solver and column that differs: where first, and what from what."""
     found = []
     for solver in dict.fromkeys([*reference["solver"], *now["solver"]]):
-        one = now[now["solver"] == solver]
-        other = reference[reference["solver"] == solver]
+        one, other = (table[table["solver"] == solver] for table in (now, reference))
         if len(one) != len(other):
             found.append(f"{solver}: {len(one)} rows instead of {len(other)}")
             continue
         for name in reference.columns.drop("solver"):
             tolerance = 0.0 if name in COUNTERS else TOLERANCE
             for k, a, b in zip(other["iteration"], one[name], other[name], strict=True):
-                if math.isnan(a) and math.isnan(b):  # there is no such value
-                    continue
-                if not math.isclose(a, b, rel_tol=tolerance, abs_tol=0.0):
+                neither = math.isnan(a) and math.isnan(b)  # there is no such value
+                if not neither and not math.isclose(a, b, rel_tol=tolerance, abs_tol=0.0):
                     found.append(f"{solver}: {name} {a!r} instead of {b!r} in iteration {k}")
                     break
     return found

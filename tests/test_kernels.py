@@ -185,9 +185,8 @@ def test_a_root_of_the_kernel_matrix_as_features_gives_the_same_curve(chains):
 
 def test_a_solver_goes_on_from_its_state_with_the_same_work():
     data, options = random_multiclass(60, 3, 4), {"kernel_memory": 40 * 60 * 8e-6, **RBF}
-    whole, other = (
-        solver(posed(data, **options), "mpbcfw_avg", clock=counting()) for _ in range(2)
-    )
+    problems = (posed(data, **options) for _ in range(2))
+    whole, other = (solver(problem, "mpbcfw_avg", clock=counting()) for problem in problems)
     restore_solver(other, copy.deepcopy(of_solver(iterated(whole, 4))))
     np.testing.assert_allclose(curve(other, 8), curve(whole, 8), rtol=1e-9, atol=1e-11)
     assert other.diagnostics() == whole.diagnostics()
@@ -295,16 +294,15 @@ def weights(run):
 @pytest.mark.parametrize(
     ("form", "changes", "said"),
     [
-        ("dense", {"support": np.ones((2, 5))}, "its support has 2 rows"),
-        ("dense", {"support": np.ones((0, 5))}, "its support has 0 rows"),
-        ("dense", {"support": np.ones((60, 7))}, "support must be an array of numbers"),
-        ("dense", {"support": np.ones(5)}, "support must be an array of numbers"),
+        *(("dense", {"support": np.ones((m, 5))}, f"its support has {m} rows") for m in (0, 2)),
+        *(
+            ("dense", {"support": support}, "support must be an array of numbers")
+            for support in (np.ones((60, 7)), np.ones(5), np.full((60, 5), "x"))
+        ),
         ("dense", {"support": np.full((60, 5), np.nan)}, "support of entry 0 is nan"),
-        ("dense", {"support": np.full((60, 5), "x")}, "support must be an array of numbers"),
         ("dense", {"support": np.array([{}])}, "weights.npz: "),  # an object: never unpickled
         ("dense", {"support_data": np.ones(3)}, "it has support, support_data of"),
-        ("dense", {"w": np.ones(8)}, "0 parts have coefficients"),
-        ("dense", {"w": np.ones(3)}, "0 parts have coefficients"),
+        *(("dense", {"w": np.ones(m)}, "0 parts have coefficients") for m in (3, 8)),
         ("sparse", {"support_indices": None}, "it has support_data, support_indptr of"),
         ("sparse", {"support_indices": np.ones(3, int)}, "and there are 3 non-zeros"),
         ("sparse", {"support_data": np.ones(3)}, "columns for 3 non-zeros"),

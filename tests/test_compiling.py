@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 
@@ -58,23 +57,21 @@ def another(place):
             process.kill()
 
 
-def calls(kernel, done, seconds=0.0):
-    """Return what calls a kernel and tells that it has."""
+def called(kernel, seconds=0.0):
+    """Call a kernel in turn, and sleep; return what it gives."""
+    found = []
 
     def work():
-        done.append(kernel(2.0))
+        found.append(kernel(2.0))
         time.sleep(seconds)
 
-    return work
+    in_turn(work)
+    return found
 
 
 def times(k):
     """Return a kernel that is nowhere yet."""
-
-    def product(x):
-        return k * x
-
-    return jit.kernel(product)
+    return jit.kernel(lambda x: k * x)
 
 
 def double(x):
@@ -85,26 +82,19 @@ def test_kernels_in_memory_or_in_the_cache_need_no_turn(place):
     jit.kernel(double)(1.0)
     with another(place), messages.shown_by((said := []).append):
         for kernel in (jit.kernel(double), jit.kernel(double)):
-            done = []
-            in_turn(calls(kernel, done, seconds=0.3))
-            in_turn(calls(kernel, done))
-            assert done == [4.0, 4.0]
+            assert called(kernel, 0.3) == called(kernel) == [4.0]
     assert said == []
 
 
 def test_a_process_waits_for_what_another_compiles_and_says_for_whom(place):
     with another(place) as process, messages.shown_by((said := []).append):
-        done = []
         threading.Timer(1.0, process.stdin.write, ["\n"]).start()
         threading.Timer(1.1, process.stdin.flush).start()
-        in_turn(calls(times(3.0), done, seconds=0.3))
+        assert called(times(3.0), 0.3) == [6.0]
         assert process.stdout.readline() == "free\n"
-        assert done == [6.0]
-        waiting, compiling_ = said
-        assert waiting.startswith(
-            f"Waiting for what another process compiles: process {process.pid}"
-        )
-        assert compiling_.startswith("Compiling")
+        first, second = said
+        assert first.startswith(f"Waiting for what another process compiles: process {process.pid}")
+        assert second.startswith("Compiling")
 
 
 @pytest.mark.parametrize("how", ["hangs", "stopped"])
@@ -113,53 +103,50 @@ def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monk
     with another(place) as process:
         if how == "stopped":
             process.send_signal(signal.SIGSTOP)
-        in_turn(calls(times(4.0), done := []))
-        assert done == [8.0]
+        assert called(times(4.0)) == [8.0]
         assert process.poll() is None
 
 
 def test_the_wait_is_bounded_however_lively_the_other_is(place, monkeypatch):
     monkeypatch.setattr(compiling, "LONGEST", 1.0)
-    lively, ended = place / ".warm-up.lock", threading.Event()
+    ended = threading.Event()
 
     def live():
         while not ended.wait(0.05):
-            lively.touch()
+            (place / ".warm-up.lock").touch()
 
     with another(place) as process:
         thread = threading.Thread(target=live)
         thread.start()
         begin = time.monotonic()
-        in_turn(calls(times(5.0), done := []))
+        found = called(times(5.0))
         ended.set()
         thread.join()
-        assert done == [10.0]
+        assert found == [10.0]
         assert time.monotonic() - begin >= 1.0
         assert process.poll() is None
 
 
 def test_a_lock_that_cannot_be_had_costs_nothing(place, monkeypatch):
     (place / ".warm-up.lock").mkdir()
-    in_turn(calls(times(6.0), done := []))
+    assert called(times(6.0)) == [12.0]
     monkeypatch.setattr(jit, "CACHE_ROOT", None)
-    in_turn(calls(times(7.0), done))
-    assert done == [12.0, 14.0]
+    assert called(times(7.0)) == [14.0]
 
 
 def test_the_lock_is_free_afterwards_whatever_has_happened(place):
-    def work(kernel):
-        kernel(1.0)
+    def work():
+        times(8.0)(1.0)
         raise KeyError("a plug-in's")
 
     with pytest.raises(KeyError):
-        in_turn(partial(work, times(8.0)))
+        in_turn(work)
     with compiling._locked(place / ".warm-up.lock"):
         pass
 
 
 def test_another_thread_compiles_what_it_likes(place):
-    found = []
-    kernel = times(9.0)
+    found, kernel = [], times(9.0)
 
     def work():
         thread = threading.Thread(target=lambda: found.append(kernel(1.0)))

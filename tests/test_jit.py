@@ -1,12 +1,9 @@
 """Compilation: dispatch on the type of the first argument, and a cache that is never stale."""
 
-import os
-import subprocess
-import sys
-
 import numba
 import numpy as np
 import pytest
+from program import python
 
 from ssvm_bench.base.jit import kernel, nanoseconds, source_digest
 
@@ -47,14 +44,8 @@ def test_what_is_compiled_is_kept_also_for_callers_that_inline_it_and_loads_no_c
         ("tripled", "12.0 True 0"),
         ("tripled", "12.0 False 0"),
     ):
-        done = subprocess.run(
-            [sys.executable, str(path), caller],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == printed
+        done = python(path, caller, NUMBA_CACHE_DIR=tmp_path / "cache")
+        assert done.stdout.strip() == printed, done.stderr
 
 
 def test_kernels_never_fall_back_on_python():
@@ -78,11 +69,8 @@ def test_the_digest_follows_kernels_only(tmp_path):
 
 def test_the_cache_goes_below_the_folder_that_numba_is_told(tmp_path):
     code = "import numba, ssvm_bench.base.jit; print(numba.config.CACHE_DIR)"
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith(str(tmp_path / "kernels-"))
+    done = python("-c", code, NUMBA_CACHE_DIR=tmp_path)
+    assert done.stdout.startswith(str(tmp_path / "kernels-")), done.stderr
 
 
 def test_the_clock_inside_kernels_does_not_run_backwards():

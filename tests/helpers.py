@@ -193,6 +193,18 @@ def check_risk(oracle, w, rounding):
     assert oracle.risk(w, with_plane=False).value == fast.value
 
 
+def check_constraints(oracle, n_labels):
+    """Compare the list of planes of an oracle of one part a term with those of wrong labels."""
+    listed = oracle.constraints()
+    listed.check(oracle.n, oracle.d)
+    assert listed.term_start.tolist() == [(n_labels - 1) * i for i in range(oracle.n + 1)]
+    rows = np.column_stack((listed.star(oracle.d).toarray(), listed.offset))
+    labels = np.arange(n_labels, dtype=np.uint8)[:, None]
+    wrong = [(i, c) for i in range(oracle.n) for c in labels if c != oracle.truth(i)]
+    expected = [dense(oracle.plane(i, c), oracle.d) for i, c in wrong]
+    np.testing.assert_allclose(rows, expected, rtol=1e-13, atol=1e-14)
+
+
 def check_gibbs(oracle, z, terms, **close):
     """Compare the expectations of an oracle with sums over all planes of all terms."""
     found, n = gibbs.at(oracle, z), len(terms)

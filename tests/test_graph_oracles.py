@@ -60,9 +60,6 @@ def scores(table, w, i):
     return table.features[i] @ w + table.fixed[i]
 
 
-# ---- binary energies ----------------------------------------------------------------------------
-
-
 @st.composite
 def energies(draw):
     size = draw(st.integers(1, 7))
@@ -105,14 +102,11 @@ def test_both_engines_find_the_same_cuts_of_random_graphs():
 @pytest.mark.parametrize("K", [2, 5])
 def test_both_engines_find_the_same_labelings(K):
     pytest.importorskip("maxflow")
-    data, rng = random_graphs([30] * 4, K, 3, seed=3), np.random.default_rng(1)
-    config = replace(CONFIGS[min(K, 3)], engine="pymaxflow")
-    one, other = oracle(data), MODULES[min(K, 3)].build(config, data)
-    for _ in range(10):
-        w = rng.normal(size=one.d)
-        for i in range(data.n):
-            assert one.argmax(w, i).tolist() == other.argmax(w, i).tolist()
-            assert one.predict(w, i).tolist() == other.predict(w, i).tolist()
+    data, config = random_graphs([30] * 4, K, 3, seed=3), CONFIGS[min(K, 3)]
+    one, other = oracle(data), MODULES[min(K, 3)].build(replace(config, engine="pymaxflow"), data)
+    for w, i in itertools.product(np.random.default_rng(1).normal(size=(10, one.d)), range(4)):
+        assert one.argmax(w, i).tolist() == other.argmax(w, i).tolist()
+        assert one.predict(w, i).tolist() == other.predict(w, i).tolist()
 
 
 def test_an_engine_that_there_is_not_is_refused():
@@ -154,9 +148,6 @@ def test_large_graphs_against_the_max_flow_of_scipy(seed):
     assert energy == flow
 
 
-# ---- planes, values -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("K", [2, 3, 5])
 def test_planes_scores_and_risk_agree_with_their_definitions(K):
     data = random_graphs([1, 5, 6, 2], K, 3, seed=K)
@@ -188,25 +179,28 @@ def test_sparse_features_in_single_precision_give_the_same_labelings():
         assert sparse.argmax(w, i).tolist() == oracle(data).argmax(w, i).tolist()
 
 
+@pytest.mark.parametrize("features", [None, 2])
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("potts", [0.0, 0.3, 2.5])
-def test_neighbours_with_different_labels_cost_what_is_said(potts, K):
-    data = random_graphs([6, 7], K, 3, seed=4)
+def test_neighbours_with_different_labels_cost_what_is_said(potts, K, features):
+    data, rng = random_graphs([6, 7], K, 3, seed=4), np.random.default_rng(0)
+    if features:  # then it is the weight of each
+        data = replace(data, edge_x=rng.random((len(data.edges), features)))
     table, config = Table(data, potts), replace(CONFIGS[K], potts=potts)
-    tested, rng = MODULES[K].build(config, data), np.random.default_rng(0)
+    tested = MODULES[K].build(config, data)
+    assert tested.d == table.d
     for i in range(data.n):
         w = rng.normal(size=tested.d)
-        values, row = table.values(w, i), table.row(i, tested.argmax(w, i))
+        y, values = tested.argmax(w, i), table.values(w, i)
+        row = table.row(i, y)
         bound = table.fixed[i] if K > 2 else np.zeros(values.size)  # of α-expansion
         assert values[row] >= values.max() + bound[values.argmax()] - ROUNDING
         plane, value = tested.best_plane(w, i)
         expected = table.planes[i][row]
         np.testing.assert_allclose(dense(plane, table.d), expected, rtol=0, atol=ROUNDING)
         assert value == pytest.approx(values[row], abs=ROUNDING)
+        assert tested.fixed_score(i, y) == pytest.approx(table.fixed[i][row], abs=ROUNDING)
     check_risk(tested, w, ROUNDING)
-
-
-# ---- α-expansion --------------------------------------------------------------------------------
 
 
 @given(instances(labels=(3, 4), sizes=(1, 2, 4)), st.sampled_from(OPTIONS))
@@ -332,9 +326,6 @@ def test_scores_that_are_not_numbers_are_refused(K, bad):
     for ask in (tested.argmax, tested.predict):
         with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
             ask(w, 1)
-
-
-# ---- bounds -------------------------------------------------------------------------------------
 
 
 @given(instances(labels=(2, 3), sizes=(1, 2, 4)))

@@ -90,22 +90,6 @@ def test_planes_and_risk_are_those_of_their_definitions(K, data):
     helpers.check_risk(made, w, ROUNDING)
 
 
-@pytest.mark.parametrize("K", MODULES)
-def test_a_fixed_weight_is_that_of_each_feature(K):
-    data, module = posed_data(K, "features"), MODULES[K]
-    made = module.build(module.Config("tiny", "tiny", potts=0.7), data)
-    table, w = helpers.Table(data, 0.7), np.random.default_rng(K).normal(size=made.d)
-    assert made.d == table.d
-    for i in range(made.n):
-        found, value = made.best_plane(w, i)
-        y, values = made.argmax(w, i), table.values(w, i)
-        row = table.row(i, y)
-        assert made.fixed_score(i, y) == pytest.approx(table.fixed[i][row], abs=ROUNDING)
-        assert found.offset == pytest.approx(table.planes[i][row, -1], abs=ROUNDING)
-        assert value == pytest.approx(values[row], abs=ROUNDING)
-        assert K > 2 or value == pytest.approx(values.max(), abs=ROUNDING)
-
-
 @pytest.mark.parametrize("data", ["attractive", "features"])
 @pytest.mark.parametrize("K", MODULES)
 def test_the_contract_of_oracles_holds(K, data):
@@ -183,14 +167,16 @@ def graphs():
     return X, y
 
 
+def learned(X, y, **options):
+    return StructuredSVM("graph", potts="learned").fit(X, y, **options)
+
+
 def test_the_estimator_learns_it():
     X, y = graphs()
-    model = StructuredSVM("graph", potts="learned").fit(X, y)
-    assert model.weights_.shape == (2 * 3 + 1,)
-    assert model.weights_[-1] >= 0.0
-    assert len(model.predict(X)) == len(X)
-    weighted = StructuredSVM("graph", potts="learned").fit(X, y, sample_weight=range(1, 13))
-    assert weighted.weights_[-1] >= 0.0
+    for model in (learned(X, y), learned(X, y, sample_weight=range(1, 13))):
+        assert model.weights_.shape == (2 * 3 + 1,)
+        assert model.weights_[-1] >= 0.0
+        assert len(model.predict(X)) == len(X)
     with pytest.raises(ConfigError, match="potts must be"):
         StructuredSVM("graph", potts="learn").fit(X, y)
 
@@ -204,19 +190,16 @@ def test_the_estimator_learns_weights_of_edges_features():
         edge_x = np.column_stack((same + 0.1 * rng.random(same.size), rng.random(same.size)))
         Z.append((x, edges[::-1, ::-1], edge_x[::-1]))  # in any order
 
-    def learned(X):
-        return StructuredSVM("graph", potts="learned").fit(X, y)
-
-    model = learned(Z)
+    model = learned(Z, y)
     assert model.weights_.shape == (2 * 3 + 2,)
     assert (model.weights_[-2:] >= 0.0).all()
     with pytest.raises(ValueError, match="X has 0 features an edge, and 2 were trained with"):
         model.predict(X)
     # a feature that is always 1 is what edges have that have none; one twice shares its weight
     ones = [(x, edges, np.ones((len(edges), 1))) for x, edges in X]
-    assert np.array_equal(learned(ones).weights_, learned(X).weights_)
+    assert np.array_equal(learned(ones, y).weights_, learned(X, y).weights_)
     twice = [(x, np.vstack((e, e[:1])), np.vstack((of, of[:1]))) for x, e, of in Z]
-    assert np.array_equal(learned(twice).weights_, model.weights_)
+    assert np.array_equal(learned(twice, y).weights_, model.weights_)
 
 
 PAIR = np.ones((2, 3)), [(0, 1)]

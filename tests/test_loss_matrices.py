@@ -13,7 +13,6 @@ from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.validation import Table as Weights
-from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary
 
@@ -48,16 +47,18 @@ def losses_of(table, data, matrix, of_class=None):
     ]
 
 
-# ---- the oracles --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "binary"])
-@pytest.mark.parametrize("weights", [None, Weights({"1": 3.0})])
-def test_terms_are_those_of_all_labelings(kind, weights):
+@pytest.mark.parametrize("weights", ["none", "balanced", Weights({"1": 3.0})])
+@pytest.mark.parametrize("loss", ["zero_one", "matrix"])
+def test_terms_are_those_of_all_labelings(kind, weights, loss):
     data, matrix = CASES[kind]
+    matrix = matrix if loss == "matrix" else 1.0 - np.eye(data.n_labels)
     of_parts = kind != "multiclass"  # else classes weight the whole term
-    made = built(kind, matrix, **({} if weights is None else {"class_weight": weights}))
-    of_class = np.where(np.arange(data.n_labels) == 1, 3.0 if weights else 1.0, 1.0)
+    made = built(kind, matrix if loss == "matrix" else loss, class_weight=weights)
+    counts = np.bincount(data.y, minlength=data.n_labels)
+    of_class = data.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    if weights != "balanced":
+        of_class = np.where((np.arange(data.n_labels) == 1) & (weights != "none"), 3.0, 1.0)
     table, rng = Table(data), np.random.default_rng(0)
     losses = losses_of(table, data, matrix, of_class if of_parts else None)
     plain = losses_of(table, data, matrix)
@@ -66,16 +67,20 @@ def test_terms_are_those_of_all_labelings(kind, weights):
         w = scale * rng.normal(size=made.d)
         risk = 0.0
         for i in range(data.n):
-            values = table.features[i] @ w + table.fixed[i] + losses[i]
-            C = 1.0 if of_parts else of_class[data.y[i]]
-            best = C * (values - values[table.truth[i]]).max() / data.n
+            offsets = losses[i] + table.fixed[i]
+            values = table.features[i] @ w + offsets
+            weight = 1.0 if of_parts else of_class[data.y[i]]
+            C = weight / data.n
+            best = C * (values - values[table.truth[i]]).max()
             plane, value = made.best_plane(w, i)
-            row = table.row(i, made.argmax(w, i))
+            y = made.argmax(w, i)
+            row = table.row(i, y)
+            assert made.loss(i, y) == pytest.approx(weight * losses[i][row], rel=1e-15, abs=1e-15)
             if made.exact:
                 assert (value, values[row]) == pytest.approx((best, values.max()), abs=CLOSE)
             assert 0 <= value <= best + CLOSE
-            fixed = table.fixed[i][row] - table.fixed[i][table.truth[i]]
-            assert plane.offset == pytest.approx(C * (losses[i][row] + fixed) / data.n, abs=CLOSE)
+            offset = C * (offsets[row] - offsets[table.truth[i]])
+            assert plane.offset == pytest.approx(offset, abs=CLOSE)
             risk += value
         assert made.risk(w).value == pytest.approx(risk, abs=CLOSE)
         # what is reported knows no weights of classes
@@ -132,18 +137,9 @@ def test_expectations_are_those_of_all_labelings(kind):
     data, matrix = CASES[kind]
     made, table = built(kind, matrix), Table(data)
     z = np.append(np.random.default_rng(2).normal(size=made.d), 0.7)
-    total, phi = 0.0, np.zeros(made.d + 1)
     for planes, losses in zip(table.planes, losses_of(table, data, matrix), strict=True):
-        planes = np.column_stack((planes[:, :-1], losses / data.n))
-        p = np.exp(data.n * planes @ z)
-        total += np.log(p.mean()) / data.n
-        phi += p @ planes / p.sum()
-    found = gibbs.at(made, z)
-    assert found.log_mean == pytest.approx(total, abs=CLOSE)
-    np.testing.assert_allclose(found.phi, phi, rtol=0, atol=CLOSE)
-
-
-# ---- training -----------------------------------------------------------------------------------
+        planes[:, -1] = losses / data.n
+    helpers.check_gibbs(made, z, table.planes, rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -159,17 +155,12 @@ def test_solvers_agree_and_duality_is_weak(kind, names):
     best = optimum(posed)
     assert abs(best - optimum(Problem(built(kind, "zero_one"), 0.2))) > 0.05
     for name in names:
-        for w, dual in helpers.reports(solver(posed, name), 60):
-            assert dual <= best + 1e-8  # optimum() is exact to 1e-9
-            assert posed.primal(w) >= best - 1e-8
+        *_, (w, dual) = helpers.enclosing(solver(posed, name), best, 60, 1e-8)
         assert posed.primal(w) - dual < 0.2 * best
 
 
 def test_all_planes_of_a_multiclass_problem_have_its_losses():
-    data, matrix = CASES["multiclass"]
-    listed = built("multiclass", matrix).constraints()
-    wrong = [[loss for c, loss in enumerate(matrix[y]) if c != y] for y in data.y]
-    assert listed.offset.tolist() == (np.ravel(wrong) / data.n).tolist()
+    helpers.check_constraints(built("multiclass", CASES["multiclass"][1]), n_labels=3)
 
 
 def overlapping(seed):
@@ -211,9 +202,6 @@ def test_the_estimator_takes_names_arrays_and_files(tmp_path):
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=0.02)
     with pytest.raises(ValueError, match="y has the label 7, which training has not seen"):
         models[0].mean_loss(X[:1], [[0, 7, 1]])
-
-
-# ---- files --------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -6,28 +6,14 @@ to be written down in its test.
 
 from dataclasses import replace
 
+import helpers
 import numpy as np
 import pytest
 from algorithm3 import Algorithm3, UnclearDecisionError, best_plane, dual_of
-from helpers import (
-    COST_CALL,
-    COST_PLANE,
-    SOLVERS,
-    Table,
-    defaults,
-    iterated,
-    problem,
-    random_graphs,
-    reports,
-    small,
-    solver,
-    together,
-    working_sets,
-)
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.solvers.fw import STARTS
-from ssvm_bench.solvers.orders import APPROX_ORDERS, FRESH, SAME, Orders
+from ssvm_bench.solvers.orders import FRESH, SAME, Orders
 
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 STEPS = ("line_search", "2n/(k+2n)")
@@ -41,10 +27,10 @@ ULPS = 2e-15
 # Data and seeds of the solvers with which every decision of the algorithms is clear; with most, the
 # same term comes twice in a row some time, and finds the two planes between which the last line
 # search has led equally good.
-DATA = small(chains=0, multiclass=50, graphs=43)
+DATA = helpers.small(chains=0, multiclass=50, graphs=43)
 SEEDS = {"chains": (0, 1), "multiclass": (11, 16), "graphs": (1, 2)}
-FROM_THE_ORACLE = small(chains=1, multiclass=1, graphs=3)
-WITH_FRESH_ORDERS = small(chains=0, multiclass=35, graphs=6)
+FROM_THE_ORACLE = helpers.small(chains=1, multiclass=1, graphs=3)
+WITH_FRESH_ORDERS = helpers.small(chains=0, multiclass=35, graphs=6)
 SEEDS_OF_FRESH_ORDERS = {"chains": (0, 3), "multiclass": (0, 1), "graphs": (2,)}
 
 
@@ -65,11 +51,12 @@ def runs(name, *options):
 
 def reference(table, lam, name, seed, **changes):
     """Return Algorithm 3 with the options of a solver, and the same order of the terms."""
-    config = replace(defaults(name), **changes)
+    config = replace(helpers.defaults(name), **changes)
     order = Orders(table.n, config.sampling, seed)
     fresh = config.approx_order == FRESH
     approx_orders = Orders(table.n, config.sampling, (seed, 2)) if fresh else None
-    options = (config.N, config.M, config.T, config.step, COST_CALL, COST_PLANE, config.start)
+    costs = helpers.COST_CALL, helpers.COST_PLANE
+    options = (config.N, config.M, config.T, config.step, *costs, config.start)
     return Algorithm3(table.planes, table.truth, lam, order, *options, approx_orders)
 
 
@@ -104,9 +91,9 @@ def test_mpbcfw_follows_the_algorithm_with_fresh_orders(kind, options):
 
 def check_that_it_follows(data, name, seed, options):
     """Compare eight iterations of a solver, and of its average, with Algorithm 3."""
-    table = Table(data)
-    made = solver(problem(data), name, seed, **options)
-    averaged = solver(problem(data), name + "_avg", seed, **options)
+    table = helpers.Table(data)
+    made = helpers.solver(helpers.problem(data), name, seed, **options)
+    averaged = helpers.solver(helpers.problem(data), name + "_avg", seed, **options)
     slow = reference(table, made.problem.lam, name, seed, **options)
     np.testing.assert_array_equal(averaged.reported().w, made.reported().w)
     for iteration in range(9):
@@ -118,14 +105,14 @@ def check_that_it_follows(data, name, seed, options):
         assert made.approx_passes == averaged.approx_passes == slow.approx_passes
         np.testing.assert_allclose(made.reported().w, slow.w(), rtol=0, atol=CLOSE)
         assert made.reported().dual == pytest.approx(slow.dual(), abs=CLOSE)
-        assert working_sets(made, table) == [list(found) for found in slow.active]
+        assert helpers.working_sets(made, table) == [list(found) for found in slow.active]
         assert made.clock.now() == pytest.approx(slow.time, rel=1e-12)
 
 
 def test_a_decision_that_rounding_would_make_is_told():
     # the same term is the last of one iteration and the first of the next one
-    data = random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8)
-    slow = iterated(reference(Table(data), 1 / data.n, "mpbcfw", seed=0, N=1), 6)
+    data = helpers.random_graphs([4, 2, 4, 1, 4, 2, 4, 4, 2, 4], 2, 8, seed=8)
+    slow = helpers.iterated(reference(helpers.Table(data), 1 / data.n, "mpbcfw", seed=0, N=1), 6)
     with pytest.raises(UnclearDecisionError, match=r"plane \d is as good as \d: .*e-1[678], less"):
         slow.iterate()
 
@@ -159,8 +146,8 @@ def check_average(averaged, slow):
 
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw"])
 def test_tail_averages_are_means_over_the_second_half_of_the_passes(kind, data, name):
-    table, seed = Table(data), SEEDS[kind][0]
-    averaged = solver(problem(data), name, seed, average=True, averaging="tail")
+    table, seed = helpers.Table(data), SEEDS[kind][0]
+    averaged = helpers.solver(helpers.problem(data), name, seed, average=True, averaging="tail")
     slow = reference(table, averaged.problem.lam, name, seed)
     steps, iterates = slow.step_towards, {"exact": [], "approximate": []}
 
@@ -170,7 +157,7 @@ def test_tail_averages_are_means_over_the_second_half_of_the_passes(kind, data, 
 
     slow.step_towards = kept
     ends = {of: [0] for of in iterates}
-    for _ in together(8, averaged, slow):
+    for _ in helpers.together(8, averaged, slow):
         for of, found in iterates.items():
             if found:
                 begin = max(end for end in ends[of] if 2 * end <= len(found))
@@ -183,7 +170,8 @@ def test_tail_averages_are_means_over_the_second_half_of_the_passes(kind, data, 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("step", STEPS)
 def test_fw_follows_the_algorithm(data, step, start):
-    table, made = Table(data), solver(problem(data), "fw", step=step, start=start)
+    made = helpers.solver(helpers.problem(data), "fw", step=step, start=start)
+    table = helpers.Table(data)
     lam, phi, begun = made.problem.lam, np.zeros(table.d + 1), start == "oracle"
     if begun:
         phi = sum(planes[best_plane(planes, phi[:-1])] for planes in table.planes)
@@ -204,8 +192,8 @@ def test_fw_follows_the_algorithm(data, step, start):
 
 
 def test_the_gap_of_fw_is_a_free_certificate(data):
-    posed = problem(data)
-    made, calls = solver(posed, "fw", epsilon=0.1), []
+    posed = helpers.problem(data)
+    made, calls = helpers.solver(posed, "fw", epsilon=0.1), []
     while not made.converged:
         before = made.reported()
         made.iterate()
@@ -215,32 +203,15 @@ def test_the_gap_of_fw_is_a_free_certificate(data):
     np.testing.assert_array_equal(made.reported().w, before.w)
 
 
-# ---- one code base ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("suffix", ["", "_avg"])
 @pytest.mark.parametrize("options", [{"N": 0, "M": 0}, {"N": 5, "M": 0}, {"N": 0, "M": 5}])
-def test_bcfw_is_mpbcfw_without_approximate_passes(data, options, average):
-    suffix = "_avg" if average else ""
-    one = solver(problem(data), "bcfw" + suffix)
-    other = solver(problem(data), "mpbcfw" + suffix, **options)
-    for _ in together(6, one, other):
+def test_bcfw_is_mpbcfw_without_approximate_passes(data, options, suffix):
+    one = helpers.solver(helpers.problem(data), "bcfw" + suffix)
+    other = helpers.solver(helpers.problem(data), "mpbcfw" + suffix, **options)
+    for _ in helpers.together(6, one, other):
         # to the last bit
         np.testing.assert_array_equal(one.reported().w, other.reported().w)
         assert one.reported().dual == other.reported().dual
-
-
-@pytest.mark.parametrize("name", BLOCK)
-def test_the_dual_of_averages_is_the_best_bound_at_hand(data, name):
-    plain, averaged = (solver(problem(data), name, average=average) for average in (False, True))
-    assert plain.diagnostics() == {}
-    better = set()
-    for _ in together(12, plain, averaged):
-        own, latest = averaged.diagnostics()["dual_of_average"], plain.reported().dual
-        assert averaged.reported().dual == max(own, latest)
-        assert averaged.problem.primal(averaged.reported().w) >= averaged.reported().dual
-        better.add(own < latest)
-    assert True in better
 
 
 VARIANTS = [("fw", {"step": step}) for step in STEPS] + [
@@ -254,15 +225,15 @@ VARIANTS = [("fw", {"step": step}) for step in STEPS] + [
 @pytest.mark.parametrize("lam", [None, 1e-3, 3.0])
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_weak_duality_and_monotone_dual(data, name, options, lam):
-    posed = problem(data, lam)
-    made = solver(posed, name, **options)
+    posed = helpers.problem(data, lam)
+    made = helpers.solver(posed, name, **options)
     monotone = options["step"] == "line_search" and not name.endswith("_avg")
     # w = 0: what is left is the loss and, of graphs, the difference in cut edges
-    expected = sum(planes[:, -1].max() for planes in Table(data).planes)
+    expected = sum(planes[:, -1].max() for planes in helpers.Table(data).planes)
     first = made.reported()
     assert (first.dual, posed.primal(first.w)) == (0.0, pytest.approx(expected, rel=1e-15))
     lower = 0.0
-    for w, dual in reports(made, 12):
+    for w, dual in helpers.reports(made, 12):
         primal = posed.primal(w)
         # both sums round to a few 2⁻⁵³ of their largest term, λ/2 ‖w‖² or the risk
         assert primal - dual >= -1e-14 * max(1.0, primal)
@@ -290,10 +261,7 @@ def test_weak_duality_and_monotone_dual(data, name, options, lam):
 )
 def test_bad_options_are_named(name, option, value):
     with pytest.raises(ConfigError, match=rf"solver\.{option}"):
-        solver(problem(DATA["chains"]), name, **{option: value})
-
-
-# ---- order of the terms -------------------------------------------------------------------------
+        helpers.solver(helpers.problem(DATA["chains"]), name, **{option: value})
 
 
 def test_orders_are_pinned():
@@ -312,41 +280,18 @@ def test_each_order_is_a_fresh_permutation():
     assert taken(Orders(50, "permutation", 4), 1) != found[:1]
 
 
-def test_fresh_orders_leave_those_of_exact_passes_alone(data):
-    seen = {}
-    for approx_order in APPROX_ORDERS:
-        made = solver(problem(data), "mpbcfw", 3, approx_order=approx_order)
-        seen[approx_order] = noted(made.phi, "exact_pass"), noted(made.phi, "approximate_pass")
-        iterated(made, 6)
-    (exact, shared), (exact_too, fresh) = seen[SAME], seen[FRESH]
-    n = made.problem.n
-    assert exact == exact_too == taken(Orders(n, "permutation", 3), 6)
-    assert {tuple(order) for order in shared} == {tuple(order) for order in exact}
-    assert fresh == taken(Orders(n, "permutation", (3, 2)), len(fresh))
-    assert len(fresh) > 6
-
-
-def noted(phi, name):
-    """Return a list that the order of every pass of a kind is put into."""
-    method, seen = getattr(phi, name), []
-
-    def noting(policy, order, *arguments):
-        seen.append(order.tolist())
-        return method(policy, order, *arguments)
-
-    setattr(phi, name, noting)
-    return seen
-
-
 def taken(stream, count):
     """Return the first orders of a stream."""
     return [next(stream).tolist() for _ in range(count)]
 
 
-@pytest.mark.parametrize("name", [name for name in SOLVERS if name.startswith("mp")])
+@pytest.mark.parametrize("name", [name for name in helpers.SOLVERS if name.startswith("mp")])
 def test_fresh_orders_lead_to_the_same_optimum(data, name):
-    posed = problem(data)
-    made = [iterated(solver(posed, name, approx_order=order), 40) for order in (FRESH, SAME)]
+    posed = helpers.problem(data)
+    made = [
+        helpers.iterated(helpers.solver(posed, name, approx_order=order), 40)
+        for order in (FRESH, SAME)
+    ]
     primals = [posed.primal(one.reported().w) for one in made]
     # each bounds the other's suboptimality
     assert max(one.reported().dual for one in made) <= min(primals) + CLOSE

@@ -224,12 +224,9 @@ def test_what_is_drawn_is_admissible_and_the_same_again():
 @pytest.mark.parametrize(
     ("y", "part"),
     [
-        ([0, 2, 3, 4], 1),  # the first column of a alone
-        ([1, 2, 3, 4], 0),
-        ([2, 3, 4, 2], 3),  # the end of c is missing
-        ([2, 2, 0, 3], 3),
-        ([2, 3, 4, 5], None),
-        ([0, 1, 0, 1], None),
+        *(([0, 2, 3, 4], 1), ([1, 2, 3, 4], 0)),  # the first column of a alone, or the second
+        *(([2, 3, 4, 2], 3), ([2, 2, 0, 3], 3)),  # the end of c is missing, or its begin
+        *(([2, 3, 4, 5], None), ([0, 1, 0, 1], None)),
     ],
 )
 def test_labels_that_are_no_text_are_found(y, part):
@@ -237,25 +234,15 @@ def test_labels_that_are_no_text_are_found(y, part):
     assert (None if found is None else found[0]) == part
 
 
-LABELS = marked().y
+PART_OF_A, BELOW = np.array([1, 0], np.uint8), marked().y.copy()
+BELOW[4] = 41
+OUTSIDE = BOXES._replace(sizes=((2, 3), (3, 2), (2, 9)))
 REFUSED = [
-    (
-        segmented,
-        {"widths": (2,), "y": np.array([1, 0], np.uint8)},
-        r"0 of example 0 has the label a\.1",
-    ),
+    (segmented, {"widths": (2,), "y": PART_OF_A}, r"part 0 of example 0 has the label a\.1"),
     (segmented, {"admissible": Alphabet(("a", "b", "c"), (2, 0, 4))}, "and widths are 1 or more"),
     (segmented, {"admissible": None}, "segments need an Alphabet"),
-    (
-        marked,
-        {"y": np.where(np.arange(12) == 4, 41, LABELS).astype(np.uint8)},
-        "part 1 of example 1 is the landmark 'left' in row 5",
-    ),
-    (
-        marked,
-        {"admissible": BOXES._replace(sizes=((2, 3), (3, 2), (2, 9)))},
-        "the search box of 'right' leaves the image",
-    ),
+    (marked, {"y": BELOW}, "part 1 of example 1 is the landmark 'left' in row 5"),
+    (marked, {"admissible": OUTSIDE}, "the search box of 'right' leaves the image"),
     (marked, {"admissible": BOXES._replace(parents=(-1, 2, 0))}, "comes before it"),
 ]
 
@@ -322,18 +309,16 @@ def test_bad_images_are_told_in_one_sentence(tmp_path):
     refused(r"no widths\.csv in it")
 
 
-def face_folder(folder, m=6, move=None, size=(40, 40)):
+def face_folder(folder, m=6, move=0, size=(40, 40)):
     folder.mkdir()
     pixels, positions = faces.draw(m, np.random.PCG64(2))
-    rows = []
+    rows = [",".join(("image", "split", *faces.COLUMNS))]
     for k in range(m):
-        image = Image.fromarray(pixels[k])
-        (image.resize(size) if k == m - 1 else image).save(folder / f"{k}.png")
-        at = positions[k] if move is None or k < m - 1 else positions[k] + move
-        split = "test" if k == m - 1 else "train"
-        rows.append(f"{k}.png,{split}," + ",".join(f"{c},{r}" for r, c in at))
-    head = ",".join(("image", "split", *faces.COLUMNS))
-    (folder / "landmarks.csv").write_text(head + "\n" + "\n".join(rows) + "\n")
+        image, last = Image.fromarray(pixels[k]), k == m - 1
+        (image.resize(size) if last else image).save(folder / f"{k}.png")
+        at = (f"{column},{row}" for row, column in positions[k] + move * last)
+        rows.append(",".join((f"{k}.png", "test" if last else "train", *at)))
+    (folder / "landmarks.csv").write_text("\n".join(rows) + "\n")
     return faces.Config("landmarks", "landmarks", path=folder, margin=12)
 
 

@@ -62,15 +62,6 @@ def best(data):
     return helpers.optimum(helpers.problem(data, LAM))
 
 
-def finish(made, most=5000):
-    """Iterate until the method stops; return the number of iterations."""
-    for k in range(most):
-        if made.converged or made.ended:
-            return k
-        made.iterate()
-    raise AssertionError("it did not converge")
-
-
 @pytest.mark.parametrize("P", [1, 2, 5])
 def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
     posed, rng = helpers.problem(data, LAM), np.random.default_rng(0)
@@ -153,8 +144,7 @@ def test_an_oracle_that_is_called_from_python_will_do(method):
     data = helpers.SMALL["chains"]
     for posed in (helpers.problem(data, LAM), Problem(helpers.Plain(helpers.oracle(data)), LAM)):
         made = helpers.solver(posed, name, epsilon=1e-4, **options)
-        finish(made)
-        w, dual = made.reported()
+        w, dual = helpers.converged_in(made, 5000).reported()
         assert posed.primal(w) - dual <= 1e-4 * posed.primal(w) * (1 + 1e-9)
 
 
@@ -361,7 +351,8 @@ def test_inner_problems_are_counted(data, name):
     """BMRM solves one an iteration; Prox-BMRM also those of the searches for its weight."""
     made = made_of(data, name, epsilon=1e-3)
     with mock.patch.object(Model, "minimise", autospec=True, side_effect=Model.minimise) as solved:
-        iterations = finish(made)
+        iterations = len(list(helpers.reports(made, 5000)))
+    assert made.converged
     assert made.diagnostics()["qps"] == solved.call_count > 0
     # not after the last evaluation
     assert solved.call_count == iterations - 1 or name != "bmrm"
@@ -373,17 +364,15 @@ def test_reuse_begins_at_the_last_solution(data):
     assert made.config.follows_paths
     assert made.config.needs_path
     assert not made.proximal  # w₁ = 0
-    finish(made)
-    w = made.reported().w
+    w = helpers.converged_in(made, 5000).reported().w
     made.warm_start(0.05, Clock("work"))
     np.testing.assert_array_equal(made.reported().w, w)
     assert made.proximal
     assert not made.converged
     assert made.clock.oracle_calls == 0
-    finish(made)
-    after = Problem(posed.oracle, 0.05)
+    w, after = helpers.converged_in(made, 5000).reported().w, Problem(posed.oracle, 0.05)
     best = helpers.optimum(after)
-    assert best <= after.primal(made.reported().w) <= best / 0.99 + 1e-12
+    assert best <= after.primal(w) <= best / 0.99 + 1e-12
 
 
 @pytest.mark.parametrize("name", ["bmrm", "one_slack", "cutting_plane"])

@@ -58,14 +58,6 @@ def in_chunks(data, rows):
     return Problem(ChunkedOracle(data, helpers.oracle, rows), 1 / data.n)
 
 
-def passes(made, most=300):
-    """Let a solver do passes until it ends; yield after each."""
-    for _ in helpers.reports(made, most):
-        yield made
-        if made.ended:
-            return
-
-
 def optimum(data):
     return (
         helpers.converged_in(helpers.solver(helpers.problem(data), "dcd", tol=1e-11), 1000)
@@ -149,7 +141,7 @@ def test_planes_called_from_python_give_the_run_of_compiled_ones():
 def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_change():
     made = online(helpers.problem(MULTICLASS), tol=1e-3)
     cached = made.cached
-    for one in passes(made, 4):
+    for _ in helpers.reports(made, 4):
         w, circ = cached.shared.w.copy(), cached.offset
         cached.recompute()
         assert cached.shared.w == pytest.approx(w, abs=1e-13)
@@ -159,7 +151,7 @@ def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_c
         assert cached.shared.w == pytest.approx(w, abs=1e-13)
         assert cached.offset == pytest.approx(circ, rel=1e-13)
         assert cached.planes <= kept
-        assert one.working_set_mean() == cached.planes / 40
+        assert made.working_set_mean() == cached.planes / 40
     blocks, alpha = cached.cache.blocks, cached.cache.numbers.alpha
     live = np.flatnonzero(cached.cache.example >= 0)
     of_terms = [alpha[blocks.start[t] : blocks.start[t] + blocks.n_planes[t]] for t in live]
@@ -171,7 +163,9 @@ def test_the_weights_of_the_cache_are_w_and_dropping_those_that_are_zero_is_no_c
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_full_cache_fixes_weights_and_the_run_ends_with_a_true_lower_bound(schedule):
     made = online(helpers.problem(MULTICLASS), schedule=schedule, cache=8, tol=1e-3)
-    *_, made = passes(made)
+    for _ in helpers.reports(made, 300):
+        if made.ended:
+            break
     assert made.ended == "cache_full"
     said, cached = made.diagnostics(), made.cached
     assert said["fixed_examples"] > 0

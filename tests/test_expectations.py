@@ -44,9 +44,6 @@ class Dense:
     def log_mean(self, z):
         return np.mean([logsumexp(self.n * p @ z) - np.log(len(p)) for p in self.planes])
 
-    def divergence(self, one, other):
-        return np.mean([np.sum(a * np.log(a / b)) for a, b in zip(one, other, strict=True)])
-
     def radius2(self):
         return max(self.n**2 * (planes[:, :-1] ** 2).sum(axis=1).max() for planes in self.planes)
 
@@ -75,16 +72,6 @@ def test_sums_over_gibbs_distributions_are_those_of_all_labelings(data, scale):
     z = scale * rng.normal(size=made.d + 1)
     found = helpers.check_gibbs(made, z, Dense(data).planes, atol=1e-11)
     assert found.phi @ z - found.log_mean <= gibbs.log_labelings(made) + 1e-12 * (1 + scale)
-
-
-@on_data
-def test_divergences_are_those_of_all_labelings(data):
-    dense, made, rng = Dense(data), helpers.oracle(data), np.random.default_rng(1)
-    a, b = rng.normal(size=(2, made.d + 1))
-    expected = dense.divergence(*(dense.tilted(dense.uniform, z) for z in (a, b)))
-    one, other = gibbs.at(made, a), gibbs.at(made, b)
-    assert one.divergence(other) == pytest.approx(expected, rel=1e-10)
-    assert one.divergence(one) == 0.0
 
 
 @on_data

@@ -1,8 +1,4 @@
-"""What the dual-coordinate paper writes as its problem (1), by oracles of one's own.
-
-A loss of any two labels (1.2), and the convex step of a latent structural SVM (1.5): each by a
-listing of its labelings, trained by `dcd` and held against a QP solver.
-"""
+"""Problem (1) of the dual-coordinate paper by oracles of one's own: any loss, latent values."""
 
 import itertools
 

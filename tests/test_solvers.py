@@ -1,8 +1,4 @@
-"""Solvers against slow, dense versions of the papers' algorithms, and against each other.
-
-Algorithms 2 and 3 are in ``algorithm3.py``, in the paper's own units; Algorithm 1 is short enough
-to be written down in its test.
-"""
+"""Solvers against slow, dense versions of the papers' algorithms, and against each other."""
 
 from dataclasses import replace
 

@@ -36,27 +36,24 @@ figures:
 """
 
 
-def folders_of(outcome):
-    return [config.folder for config in outcome.finished]
-
-
 def make_run(config, source):
     """Write the folder of a finished run."""
     config = config.with_source(source)
-    frame = pd.DataFrame({name: np.zeros(3, column.dtype) for name, column in COLUMNS.items()})
+    frame = zeros(3)
     frame["iteration"], frame["time"] = [0, 1, 2], [0.0, 1.0, 2.0]
     frame["primal"], frame["dual"] = [1.0, 0.6, 0.5 + 0.01 * config.seed], [0.0, 0.2, 0.3]
-    metadata = {
-        "config": config.resolved(),
-        "hash": config.own_hash(),
-        "dataset": {"name": "usps", "source": source, "n": 4, "d": 2, "fingerprint": source},
-        "lam": 0.25,
-        "clock": "wall",
-    }
+    dataset = {"name": "usps", "source": source, "n": 4, "d": 2, "fingerprint": source}
+    metadata = {"config": config.resolved(), "hash": config.own_hash(), "dataset": dataset}
     best = {"best_primal": 0.5, "best_dual": 0.3}
     summary = {"stop_reason": "max_iterations", "source": source, **best}
-    write_run(config.folder, frame, metadata, {}, summary, np.zeros(2))
+    about = {**metadata, "lam": 0.25, "clock": "wall"}
+    write_run(config.folder, frame, about, {}, summary, np.zeros(2))
     return config.folder
+
+
+def zeros(rows):
+    """Return a trace of which only the columns are right."""
+    return pd.DataFrame({name: np.zeros(rows, column.dtype) for name, column in COLUMNS.items()})
 
 
 @pytest.fixture
@@ -105,6 +102,12 @@ def run(name, *overrides):
     said = []
     with shown_by(said.append):
         return experiment_files.make(name, into_results(name, overrides)), said
+
+
+def plot(name, *overrides, formats=("png",)):
+    said = []
+    with shown_by(said.append):
+        return experiment_files.plot(name, formats, into_results(name, overrides)), said
 
 
 def names(paths):
@@ -157,19 +160,12 @@ def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
 def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, blank, tmp_path):
     (one, *_, other) = load(name).configs(into_results(name))
     traces = [read_run(make_run(one, "real")), read_run(make_run(other, "drawn"))]
-    draw = experiment_files.draw
-    written = draw(load(name), traces, (), tmp_path / "both", ("png",), None)
+    written = experiment_files.draw(load(name), traces, (), tmp_path / "both", ("png",), None)
     assert {path.stem for path in written} == {"iterations", "time"}
     assert set(pd.read_csv(written[0])["source"]) == {"real", "drawn"}
 
 
 # ---- plotting ---------------------------------------------------------------------------------
-
-
-def plot(name, *overrides, formats=("png",)):
-    said = []
-    with shown_by(said.append):
-        return experiment_files.plot(name, formats, into_results(name, overrides)), said
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):
@@ -197,17 +193,17 @@ def test_plot_prefers_real_data_and_never_mixes(name, runner, blank):
 
 
 def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
-    outcome, _ = run(name)
+    first = run(name)[0].finished[0].folder
     run(name, "solver=fw")
-    (foreign,) = folders_of(outcome)[0].parents[2].glob("fw/*/seed=0")
+    (foreign,) = first.parents[2].glob("fw/*/seed=0")
     (foreign / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
     assert len(files) == 4
     assert str(foreign) in said[0]
-    (folders_of(outcome)[0] / "trace.parquet").write_bytes(b"PAR1")
+    (first / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
     assert len(files) == 4
-    assert f"Passed over: Cannot read the run {folders_of(outcome)[0]}: trace.parquet: " in said[0]
+    assert f"Passed over: Cannot read the run {first}: trace.parquet: " in said[0]
     assert "force=true" in said[0]
     assert said[1] == "1 of 4 runs are missing: usps bcfw seed=0."
     assert str(foreign) in said[2]
@@ -216,14 +212,15 @@ def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
 
 def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name, runner, blank):
     outcome, _ = run(name, "seed=0,1,2,3,4,5,6,7")
-    for folder in folders_of(outcome)[1:]:
+    first, *others = (config.folder for config in outcome.finished)
+    for folder in others:
         (folder / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name, "seed=0,1,2,3,4,5,6,7")
     assert len(files) == 4
     assert said[-1] == f"Passed over: {15 - SHOWN} more that cannot be read."
     assert len(said) == SHOWN + 2
     assert sum(map(len, said)) < 2000
-    (folders_of(outcome)[0] / "trace.parquet").unlink()
+    (first / "trace.parquet").unlink()
     shutil.rmtree(outcome.results_dir / "traces")
     with pytest.raises(RunFailedError, match=r"No run of the experiment two .* force=true"):
         plot(name, "seed=0,1,2,3,4,5,6,7")
@@ -235,8 +232,7 @@ def test_where_an_experiment_stands(write, tmp_path):
         "grid: {dataset: usps, dataset.source: synthetic, solver: [fw, bcfw], seed: range(3),"
         " budget.max_seconds: 10}",
     )
-    overrides = [f"results_dir={tmp_path}"]
-    configs = load(file).configs(overrides)
+    configs = load(file).configs([f"results_dir={tmp_path}"])
 
     def lines(jobs=1):
         return experiment_status.lines(experiment_status.survey(configs), jobs)
@@ -247,13 +243,12 @@ def test_where_an_experiment_stands(write, tmp_path):
         "",
         "6 missing, of 6 runs; ETA 1:00 with --jobs 1",
     ]
-    frame = pd.DataFrame({name: np.zeros(1, column.dtype) for name, column in COLUMNS.items()})
     summary = {"stop_reason": "max_seconds", "wall_time": 16.0}
     run = make_run(configs[0], "synthetic")
     metadata = read_run(run).metadata
-    write_run(run, frame, metadata, {}, summary, np.zeros(2))
-    write_partial(configs[1].folder, frame, metadata, {"stop_reason": "diverged"})
-    write_partial(configs[3].folder, frame, metadata, {"stop_reason": "interrupted"})
+    write_run(run, zeros(1), metadata, {}, summary, np.zeros(2))
+    for k, reason in ((1, "diverged"), (3, "interrupted")):
+        write_partial(configs[k].folder, zeros(1), metadata, {"stop_reason": reason})
     with lock(configs[4].folder):
         found = lines(2)
     assert found[1] == "usps  1 done, 1 failed, 1 missing  1 running, 2 missing"
@@ -287,25 +282,20 @@ def test_the_quick_start_is_found_by_name():
 def test_values_are_written_as_the_command_line_reads_them(write):
     values = "[1, 2.5, null, true, word, '2n/(k+2n)', 1e-3]"
     (grid,) = load(write("values", f"grid: {{a: {values}, b: range(3), c: 0.1, d: null}}")).grids
-    assert grid.words == (
-        *("a=1,2.5,null,true,word,'2n/(k+2n)',0.001", "b=range(3)", "c=0.1", "d=null"),
-    )
+    first = "a=1,2.5,null,true,word,'2n/(k+2n)',0.001"
+    assert grid.words == (first, "b=range(3)", "c=0.1", "d=null")
 
 
 def test_options_can_differ_between_datasets(write):
-    experiment = load(
-        write(
-            "each",
-            "grid: {dataset: [usps, ocr], budget.max_iterations: 7, seed: range(2)}\n"
-            "each: {ocr: {budget.max_iterations: 3, eval.every: 2}, weizmann: {lam: 1.0}}",
-        )
+    text = (
+        "grid: {dataset: [usps, ocr], budget.max_iterations: 7, seed: range(2)}\n"
+        "each: {ocr: {budget.max_iterations: 3, eval.every: 2}, weizmann: {lam: 1.0}}"
     )
+    experiment = load(write("each", text))
 
     def budgets(*overrides):
-        return [
-            (config.dataset.name, config.budget.max_iterations, config.eval.every)
-            for config in experiment.configs(overrides)
-        ]
+        configs = experiment.configs(overrides)
+        return [(run.dataset.name, run.budget.max_iterations, run.eval.every) for run in configs]
 
     assert budgets() == [("usps", 7, 1)] * 2 + [("ocr", 3, 2)] * 2
     # what is asked for on the command line counts more than the file
@@ -314,29 +304,22 @@ def test_options_can_differ_between_datasets(write):
 
 
 def test_several_grids_are_run_in_turn_and_nothing_twice(write):
-    experiment = load(
-        write(
-            "grids",
-            "grid:\n"
-            "  - {dataset: [usps, ocr], solver: [fw, mpbcfw], seed: 1}\n"
-            "  - {dataset: ocr, solver: mpbcfw, solver.T: [5, 10], seed: 1}\n"
-            "each: {usps: {eval.every: 3}, ocr: {eval.every: 2}}",
-        )
+    text = (
+        "grid:\n"
+        "  - {dataset: [usps, ocr], solver: [fw, mpbcfw], seed: 1}\n"
+        "  - {dataset: ocr, solver: mpbcfw, solver.T: [5, 10], seed: 1}\n"
+        "each: {usps: {eval.every: 3}, ocr: {eval.every: 2}}"
     )
+    experiment = load(write("grids", text))
 
     def found(*overrides):
         configs = experiment.configs(overrides)
-        evaluated = {(config.dataset.name, config.eval.every) for config in configs}
-        assert evaluated <= {("usps", 3), ("ocr", 2)}
-        return [
-            (config.dataset.name, config.solver.name, getattr(config.solver, "T", None))
-            for config in configs
-        ]
+        assert {(run.dataset.name, run.eval.every) for run in configs} <= {("usps", 3), ("ocr", 2)}
+        return [(run.dataset.name, run.solver.name, getattr(run.solver, "T", 0)) for run in configs]
 
-    assert found() == [
-        *(("usps", "fw", None), ("usps", "mpbcfw", 10), ("ocr", "fw", None)),
-        *(("ocr", "mpbcfw", 10), ("ocr", "mpbcfw", 5)),  # T = 10 is in both
-    ]
+    first, second = [("usps", "fw", 0), ("usps", "mpbcfw", 10)], [("ocr", "fw", 0)]
+    # T = 10 is in both
+    assert found() == [*first, *second, ("ocr", "mpbcfw", 10), ("ocr", "mpbcfw", 5)]
     # what is asked for on the command line counts in every grid
     assert found("solver=bcfw", "dataset=ocr") == [("ocr", "bcfw", 10), ("ocr", "bcfw", 5)]
     assert {config.seed for config in experiment.configs(["seed=7,8"])} == {7, 8}
@@ -373,30 +356,23 @@ def test_runs_along_a_path_are_made_by_the_run_at_its_end(write):
         "  - {dataset: usps, solver: bcfw, lam: [100/n, 10/n]}\n"
         "  - {dataset: usps, solver: bcfw, path: '[100/n,10/n]', lam: [1/n, 0.1/n]}\n",
     )
-    configs = load(file).configs()
+    configs, along = load(file).configs(), ("100/n", "10/n")
     # 100/n is the beginning of both paths; 10/n from w = 0 is another run than along the path
-    assert [(config.path, config.lam) for config in configs] == [
-        *(((), "10/n"), (("100/n", "10/n"), None), (("100/n", "10/n"), "0.1/n")),
-    ]
-    assert [(config.path, config.lam) for config in along_paths(configs)] == [
-        *(((), "10/n"), ((), "100/n"), (("100/n",), "10/n")),
-        *((("100/n", "10/n"), None), (("100/n", "10/n"), "0.1/n")),
-    ]
+    ends = [(along, None), (along, "0.1/n")]
+    assert [(run.path, run.lam) for run in configs] == [((), "10/n"), *ends]
+    begun = [((), "10/n"), ((), "100/n"), (("100/n",), "10/n")]
+    assert [(run.path, run.lam) for run in along_paths(configs)] == begun + ends
 
 
 def test_an_experiment_can_show_the_runs_of_another(write, tmp_path):
-    write(
-        "one",
-        "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {eval.every: 3}}\nfigures: {claims: [mpbcfw]}",
-    )
+    grid = "grid: {dataset: ocr, lam: 0.1}\neach: {ocr: {eval.every: 3}}\n"
+    write("one", f"{grid}figures: {{claims: [mpbcfw]}}")
     write("two", "title: Two\nlike: one\nfigures: {suboptimality: [calls]}")
     one, two = load("one", [tmp_path]), load("two", [tmp_path])
     assert (two.name, two.runs, two.title) == ("two", "one", "Two")
     assert two.figures == {"suboptimality": ("calls",)}
     source = ["dataset.source=synthetic"]
-    assert [config.folder for config in two.configs(source)] == [
-        config.folder for config in one.configs(source)
-    ]
+    assert two.configs(source) == one.configs(source)
     write("two", "like: three")
     with pytest.raises(ConfigError, match="no experiment 'three'"):
         load("two", [tmp_path])
@@ -448,14 +424,14 @@ def test_another_dataset_where_its_raw_data_are_at_hand(write, monkeypatch):
 
     def words(grid):
         file = write("instead", f"grid: {grid}\ninstead: {{weizmann: horseseg}}\nfigures:")
-        return tuple(grid.words for grid in load(file).grids)
+        return [" ".join(grid.words) for grid in load(file).grids]
 
-    assert words("{dataset: [usps, weizmann]}") == (("dataset=usps,weizmann",),)
+    assert words("{dataset: [usps, weizmann]}") == ["dataset=usps,weizmann"]
     states["horseseg"] = "ready"
-    assert words("{dataset: [usps, weizmann]}") == (("dataset=usps,horseseg",),)
-    assert words("{dataset: weizmann}") == (("dataset=horseseg",),)
+    assert words("{dataset: [usps, weizmann]}") == ["dataset=usps,horseseg"]
+    assert words("{dataset: weizmann}") == ["dataset=horseseg"]
     several = words("[{dataset: usps}, {seed: 1, dataset: weizmann}]")
-    assert several == (("dataset=usps",), ("seed=1", "dataset=horseseg"))
+    assert several == ["dataset=usps", "seed=1 dataset=horseseg"]
 
 
 def test_the_papers_figures_show_one_set_of_runs():
@@ -523,12 +499,10 @@ def test_the_relative_gaps_of_targets_can_be_chosen(write):
         ("grid: {}\nfigures: {suboptimality: [times]}", "Did you mean time"),
         ("grid: {}\nfigures: {suboptimality: time}", "list of x axes"),
         ("grid: {}\ngaps: [0.1]", "gaps are for the figures targets"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: 0.1", "gaps must be a list"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: []", "gaps must be a list"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0]", "gaps must be a list"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, 0.1]", "gaps must be a list"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: [0.1, true]", "gaps must be a list"),
-        ("grid: {}\nfigures: {targets: [time]}\ngaps: [1e+400]", "gaps must be a list"),
+        *(
+            (f"grid: {{}}\nfigures: {{targets: [time]}}\ngaps: {gaps}", "gaps must be a list")
+            for gaps in ("0.1", "[]", "[0.1, 0]", "[0.1, 0.1]", "[0.1, true]", "[1e+400]")
+        ),
         ("grid: {}\ntitle: [a]", "title must be one line of text"),
         ('grid: {}\ntitle: "a\\nb"', "title must be one line of text"),
         (f"grid: {{}}\ntitle: {'x' * 500}", "title must be one line of text"),

@@ -8,18 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import program
 import pytest
-from program import (
-    PATIENCE,
-    USPS,
-    config_of,
-    end,
-    install_solver,
-    path_with,
-    run_folders,
-    started,
-    wait_until,
-)
+from program import USPS, config_of, run_folders, wait_until
 from regression import reference
 
 from ssvm_bench.base import state
@@ -419,18 +410,18 @@ def test_a_killed_process_loses_no_more_than_an_interval(tmp_path, number):
         "def build(config, problem, clock, seed):\n"
         "    return Slow(config, problem, clock)\n"
     )
-    options = install_solver(tmp_path, "slow", code)
+    options = program.install_solver(tmp_path, "slow", code)
     words = ("run", *options, *USPS, "clock=work", "budget.max_iterations=40", ALWAYS)
     results = tmp_path / "results"
-    path = path_with(tmp_path)
+    path = program.path_with(tmp_path)
     log = tmp_path / "log"
-    with started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
+    with program.started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
         wait_until(lambda: last_told(log) >= 3, process)
-        end(process, number)
+        program.end(process, number)
     left = last_told(log)
     assert left < 40
-    with started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
-        assert process.wait(PATIENCE) == 0
+    with program.started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
+        assert process.wait(program.PATIENCE) == 0
     assert "Going on after iteration" in log.read_text()
     (folder,) = results.glob("runs/*/*/*/seed=0")
     metadata = read_trace(folder).metadata

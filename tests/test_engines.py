@@ -16,19 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import program
 import pytest
 import slurm_cluster
-from program import (
-    PATIENCE,
-    TROUBLED,
-    call,
-    environment,
-    is_alive,
-    marks,
-    run_folders,
-    started,
-    wait_until,
-)
+from program import call, marks, run_folders, started, wait_until
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -92,7 +83,7 @@ def variables(request, tmp_path, monkeypatch):
 def arguments(tmp_path, variables):
     """Return the arguments of an experiment whose solver is troubled."""
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "troubled.py").write_text(TROUBLED)
+    (tmp_path / "solver" / "troubled.py").write_text(program.TROUBLED)
     (tmp_path / "solver" / "troubled.yaml").write_text("# troubled\nstep: line_search\n")
     (tmp_path / "grid.yaml").write_text(GRID)
     folder = f"--config-dir={tmp_path}"
@@ -136,9 +127,9 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
         (mark,) = marks(tmp_path / "marks", k=4)[:1]
         seed, _, pid = mark.name.split("-")
         os.kill(parent(int(pid)), signal.SIGKILL)
-        wait_until(lambda: not is_alive(int(pid)), process)  # else it may get to its end
+        wait_until(lambda: not program.is_alive(int(pid)), process)  # else it may get to its end
         (tmp_path / "marks" / "slowly").unlink()
-        assert process.wait(PATIENCE) == 1, log.read_text()
+        assert process.wait(program.PATIENCE) == 1, log.read_text()
     assert "troubled seed=9 failed: The run failed in iteration" in log.read_text()
     assert 'raise RuntimeError("tired")' in log.read_text()
     assert run_folders(results) == ["seed=0", "seed=1", "seed=9.partial"]
@@ -164,7 +155,7 @@ def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     with started(*arguments, *options(name), *more, log=log, anew=True) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=3), process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(program.PATIENCE) == 1
     text = log.read_text()
     assert "Ending after the current iterations" in text
     assert "the same command goes on" in text
@@ -185,7 +176,7 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
     with started(*arguments, *options(name), log=log, anew=True) as process:
         wait_until(lambda: marks(tmp_path / "marks", k=2), process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(program.PATIENCE) == 1
     (job,) = re.findall(r"To cancel them: scancel (\d+)", log.read_text())
     status = call(*arguments, "--backend=submitit", "--status")
     assert re.search(rf"SLURM job {job}: .*RUNNING", status.stdout)
@@ -211,7 +202,7 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
         (job,) = re.findall(r"as job (\d+)", log.read_text())
         subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
         subprocess.run(["scancel", f"{job}_1"], check=True)
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(program.PATIENCE) == 1
     assert f"seed=1 failed: SLURM job {job}_1: it was cancelled" in log.read_text()
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial"]
     (folder,) = find_runs(tmp_path / "results")
@@ -312,7 +303,7 @@ def with_worker(arguments, address, *before, folder, **changes):
     command = [*before, sys.executable, "-m", "distributed.cli.dask_worker", address]
     with subprocess.Popen(
         [*command, "--nthreads=1", "--no-nanny", "--no-dashboard"],
-        env=environment(**changes),
+        env=program.environment(**changes),
         cwd=folder,
         stderr=subprocess.DEVNULL,
     ) as worker:

@@ -4,18 +4,9 @@ import os
 import signal
 from pathlib import Path
 
+import program
 import pytest
-from program import (
-    TROUBLED,
-    call,
-    end,
-    install_solver,
-    marks,
-    path_with,
-    run_folders,
-    started,
-    wait_until,
-)
+from program import call, end, marks, run_folders, wait_until
 
 from ssvm_bench.jobs.dispatch import Job
 from ssvm_bench.jobs.processes import Worker, choose
@@ -28,10 +19,10 @@ from ssvm_bench.runs import recorder
 def troubled(tmp_path, monkeypatch):
     """Install the troubled solver; return its options."""
     monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", path_with(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", program.path_with(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)  # as `TROUBLED` leaves it
-    return install_solver(tmp_path, "troubled", TROUBLED)
+    return program.install_solver(tmp_path, "troubled", program.TROUBLED)
 
 
 def experiment(grid, results, *options):
@@ -93,7 +84,7 @@ def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, troubled
     results, log = tmp_path / "results", tmp_path / "log"
     (tmp_path / "slowly").touch()
     options = (f"results_dir={results}", *troubled, "seed=10,11,12", "budget.max_iterations=2000")
-    with started(
+    with program.started(
         "experiment", grid, *options, "--jobs=2", log=log, PYTHONPATH=os.environ["PYTHONPATH"]
     ) as process:
         locks = results / "runs" / "usps" / "troubled"

@@ -8,18 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import program
 import pytest
-from program import (
-    PATIENCE,
-    USPS,
-    call,
-    children,
-    config_of,
-    error_of,
-    run_here,
-    started,
-    wait_until,
-)
+from program import USPS, call, config_of, error_of, run_here
 
 from ssvm_bench.base import scheduler
 from ssvm_bench.base.errors import RunFailedError
@@ -130,16 +121,16 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
         *("parallel.workers=2", "budget.max_iterations=12", f"results_dir={tmp_path}"),
     )
     log = tmp_path / "log"
-    with started("run", *options, log=log) as process:
-        wait_until(lambda: len(log.read_text().splitlines()) > 3, process)
-        victim = children(process.pid)[0]
+    with program.started("run", *options, log=log) as process:
+        program.wait_until(lambda: len(log.read_text().splitlines()) > 3, process)
+        victim = program.children(process.pid)[0]
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: "has ended (signal 9)" in log.read_text(), process)
-        left = children(process.pid)
+        program.wait_until(lambda: "has ended (signal 9)" in log.read_text(), process)
+        left = program.children(process.pid)
         process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE)
+        process.wait(program.PATIENCE)
     assert "make its oracle calls again" in log.read_text()
-    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left))
+    program.wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left))
     config = config_of(tmp_path, *options[3:-1])
     assert partial_folder(config.folder).is_dir()
     gone_on = frame_of(run_here(tmp_path, *options[3:-1]))
@@ -190,7 +181,7 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
             other.start(oracle)
         other.close()
         cluster.scale(0)
-        wait_until(lambda: scheduler.count(caller._client) == 0)
+        program.wait_until(lambda: scheduler.count(caller._client) == 0)
         monkeypatch.setattr(scheduler, "SECONDS", 1.0)
         with pytest.raises(RunFailedError, match="None of the workers of the dask scheduler"):
             caller.labelings(oracle, w, terms)

@@ -8,19 +8,9 @@ import sys
 from contextlib import ExitStack
 from itertools import chain, product
 
+import program
 import pytest
-from program import (
-    FILES,
-    PATIENCE,
-    call,
-    config_of,
-    environment,
-    error_of,
-    run_folders,
-    run_here,
-    started,
-    wait_until,
-)
+from program import FILES, call, config_of, error_of, run_folders, run_here
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.grid import Shard
@@ -40,12 +30,14 @@ def test_what_others_make_is_passed_over_and_looked_at_in_the_end(tmp_path, grid
     words += ("solver=bcfw",)
     with ExitStack() as other:
         other.enter_context(lock(first.folder))
-        with started(*words, log=tmp_path / "log") as process:
-            wait_until(lambda: "at work on 1 run; waiting" in (tmp_path / "log").read_text())
+        with program.started(*words, log=tmp_path / "log") as process:
+            program.wait_until(
+                lambda: "at work on 1 run; waiting" in (tmp_path / "log").read_text()
+            )
             assert len(find_runs(tmp_path / "results")) == 1
             assert process.poll() is None
             other.close()  # without having made it
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(program.PATIENCE) == 0
     assert len(find_runs(tmp_path / "results")) == 2
 
 
@@ -59,7 +51,7 @@ def test_the_lock_of_a_dead_process_does_not_block(tmp_path):
         "    time.sleep(600)\n"
     )
     command = [sys.executable, "-c", code, str(config.folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=program.environment()) as process:
         assert process.stdout.readline() == b"held\n"
         assert runner.run(config, Silent(), wait=False).status == "held"
         process.kill()

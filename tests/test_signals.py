@@ -7,22 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import program
 import pytest
-from program import (
-    PATIENCE,
-    TROUBLED,
-    USPS,
-    children,
-    end,
-    environment,
-    install_solver,
-    is_alive,
-    marks,
-    path_with,
-    run_folders,
-    started,
-    wait_until,
-)
+from program import USPS, end, marks, run_folders, started, wait_until
 
 from ssvm_bench.base.children import Child, DiedError, map_in_order
 from ssvm_bench.results.reading import read_trace
@@ -32,13 +19,13 @@ from ssvm_bench.results.reading import read_trace
 def slow(tmp_path):
     """Install a solver whose iterations take 0.1 s, with every row on disk; return its options."""
     (tmp_path / "slowly").touch()
-    options = install_solver(tmp_path, "slow", TROUBLED)
+    options = program.install_solver(tmp_path, "slow", program.TROUBLED)
     results = f"results_dir={tmp_path / 'results'}"
     return (*options, *USPS, "budget.max_iterations=600", results)
 
 
 def variables(tmp_path, **changes):
-    return {"SSVM_BENCH_MARKS": tmp_path, "PYTHONPATH": path_with(tmp_path), **changes}
+    return {"SSVM_BENCH_MARKS": tmp_path, "PYTHONPATH": program.path_with(tmp_path), **changes}
 
 
 def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
@@ -47,7 +34,7 @@ def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
         wait_until(lambda: marks(tmp_path, k=3), process)
         for k in range(20):
             process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[k % 3])
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(program.PATIENCE) == 1
     assert "interrupted. The trace so far is in" in log.read_text().splitlines()[-1]
     assert "Traceback" not in log.read_text()
     assert run_folders(tmp_path / "results", hidden=True) == ["seed=0.partial"]
@@ -72,12 +59,12 @@ def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
 def test_nohup_is_respected(tmp_path, slow):
     command = [sys.executable, "-m", "ssvm_bench", "run", *slow, "budget.max_iterations=10"]
     process = subprocess.Popen(
-        ["nohup", *command], env=environment(**variables(tmp_path)), stdout=subprocess.PIPE
+        ["nohup", *command], env=program.environment(**variables(tmp_path)), stdout=subprocess.PIPE
     )
     with process:
         wait_until(lambda: marks(tmp_path, k=3), process)
         process.send_signal(signal.SIGHUP)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(program.PATIENCE) == 0
 
 
 PONDERING = """
@@ -132,7 +119,7 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         before = (tmp_path / "pondering").stat().st_size
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(program.PATIENCE) == 1
         assert (tmp_path / "pondering").stat().st_size - before <= 3  # and not 30
     (partial,) = results.glob("runs/*/*/*/*.partial")
     assert len(read_trace(partial).frame) == 1
@@ -146,10 +133,10 @@ def test_workers_end_with_their_experiment(tmp_path, slow, number):
     changes = variables(tmp_path)
     with started("experiment", grid, *slow, "--jobs=2", log=log, **changes) as process:
         wait_until(lambda: len(marks(tmp_path, k=3)) == 2, process)
-        workers = children(process.pid)
+        workers = program.children(process.pid)
         assert len(workers) == 2
         end(process, number)
-        wait_until(lambda: not any(map(is_alive, workers)))
+        wait_until(lambda: not any(map(program.is_alive, workers)))
     assert run_folders(results, hidden=True) == ["seed=0.partial", "seed=1.partial"]
     assert "Traceback" not in log.read_text()
 
@@ -162,9 +149,9 @@ def test_the_workers_of_a_preparation_end_with_it(tmp_path, number):
     with started(*command, log=log, anew=True, **folders) as process:
         pieces = tmp_path / "ssvm-bench" / "stanford" / "preparing-synthetic"
         wait_until(lambda: list(pieces.glob("outlines-*.npz")), process)
-        workers = children(process.pid)
+        workers = program.children(process.pid)
         end(process, number)
-        wait_until(lambda: not any(map(is_alive, workers)))
+        wait_until(lambda: not any(map(program.is_alive, workers)))
     assert "Traceback" not in log.read_text()
     if number != signal.SIGKILL:
         assert process.returncode == 1
@@ -185,12 +172,12 @@ def test_a_child_ends_with_its_parent(tmp_path):
         "time.sleep(60)\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment()
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=program.environment()
     ) as parent:
         child = int(parent.stdout.readline())
-        assert is_alive(child)
+        assert program.is_alive(child)
         parent.kill()
-    wait_until(lambda: not is_alive(child))
+    wait_until(lambda: not program.is_alive(child))
 
 
 def test_results_come_in_order_and_errors_are_passed_on():

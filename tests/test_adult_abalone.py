@@ -63,9 +63,6 @@ def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
         svmlight.parse(b"\n", 4)
 
 
-# ---- adult --------------------------------------------------------------------------------------
-
-
 SNAIL = SNAILS.split(b"\n")[0]
 
 
@@ -144,9 +141,6 @@ def test_snails_are_parsed_and_scaled():
     assert arrays["y"].tolist() == [15.0, 7.0]
     same = abalone.parse(SNAILS[: SNAILS.index(b"\n")])  # nothing to scale by
     assert np.isfinite(same["x"]).all()
-
-
-# ---- runs ---------------------------------------------------------------------------------------
 
 
 def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):

@@ -139,9 +139,6 @@ def test_so_does_a_run_of_another_kind(tmp_path, what, request):
     check_that_it_goes_on(config_of(tmp_path, *options, data=()))
 
 
-# ---- what is stored ------------------------------------------------------------------------------
-
-
 class Holder:
     def __init__(self, **what):
         vars(self).update(what)
@@ -207,8 +204,6 @@ def test_a_state_of_another_kind_is_refused(change, why):
     with pytest.raises(state.StateError, match=f"^{why}"):
         Known().restore(changed)
 
-
-# ---- whole runs ----------------------------------------------------------------------------------
 
 FW = ("solver=fw", "clock=work", "budget.max_iterations=8")
 ALWAYS = "checkpoint.every=0"

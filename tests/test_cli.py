@@ -81,9 +81,6 @@ def runs(monkeypatch):
     return made
 
 
-# ---- answers without work -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["--version"], ["data", "status"]])
 def test_quick_answers_import_nothing_heavy(arguments):
     heavy = HEAVY | {"yaml", "importlib.metadata"} if arguments == ["--help"] else HEAVY
@@ -152,9 +149,6 @@ def test_list_shows_the_users_files(tmp_path):
 def test_a_mistake_in_the_call_is_one_message(runs, words, part):
     assert part in error_of(*words.split(), status=2)
     assert not runs
-
-
-# ---- runs ---------------------------------------------------------------------------------------
 
 
 def test_quiet_prints_nothing(runs):
@@ -257,9 +251,6 @@ def test_the_module_is_the_program_and_a_closed_pipe_is_quiet():
     assert done.stderr.startswith("ssvm-bench: error: There is no command 'nonsense'.")
 
 
-# ---- data (what it prepares and draws: test_data_commands.py) ------------------------------------
-
-
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
@@ -347,9 +338,6 @@ def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):
     message = error_of("data", "show", "horseseg", "0", status=1)
     assert "no photographs" in message
     assert "--source synthetic" in message
-
-
-# ---- displays -----------------------------------------------------------------------------------
 
 
 def shown(display_class, *rows, overrides=(), **console):

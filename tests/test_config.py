@@ -30,9 +30,6 @@ def message(*overrides, **options):
     return text
 
 
-# ---- defaults and choices -----------------------------------------------------------------------
-
-
 def test_defaults_are_those_of_the_contract():
     config = one()
     assert (config.dataset.name, config.oracle.name, config.solver.name) == (
@@ -178,9 +175,6 @@ def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     assert "Did you mean mpbcfw?" in message("solver=bcfw,mpbcwf", multirun=True)
 
 
-# ---- mistakes -----------------------------------------------------------------------------------
-
-
 ADDED, REMOVED = "an option cannot be added, only set", "cannot be removed"
 MISTAKES = [
     ("seed=range(3)", "Add -m"),
@@ -297,9 +291,6 @@ def test_whatever_is_typed_there_is_no_crash(text):
             compose_runs([override], multirun=True)
 
 
-# ---- files of the user --------------------------------------------------------------------------
-
-
 @pytest.fixture
 def mine(tmp_path):
     folder = tmp_path / "it's, [mine]"
@@ -395,9 +386,6 @@ def test_checks():
     ):
         with pytest.raises(ConfigError, match=r"solver\.x"):
             check("solver.x", *arguments)
-
-
-# ---- hash and folder ----------------------------------------------------------------------------
 
 
 def test_the_hash_covers_what_changes_the_result():

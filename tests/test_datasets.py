@@ -191,8 +191,6 @@ def test_biases_of_letters():
     assert held_out["test"].n_features == 131
 
 
-# ---- HorseSeg -----------------------------------------------------------------------------------
-
 IMAGES = ((4, [(0, 1), (1, 3), (2, 3)]), (3, [(0, 2), (1, 2)]), (2, []), (1, []))
 """Superpixels and neighbours of some images, in the form in which they are read."""
 
@@ -478,9 +476,6 @@ def test_horseseg_of_another_version_is_read_anew(horse_file, monkeypatch):
         config = horseseg.Config("horseseg", "horseseg", "real")
         sources.load(config, raw, "graph", 2)
     assert calls == [horse_file] * 2
-
-
-# ---- the real data ------------------------------------------------------------------------------
 
 
 @real_data("ocr/letter.data.gz")

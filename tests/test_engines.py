@@ -165,9 +165,6 @@ def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     assert len(find_runs(tmp_path / "results")) == 0
 
 
-# ---- SLURM --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ENGINES[2:])
 def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, arguments):
     (tmp_path / "marks" / "slowly").touch()
@@ -243,9 +240,6 @@ def test_a_job_of_slurm_says_as_json_what_became_of_it(answer):
     else:
         assert (type(found.answer), str(found.answer)) == (type(answer), str(answer))
         assert found.answer.traceback == answer.traceback
-
-
-# ---- bad input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -358,9 +352,6 @@ def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, sc
     )
     assert result.exit_code == 1
     assert f"does not see the results folder {tmp_path / 'results'}" in result.stderr
-
-
-# ---- jobs on a node -----------------------------------------------------------------------------
 
 
 def test_a_token_is_valid_until_it_is_cancelled(tmp_path):

@@ -117,9 +117,6 @@ def names(paths):
 ALL = ["iterations.csv", "iterations.pdf", "iterations.png", "time.csv", "time.pdf", "time.png"]
 
 
-# ---- running ----------------------------------------------------------------------------------
-
-
 def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     outcome, said = run(name)
     assert runner.calls == ["bcfw 0", "bcfw 1", "mpbcfw 0", "mpbcfw 1"]
@@ -163,9 +160,6 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, blank, tmp_path
     written = experiment_files.draw(load(name), traces, (), tmp_path / "both", ("png",), None)
     assert {path.stem for path in written} == {"iterations", "time"}
     assert set(pd.read_csv(written[0])["source"]) == {"real", "drawn"}
-
-
-# ---- plotting ---------------------------------------------------------------------------------
 
 
 def test_plot_draws_what_is_finished_and_says_what_is_missing(name, runner, blank):
@@ -265,9 +259,6 @@ def test_the_command_tells_where_an_experiment_stands(tmp_path):
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
     assert "Did you mean quickstart" in error_of(call("experiment", "--status", "quikstart"), 2)
     assert "--jobs" in error_of(call("experiment", "quickstart", "--jobs=0"), 2)
-
-
-# ---- files ------------------------------------------------------------------------------------
 
 
 def test_the_quick_start_is_found_by_name():

@@ -50,8 +50,6 @@ def check_equal(outcome, other):
     assert told[0] == told[1]
 
 
-# ---- where a budget ends -------------------------------------------------------------------------
-
 # relative gaps 1, 0.4, 0.1, 0.2, 0; iterations 0, 1, 2, 4, 6; one second each
 RUN = make_trace([1.0] * 5, [0.0, 0.6, 0.9, 0.8, 1.0], iteration=[0, 1, 2, 4, 6]).frame
 RUN["gap"] = RUN["primal"] - RUN["dual"]
@@ -97,9 +95,6 @@ def test_which_budget_contains_another():
     assert one.contains(one)
 
 
-# ---- more ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -142,9 +137,6 @@ def test_without_a_checkpoint_it_begins_anew_and_says_why(tmp_path):
     ]
     assert outcome.folder == before.folder
     check_equal(outcome, made(tmp_path / "b", *WORK, iterations(6))[0])
-
-
-# ---- less ----------------------------------------------------------------------------------------
 
 
 def test_less_is_answered_from_the_trace(tmp_path):
@@ -248,8 +240,6 @@ def test_where_a_run_ends_matters_along_a_path_and_in_rounds(tmp_path, option):
     assert len({plain, one, other}) == 3
     assert [len(config.folders) for config in configs] == [2, 2, 1, 1]
 
-
-# ---- several budgets together --------------------------------------------------------------------
 
 GRID = """
 grid:

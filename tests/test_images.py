@@ -67,8 +67,6 @@ def components(n, edges):
     return connected_components(coo_array((np.ones(len(k)), (k, l)), shape=(n, n)))[0]
 
 
-# superpixels
-
 label_maps = hnp.arrays(
     np.uint16, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements={"max_value": 4}
 )
@@ -139,9 +137,6 @@ def test_what_is_no_picture_or_has_other_labels_is_refused(rgb, message):
         superpixels.majority(np.zeros((2, 3), np.uint16), np.zeros((3, 2), np.uint8))
 
 
-# features
-
-
 def test_each_grid_point_serves_the_pixels_nearest_to_it():
     # words that say where the grid point is, in superpixels of one pixel each
     height, width, step = 14, 9, 4
@@ -189,9 +184,6 @@ def test_descriptors_have_unit_length_or_are_zero():
     assert np.linalg.norm(sharp, axis=-1) == pytest.approx(superpixels.LENGTH, rel=3e-3)  # rounded
     assert np.array_equal(sharp, np.round(sharp))
     assert not superpixels.rooted(superpixels.gradients(flat(30, 40).rgb, 4, 4.0)).any()
-
-
-# the whole pipeline
 
 
 PREPARE = """

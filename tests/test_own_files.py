@@ -70,9 +70,6 @@ def features_of(sentence, k, used, boundary):
     return sorted(found)
 
 
-# ---- columns ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize(
     "used", [None, ["%x[-2,1]/%x[0,0]", "U:%x[-1,0]", "U:%x[0,0]", "a{%x[0,1]}b%x[3,0]"]]
@@ -197,9 +194,6 @@ def test_rows_of_libsvm(tmp_path, packed):
 def test_what_is_wrong_in_rows_is_named_with_its_line(tmp_path, content, message):
     with pytest.raises(RunFailedError, match=message):
         load(written(tmp_path, content, "rows.svm"))
-
-
-# ---- npz ----------------------------------------------------------------------------------------
 
 
 def saved(tmp_path, name="data.npz", **arrays):
@@ -471,9 +465,6 @@ def test_a_run_is_known_by_what_is_in_its_files(tmp_path):
         own.load(run.dataset)
     missing = call("run", "dataset=file", f"dataset.path={tmp_path / 'x'}")
     assert "No such file" in error_of(missing, 1)
-
-
-# ---- predictions --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

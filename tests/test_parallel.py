@@ -102,9 +102,6 @@ def test_they_do_so_under_a_prior(pools):
         np.testing.assert_array_equal(called, serial)
 
 
-# ---- mini-batches --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("batch", [2, 3, 100])
 @pytest.mark.parametrize("name", ["bcfw", "mpbcfw", "mpbcfw_pairwise", "mpbcfw_need"])
 @pytest.mark.parametrize("kind", ORACLES)
@@ -155,9 +152,6 @@ def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
         made.iterate()
         expected = v / (LAM * k) if name == "ssg" else 2 * average / (k * (k + 1))
         np.testing.assert_allclose(made.reported().w, expected, rtol=1e-12, atol=1e-13)
-
-
-# ---- what calls take -----------------------------------------------------------------------------
 
 
 def test_a_slow_oracle_costs_the_clock_its_delay_and_evaluations_nothing():
@@ -233,9 +227,6 @@ def test_answers_of_others_are_checked_before_a_kernel_sees_them(kind, change):
         posed.risk(np.zeros(posed.d))
     with pytest.raises(RunFailedError, match="its labeling"):
         solver(posed, "bcfw").iterate()
-
-
-# ---- workers that fail ---------------------------------------------------------------------------
 
 
 class Mortal(Plain):

@@ -80,9 +80,6 @@ def run_of(mine):
     return ("run", "solver=mine", *data, f"results_dir={mine / 'r'}", "--config-dir", mine)
 
 
-# ---- files --------------------------------------------------------------------------------------
-
-
 def test_a_solver_is_a_file_beside_its_yaml(mine):
     result = call(*run_of(mine), "budget.max_iterations=3")
     assert result.exit_code == 0, result.stderr
@@ -247,9 +244,6 @@ def test_a_sound_oracle_has_no_findings_and_ties_are_told():
         assert {mark for mark, _, _ in findings.lines} == marks, [*findings.shown()]
 
 
-# ---- broken solvers -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Config(SolverConfig):
     has_dual: ClassVar[bool] = True
@@ -328,9 +322,6 @@ def test_no_dual_value_is_one_that_is_missing():
     assert "has_dual = False" in "\n".join(findings.shown())
 
 
-# ---- broken datasets ----------------------------------------------------------------------------
-
-
 def test_a_broken_dataset_is_found_out():
     first = random_multiclass(6, 3, 2)
     for load, claim in (
@@ -364,9 +355,6 @@ def test_a_check_fails_with_its_exit_status(mine):
     assert result.exit_code == 1
     assert "✗ dual ≤ primal in every row: row 0 has the dual 9" in result.stdout
     assert "solver=nothing is not known" in error_of(call("check", "solver", "nothing"), 2)
-
-
-# ---- examples, and copies of them ----------------------------------------------------------------
 
 
 def test_the_example_of_a_term_by_term_solver_makes_bcfw_s_steps(tmp_path):

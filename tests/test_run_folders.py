@@ -51,9 +51,6 @@ def names(folder, **changes):
     return gzip.compress(text.encode())
 
 
-# ---- what was changed, and its checksum was not -------------------------------------------------
-
-
 def reversed_weights(folder):
     with np.load(folder / WEIGHTS) as stored:
         return {WEIGHTS: saved(w=stored["w"][::-1])}
@@ -114,8 +111,6 @@ def test_weights_are_those_that_were_read_with_the_trace(copy):
     with pytest.raises(RunFailedError, match="checksum"):
         _ = run.weights
 
-
-# ---- what was changed with its checksum: types and ranges ---------------------------------------
 
 WRONG_NAMES = [
     *({"labels": labels} for labels in (5, "abc", [], {}, None, [1, 2], [["O"]], ["O", "O"])),

@@ -57,9 +57,6 @@ def sabotage(monkeypatch):
     return arrange
 
 
-# ---- stop reasons -------------------------------------------------------------------------------
-
-
 def test_no_iteration_gives_the_start(tmp_path):
     none = "budget.max_iterations=0"
     outcome = run_here(tmp_path, "solver=mpbcfw", none, "clock=work", data=OCR)
@@ -270,9 +267,6 @@ def test_other_answers_that_are_no_numbers_fail_the_run(
         what = f"failed in iteration 0: {method}.* must{what}"
     with pytest.raises(RunFailedError, match=what):
         run_here(tmp_path, "solver=fw", "budget.max_iterations=3")
-
-
-# ---- the rows of the trace ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

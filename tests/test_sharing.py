@@ -59,9 +59,6 @@ def test_the_lock_of_a_dead_process_does_not_block(tmp_path):
     assert runner.run(config, Silent(), wait=False).status == "finished"
 
 
-# ---- shards --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_shards_are_parts_of_all_runs_and_alike(count):
     runs_of_a_seed = list(product(["usps", "ocr"], ["bcfw", "mpbcfw"]))
@@ -95,9 +92,6 @@ def test_shards_merged_are_the_experiment(tmp_path, grid, blank):
     # runs that nobody offered are not counted
     again = call("merge", parts[0], "--into", tmp_path / "all")
     assert again.output == f"0 runs copied to {tmp_path / 'all'}, 2 as good there.\n"
-
-
-# ---- merging -------------------------------------------------------------------------------------
 
 
 @pytest.fixture

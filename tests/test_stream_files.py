@@ -37,9 +37,6 @@ def failure(path, rows=N):
     return str(caught.value)
 
 
-# ---- what is no file of examples ----------------------------------------------------------------
-
-
 def test_what_is_no_such_file_is_told(tmp_path):
     path = tmp_path / "b.parquet"
     assert "No such file" in failure(path)
@@ -129,9 +126,6 @@ def test_cells_that_are_empty_or_cut_short_are_told(path):
         changed = table.set_column(place, field, pa.array(cells, field.type))
         pq.write_table(changed.replace_schema_metadata(metadata), path, row_group_size=ROWS)
         assert message in failure(path)
-
-
-# ---- files whose checksums are right, and whose examples are not --------------------------------
 
 
 def crafted(monkeypatch, path, data, change):
@@ -245,9 +239,6 @@ def test_a_file_that_is_not_the_same_any_more_is_told(what, path):
 def test_a_chunk_has_an_example(path):
     with pytest.raises(ValueError, match="at least one"):
         DataStream(path).chunks(0)
-
-
-# ---- writing ------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_leaves_nothing_behind_and_spares_what_was_there(path, monkeypatch):

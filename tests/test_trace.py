@@ -180,9 +180,6 @@ def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
         pass
 
 
-# ---- several writers, dying writers -----------------------------------------------------------
-
-
 @contextmanager
 def writer(folder):
     """Let a copy of this process write three runs in turn; it is killed in the end."""
@@ -320,9 +317,6 @@ def test_two_processes_may_write_the_same_runs(tmp_path):
         time.sleep(0.5)  # they replace what is there
     for seed in range(3):
         check_complete(tmp_path / f"seed={seed}")
-
-
-# ---- provenance -------------------------------------------------------------------------------
 
 
 def test_provenance_names_versions_but_no_person_and_no_machine(monkeypatch):

@@ -144,9 +144,6 @@ def _case(rng, folder):
         shutil.rmtree(place, ignore_errors=True)
 
 
-# ---- calls ---------------------------------------------------------------------------------------
-
-
 def _overrides(rng, place):
     """Return a run, or a sweep, with odd overrides."""
     command = rng.choice(("run", "run -m", "run -m", "experiment quickstart", "plot quickstart"))
@@ -274,9 +271,6 @@ def _override(rng):
     prefix = rng.choice(("", "+", "++", "~", "--")) if rng.random() < 0.2 else ""
     equals = rng.choice(("", " = ")) if rng.random() < 0.1 else "="
     return f"{prefix}{_key(rng)}{equals}{_value(rng)}"
-
-
-# ---- what became of them -------------------------------------------------------------------------
 
 
 def _no_work():

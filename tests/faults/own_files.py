@@ -82,9 +82,6 @@ def text_of(rng: random.Random) -> bytes:
     return "\n".join(rows).encode()
 
 
-# ---- what is done to arrays ---------------------------------------------------------------------
-
-
 def other_type(found: Arrays, name: str, rng: random.Random) -> None:
     """Give an array another type, whatever becomes of its entries."""
     dtype = rng.choice((*DTYPES, STRUCTURED))
@@ -186,9 +183,6 @@ MUTATIONS: dict[str, Callable[[Arrays, str, random.Random], None]] = {
 }
 
 
-# ---- what is done to bytes ----------------------------------------------------------------------
-
-
 def header(path: Path, rng: random.Random) -> None:
     """Change what an array of an npz says of itself."""
     with zipfile.ZipFile(path) as stored:
@@ -267,9 +261,6 @@ BYTES_OF: dict[str, Callable[[Path, random.Random], None]] = {
     "packed": packed,
     "a bomb": bomb,
 }
-
-
-# ---- what must hold -----------------------------------------------------------------------------
 
 
 def cases(rng: random.Random, folder: Path) -> Iterator[Case]:

@@ -35,9 +35,6 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
         yield Case("odd arrays of a plug-in", f"random.Random({seed})", failure(done))
 
 
-# ---- what is done -------------------------------------------------------------------------------
-
-
 def matrix(rng: random.Random) -> Any:
     """Return a matrix of twelve rows and three columns, of some format, with something changed."""
     entries = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
@@ -153,9 +150,6 @@ def labels(rng: random.Random) -> Any:
         except (ValueError, TypeError, OverflowError):
             return made
     return made
-
-
-# ---- what must hold -----------------------------------------------------------------------------
 
 
 def _dataset(x: Any, y: Any = None, **changes: Any) -> Dataset:

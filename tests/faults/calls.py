@@ -4,7 +4,6 @@ Whatever is asked for, the answer comes soon, is short and without a traceback. 
 a fork of this process, which has imported everything: thousands a minute. No run is really made.
 """
 
-import contextlib
 import json
 import os
 import resource
@@ -12,7 +11,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import hypothesis
@@ -27,12 +25,14 @@ from ssvm_bench.config import compose, registry
 from ssvm_bench.datasets import sources
 from ssvm_bench.report import experiment_files  # noqa: F401  so that a fork need not import it
 from ssvm_bench.runs import runner
-from tests.faults.case import Case
+from tests.faults.case import CHARACTERS, LINES, Case, forked
 
-SECONDS, MEGABYTES, LINES, CHARACTERS = 5, 300, 8, 2000
-"""Bounds of a bad call: processor time, memory beyond what the imports take, and its message."""
+SECONDS, MEGABYTES = 5, 300
+"""Bounds of a bad call: processor time, and memory beyond what the imports take."""
 
 SECRET = "hunter2-of-the-environment"
+PLACE, DONE = "SSVM_BENCH_DATA", "done"
+"""The variable with the folder of a call; the file in it that says that a run would be made."""
 
 COMMANDS = ("run", "run -m", "experiment", "plot", "report", "list", "data", "data show")
 OPTIONS = (
@@ -77,25 +77,16 @@ RAW_YAML = (
     "\n".join(f"a{k}: &a{k} [" + f"*a{k - 1}," * 9 * (k > 0) + "]" for k in range(30)),
 )
 RAW_BYTES = (b"\xff\xfe\x00", b"a: \xff", b"\x00" * 9, b"a: \xed\xa0\x80", b"\xef\xbb\xbfa: 1")
-PLUG_INS = (
-    *(
-        "raise RuntimeError('import')",
-        "raise SystemExit(0)",
-        "x =",
-        "",
-        "Config = 3",
-        "import nope",
-    ),
-    "class Config:\n    def __init__(self, **_): raise ValueError('\\x1b' * 9999)",
-    "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    name: str\n"
-    "    kind: str\n    def __post_init__(self): raise KeyError('constructor')",
-    "from dataclasses import dataclass\n@dataclass\nclass Config:\n    name: 'No'\n    kind: str",
-    "from dataclasses import dataclass\n@dataclass\nclass Config:\n    name: str\n    kind: str",
-    "def __getattr__(name): raise ValueError(name)",
-    "raise KeyboardInterrupt",
+_CONFIG = (
+    "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    kind: str\n"
 )
-
-
+PLUG_INS = (
+    *("raise RuntimeError('import')", "raise SystemExit(0)", "raise KeyboardInterrupt", "x =", ""),
+    *("Config = 3", "import nope", "def __getattr__(name): raise ValueError(name)"),
+    "class Config:\n    def __init__(self, **_): raise ValueError('\\x1b' * 9999)",
+    f"{_CONFIG}    name: str\n    def __post_init__(self): raise KeyError('constructor')",
+    *(f"{_CONFIG}    name: {kind}" for kind in ("'No'", "str")),
+)
 ROUND = 100
 """Calls between two looks at the time."""
 
@@ -212,17 +203,14 @@ def _special(rng, place):
     group = place / "solver"
     group.mkdir()
     file = rng.choice((place, group)) / "mine.yaml"
-    how = rng.choice(("fifo", "folder", "loop", "zero", "large", "dangling", "bytes"))
-    if how == "fifo":
-        os.mkfifo(file)
-    elif how == "folder":
-        file.mkdir()
-    elif how == "large":
-        file.write_bytes(b"#" * 10_000_000)
-    elif how == "bytes":
-        file.write_bytes(rng.choice(RAW_BYTES))
-    else:
-        file.symlink_to({"loop": file, "zero": "/dev/zero", "dangling": "nowhere"}[how])
+    make = {
+        "fifo": lambda: os.mkfifo(file),
+        "folder": file.mkdir,
+        "large": lambda: file.write_bytes(b"#" * 10_000_000),
+        "bytes": lambda: file.write_bytes(rng.choice(RAW_BYTES)),
+        "link": lambda: file.symlink_to(rng.choice((file, "/dev/zero", "nowhere"))),
+    }
+    make[rng.choice((*make, "link", "link"))]()
     calls = (["experiment", file], ["plot", file], ["run", "solver=mine", "--config-dir", place])
     return rng.choice((*calls, ["list", "--config-dir", place], ["run", "--config-dir", file]))
 
@@ -277,7 +265,7 @@ def _no_work():
     """Replace what takes long, in this process and its forks: runs, and loading data."""
 
     def nothing(*_, **__):
-        os.write(3, b"done")
+        Path(os.environ[PLACE], DONE).touch()
         raise RunFailedError("Nothing is run here.")
 
     runner.run = nothing
@@ -287,21 +275,12 @@ def _no_work():
 
 def _failure(arguments, place, where):
     """Make a call in a fork; return what did not hold."""
-    output = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115
-    begun, before = time.monotonic(), _resident()
-    child = os.fork()
-    if child == 0:
-        _call(arguments, place, where, output)
-    _, status, used = os.wait4(child, 0)
-    for file in output:
-        file.seek(0)
-    _, stderr, done = (file.read(10_000_000).decode(errors="replace") for file in output)
-    for file in output:
-        file.close()
-    code = os.waitstatus_to_exitcode(status)
-    seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024 - before
+    before, log = _resident(), place.parent / "stderr"
+    ended = forked(lambda: _call(arguments, place, where), log, seconds=12 * SECONDS)
+    stderr, code, done = ended.stderr, ended.returncode, (place / DONE).exists()
     if code < 0:
-        return f"ended by {signal.Signals(-code).name} after {time.monotonic() - begun:.1f} s"
+        return f"ended by {signal.Signals(-code).name}"
+    megabytes, failed = ended.megabytes - before, code != 0 and not done
     bounds = {
         f"exit status {code}": code not in (0, 1, 2),
         "a traceback": "Traceback" in stderr,
@@ -309,43 +288,28 @@ def _failure(arguments, place, where):
         "a secret": SECRET in stderr,
         "control characters": not all(line.isprintable() for line in stderr.splitlines()),
         "no run": code == 0 and not done and arguments[:1] == ["run"] and "-h" not in arguments,
-        "no message": code != 0 and not done and "error: " not in stderr,
-        f"{len(stderr)} characters": code != 0 and not done and len(stderr) > CHARACTERS,
-        f"{stderr.count(chr(10))} lines": code != 0 and not done and stderr.count("\n") > LINES,
-        f"{seconds:.1f} s": code != 0 and not done and seconds > SECONDS,
-        f"{megabytes:.0f} MB": code != 0 and not done and megabytes > MEGABYTES,
+        "no message": failed and "error: " not in stderr,
+        f"{len(stderr)} characters": failed and len(stderr) > CHARACTERS,
+        f"{stderr.count(chr(10))} lines": failed and stderr.count("\n") > LINES,
+        f"{ended.seconds:.1f} s": failed and ended.seconds > SECONDS,
+        f"{megabytes:.0f} MB": failed and megabytes > MEGABYTES,
     }
     return "; ".join(name for name, broken in bounds.items() if broken)
 
 
-def _call(arguments, place, where, output):
-    """Make a call in this fork, and end it."""
-    signal.alarm(12 * SECONDS)
+def _call(arguments, place, where):
+    """Make a call, in a fork, with folders of its own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CPU, (6 * SECONDS, 6 * SECONDS))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for file, number in zip(output, (1, 2, 3), strict=True):
-        os.dup2(file.fileno(), number)
-    sys.stdout = open(1, "w", closefd=False, encoding="utf-8")  # noqa: SIM115
-    sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
-    os.environ |= {"SSVM_BENCH_SECRET": SECRET, "SSVM_BENCH_DATA": str(place), "HOME": str(place)}
+    os.environ |= {"SSVM_BENCH_SECRET": SECRET, PLACE: str(place), "HOME": str(place)}
     sys.path.insert(0, str(place))
     here = place / ("x" * 250 if where == "long" else "here")
     here.mkdir()
     os.chdir(here)
     if where == "gone":
         here.rmdir()
-    status = 70
-    with contextlib.suppress(BaseException):
-        try:
-            main(arguments)
-        except SystemExit as end:
-            status = int(end.code or 0)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(status)
+    main(arguments)
 
 
 def _files(place):

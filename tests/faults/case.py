@@ -83,6 +83,10 @@ def as_link(path: Path, rng: random.Random) -> None:
     path.symlink_to(rng.choice((str(path), "/nowhere", "/dev/zero", "/dev/full")))
 
 
+SPOILS = (flipped, flipped, cut, overwritten, as_pipe, as_folder, as_link)
+"""What can be done to a file, the first of it more often."""
+
+
 def copied(folder: Path, place: Path) -> Path:
     """Return a copy of a folder, in the place of the last one."""
     shutil.rmtree(place, ignore_errors=True)

@@ -48,56 +48,28 @@ TYPES = (
     *("m8[s]", ">f8", ">i4", "V8", [("a", "f8")]),
 )
 CONTAINERS = (
-    list,
-    tuple,
-    iter,
-    set,
-    dict.fromkeys,
-    pd.Series,
-    pd.DataFrame,
-    str,
-    repr,
-    id,
-    enumerate,
+    *(list, tuple, iter, set, dict.fromkeys, pd.Series, pd.DataFrame, str, repr, id, enumerate),
 )
 PARAMETERS = {
     "structure": ("multiclass", "chain", "graph", "independent", "regression", "latent", "crf"),
     "solver": ("bcfw", "nope", "mpbcfw_fast"),
     "lam": ("1/n", "10/n", "0/n", "n", "1e-3", 1e-3, 5),
     "oracle": (
-        "viterbi",
-        "multiclass",
-        "latent",
-        lambda made: made,
-        lambda made: None,
-        StructuredSVM,
+        *("viterbi", "multiclass", "latent", lambda made: made, lambda made: None, StructuredSVM),
     ),
     "class_weight": ("balanced", {"a": 2}, {0: 1e300}, {"zz": 1}, {1: "x"}, {0: 1, "0": 2}),
     "loss": ("absolute", "nope", "", np.eye(3), [[0, 1], [1]], np.ones((2, 2)) - np.eye(2), [1]),
     "options": (
         *({"clock": "cpu"}, {"dataset": "ocr"}, {"results_dir": "x"}, {"solver.T": 3}, {"seed": 1}),
-        *(
-            {"clock": object()},
-            {"a=b": 3},
-            {"+lam": 1},
-            {"~lam": 1},
-            {"lam,": 1},
-            {"eval.every": 0},
-        ),
-        *(
-            {"path": [1, 0.5]},
-            {"prior.mean": "x.npy"},
-            {"oracle.cost_call": -1},
-            {"": 1},
-            {None: 1},
-        ),
+        *({"clock": object()}, {"a=b": 3}, {"+lam": 1}, {"~lam": 1}, {"lam,": 1}, {"": 1}),
+        *({"path": [1, 0.5]}, {"prior.mean": "x.npy"}, {"oracle.cost_call": -1}, {None: 1}),
         *({"parallel.workers": 2}, {"checkpoint.keep": True}, {"oracle.potts": 1}, {"\ud800": 1}),
+        {"eval.every": 0},
     ),
     "config_dirs": (["nope"], ["/"], ["\0"], [3], "here"),
     "random_state": (np.random.default_rng(0), np.random.RandomState(0), 2**31),
-    **dict.fromkeys(
-        ("gap_tol", "max_iterations", "max_seconds", "bias", "potts", "verbose"), (0, 1)
-    ),
+    **dict.fromkeys(("gap_tol", "max_iterations", "max_seconds"), (0, 1)),
+    **dict.fromkeys(("bias", "potts", "verbose"), (0, 1)),
 }
 
 
@@ -105,7 +77,7 @@ def cases(rng, folder):
     """Yield cases of all kinds."""
     os.chdir(folder)
     warnings.simplefilter("ignore")
-    models = [_trained(*each) for each in _problems()]
+    models = [(StructuredSVM(kind, **PLAIN).fit(X, y), X, y) for kind, X, y in _problems()]
     for each in _problems():  # the default solver is compiled here, which takes longer than a case
         StructuredSVM(each[0]).fit(*each[1:])
     while True:
@@ -120,24 +92,14 @@ def _problems():
         y = random.integers(K, size=24)
         x = np.eye(K, 4)[y] + random.normal(size=(24, 4)) / 4
         rows, pairs = np.split(x, 8), [[(0, 1), (2, 1)]] * 8
-        for features in (
-            x,
-            (x * 9).astype(np.uint8),
-            sparse.csr_array(x),
-            [{"f": str(k)} for k in y],
-        ):
+        named, codes = [{"f": str(k)} for k in y], np.split(y, 8)
+        for features in (x, (x * 9).astype(np.uint8), sparse.csr_array(x), named):
             yield "multiclass", features, labels[y]
         yield "multiclass", x, [*map(int, y)]
-        codes = np.split(y, 8)
-        for features in (rows, [sparse.csr_array(row) for row in rows], [[["f"], []]] * 8):
-            sizes = [2 if isinstance(row, list) else 3 for row in features]
-            yield "chain", features, [[*k[:n]] for k, n in zip(codes, sizes, strict=True)]
+        for features in (rows, [*map(sparse.csr_array, rows)]):
+            yield "chain", features, [[*k] for k in codes]
+        yield "chain", [[["f"], []]] * 8, [[*k[:2]] for k in codes]
         yield "graph", [*zip(rows, pairs, strict=True)], [labels[k].tolist() for k in codes]
-
-
-def _trained(structure, X, y):
-    model = StructuredSVM(structure, **PLAIN)
-    return model.fit(X, y), X, y
 
 
 def _case(rng, folder, model, X, y):
@@ -154,9 +116,8 @@ def _case(rng, folder, model, X, y):
         for name in rng.sample(sorted(PARAMETERS), rng.choice((1, 1, 2))):
             changes[name] = rng.choice((*PARAMETERS[name], rng.choice(SCALARS)))
     with np.printoptions(threshold=40):
-        given = " ".join(map(_shown, (model.structure, X, changes, *odd)))
-        what = f"{kind} {given}"
-    return Case(kind, what, _forked(lambda: _failure(kind, model, X, y, odd, changes), folder))
+        what = " ".join(map(_shown, (kind, model.structure, X, changes, *odd)))
+    return Case(kind, what, _forked(lambda: _failure(kind, model, X, odd, changes), folder))
 
 
 def _shown(odd):
@@ -192,49 +153,50 @@ def _odd(rng, good):
     return rng.choice(SCALARS)
 
 
-def _odd_array(rng, good):
-    how = rng.randrange(7)
-    if how == 0:
-        try:
-            return good.astype(rng.choice(TYPES))
-        except (TypeError, ValueError):
-            return good[None]
-    if how == 1:
-        changed = good.astype(object) if rng.random() < 0.3 else good.copy()
-        try:
-            changed[rng.randrange(len(good))] = rng.choice(SCALARS)
-        except (TypeError, ValueError, OverflowError, AttributeError):
-            return changed[:0]
-        return changed
-    if how == 2:
-        return rng.choice((good.T, good[:, None], good[None], good.ravel(), good[:-1], good[::-1]))
-    if how == 3:
-        return rng.choice((good[:0], good[..., :0], good[..., :1], np.hstack((good, good))))
-    if how == 4:
-        return sparse.csr_array(good) if good.dtype.kind in "fu" and good.ndim == 2 else good[:1]
-    if how == 5:
-        return rng.choice((np.ma.array(good), np.asmatrix(good), good.tolist(), [*good], good.data))
-    return rng.choice(
-        (np.asfortranarray(good), np.repeat(good, 2, axis=-1)[..., ::2], pd.DataFrame(good))
+def _odd_array(rng, x):
+    """Return something like an array; often, of another type, shape or container."""
+    ways = (
+        lambda: x.astype(rng.choice(TYPES)),
+        lambda: _replaced(rng, x),
+        lambda: rng.choice((x.T, x[:, None], x[None], x.ravel(), x[:-1], x[::-1])),
+        lambda: rng.choice((x[:0], x[..., :0], x[..., :1], np.hstack((x, x)))),
+        lambda: sparse.csr_array(x) if x.dtype.kind in "fu" and x.ndim == 2 else x[:1],
+        lambda: rng.choice((np.ma.array(x), np.asmatrix(x), x.tolist(), [*x], x.data)),
+        lambda: rng.choice((np.asfortranarray(x), pd.DataFrame(x), _strided(x))),
     )
+    try:
+        return rng.choice(ways)()
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        return x[None]
 
 
-def _failure(kind, model, X, y, odd, changes):
+def _replaced(rng, array):
+    """Return an array of which one entry is another, perhaps an array of objects."""
+    changed = array.astype(object) if rng.random() < 0.3 else array.copy()
+    changed[rng.randrange(len(array))] = rng.choice(SCALARS)
+    return changed
+
+
+def _strided(array):
+    """Return an equal array that is not contiguous."""
+    return np.repeat(array, 2, axis=-1)[..., ::2]
+
+
+def _failure(kind, model, X, odd, changes):
     """Return what did not hold; in a fork."""
-    before, told = _state(model), _bytes(model.predict(X))
+    before, told = _state(model, changes), _bytes(model.predict(X))
     error = None
     try:
         model.set_params(**changes)
         if kind == "predict":
-            found = model.predict(odd[0])
+            model.predict(odd[0])
         elif kind == "score":
             found = model.score(*odd)
             if not (isinstance(found, float) and 0 <= found <= 1):
                 return f"a score of {found!r}"
         elif kind == "reset":
-            return (
-                "" if _bytes(model.predict(X)) == told else "set_params changed what is predicted"
-            )
+            changed = _bytes(model.predict(X)) != told
+            return "set_params changed what is predicted" if changed else ""
         else:
             model.fit(*odd)
     except Exception as raised:
@@ -242,9 +204,8 @@ def _failure(kind, model, X, y, odd, changes):
         if reason := _raw(raised):
             return reason
     if error is not None or kind in ("predict", "score"):
-        after = {name: value for name, value in _state(model).items() if name not in changes}
-        kept = {name: value for name, value in before.items() if name not in changes}
-        return "" if after == kept and _bytes(model.predict(X)) == told else "it is not as before"
+        same = _state(model, changes) == before and _bytes(model.predict(X)) == told
+        return "" if same else "it is not as before"
     if not np.isfinite(model.weights_).all():
         return "weights that are not finite"
     given, found = list(_flat(odd[1])), model.classes_.tolist()
@@ -278,10 +239,10 @@ def _raw(error):
     return f"raw {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
 
 
-def _state(model):
-    return {
-        name: pickle.dumps(value) for name, value in vars(model).items() if name.endswith("_")
-    } | {name: repr(value) for name, value in vars(model).items() if not name.endswith("_")}
+def _state(model, changes):
+    """Return what a model has, but for the parameters that are changed."""
+    kept = {name: value for name, value in vars(model).items() if name not in changes}
+    return {k: (pickle.dumps if k.endswith("_") else repr)(value) for k, value in kept.items()}
 
 
 def _bytes(predicted):
@@ -300,6 +261,5 @@ def _forked(check, folder):
     done = forked(work, folder / "stderr", seconds=4 * SECONDS)
     if done.returncode:
         return f"ended with {done.returncode}: {done.stderr[-400:]}"
-    return told.read_text() or (
-        f"{done.megabytes} MB" if done.megabytes > before + MEGABYTES else ""
-    )
+    much = done.megabytes > before + MEGABYTES
+    return told.read_text() or (f"{done.megabytes} MB" if much else "")

@@ -4,6 +4,7 @@ Afterwards no child may be left, no run be torn or falsely finished, no trace of
 terminal; and the same command, made again, must give what it gives undisturbed.
 """
 
+import itertools
 import os
 import random
 import shutil
@@ -41,10 +42,8 @@ figures:
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
 LEFT_OVER_SECONDS = 3.0
 SENT = {
+    **{number.name: (number,) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)},
     "kill -9": (signal.SIGKILL,),
-    "SIGTERM": (signal.SIGTERM,),
-    "SIGINT": (signal.SIGINT,),
-    "SIGHUP": (signal.SIGHUP,),
     "two signals": (signal.SIGINT, signal.SIGINT),
     "three signals": (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
 }
@@ -64,61 +63,46 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     }
     expected, length = {}, {}
     for name, command in commands.items():
-        place = folder / f"undisturbed-{name}"
-        before(name, folder, place)
+        place = begun(name, folder, folder / f"undisturbed-{name}")
         begin = time.monotonic()
         status, text = outcome(start(command, place))
         if status != 0:
             raise RuntimeError(f"{name} does not work undisturbed: {text}")
         length[name] = time.monotonic() - begin
         expected[name] = traces(place / "results")
-    number = 0
-    while True:
-        number += 1
+    for number in itertools.count(1):
         name, sent = rng.choice(sorted(commands)), rng.choice(sorted(SENT))
         seconds = rng.uniform(0.0, 1.1 * length[name])
-        place = folder / f"case-{number}"
-        before(name, folder, place)
+        place = begun(name, folder, folder / f"case-{number}")
         failure = disturbed(commands[name], place, SENT[sent], seconds)
         status, text = outcome(start(commands[name], place))
         if not failure and status != 0:
             failure = f"made again: exit status {status}: {text}"
         if not failure and traces(place / "results") != expected[name]:
             failure = "made again, the traces are others"
-        if not failure:
-            failure = litter(place)
-        yield Case(f"{name}: {sent}", f"after {seconds:.2f} s of {commands[name]}", failure)
+        what = f"after {seconds:.2f} s of {commands[name]}"
+        yield Case(f"{name}: {sent}", what, failure or litter(place))
         shutil.rmtree(place, ignore_errors=True)
 
 
-def before(name: str, folder: Path, place: Path) -> None:
-    """Make the folders of a case, with the results that a command draws."""
+def begun(name: str, folder: Path, place: Path) -> Path:
+    """Make the folders of a case, with the results that a command draws; return its place."""
     (place / "tmp").mkdir(parents=True)
     if name in ("plot", "report"):
         shutil.copytree(folder / "undisturbed-experiment" / "results", place / "results")
+    return place
 
 
 def start(command: tuple, place: Path) -> subprocess.Popen:
     """Start a command with folders of its own."""
     results = () if command[0] == "data" else (f"results_dir={place / 'results'}",)
-    variables = {
-        **os.environ,
-        MARK: str(place),
-        "SSVM_BENCH_OFFLINE": "1",
-        "SSVM_BENCH_DATA": str(place / "data"),
-        "XDG_CACHE_HOME": str(place / "cache"),
-        "TMPDIR": str(place / "tmp"),
-        "LOKY_MAX_CPU_COUNT": "2",
-        "NUMBA_CACHE_DIR": str(jit.CACHE_ROOT),
-    }
-    return subprocess.Popen(
-        [sys.executable, "-m", "ssvm_bench", *map(str, command), *results],
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [sys.executable, "-m", "ssvm_bench", *map(str, command), *results]
+    folders = {"SSVM_BENCH_DATA": "data", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"}
+    variables = {name: str(place / folder) for name, folder in folders.items()}
+    variables |= {MARK: str(place), "SSVM_BENCH_OFFLINE": "1", "LOKY_MAX_CPU_COUNT": "2"}
+    variables = {**os.environ, **variables, "NUMBA_CACHE_DIR": str(jit.CACHE_ROOT)}
+    nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    return subprocess.Popen(words, env=variables, stderr=subprocess.PIPE, text=True, **nothing)
 
 
 def outcome(process: subprocess.Popen) -> tuple[int, str]:
@@ -133,7 +117,9 @@ def disturbed(command: tuple, place: Path, numbers: tuple, seconds: float) -> st
     while process.poll() is None and not catches(process.pid, signal.SIGHUP):
         pass  # before its first line, the interpreter dies in its own way
     time.sleep(seconds)
-    had_ended = process.poll() is not None
+    allowed = {0} if process.poll() is not None else {0, 1}
+    if signal.SIGKILL in numbers:
+        allowed = {0, -int(signal.SIGKILL)}
     for number in numbers:
         process.send_signal(number)
         time.sleep(0.002)
@@ -142,21 +128,14 @@ def disturbed(command: tuple, place: Path, numbers: tuple, seconds: float) -> st
     except subprocess.TimeoutExpired:
         process.kill()
         return "goes on for 20 s"
-    left = survivors(place)
     deadline = time.monotonic() + LEFT_OVER_SECONDS
-    while left and time.monotonic() < deadline:
+    while (left := survivors(place)) and time.monotonic() < deadline:
         time.sleep(0.05)
-        left = survivors(place)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     status, text = outcome(process)
     if left:
         return f"{len(left)} children are alive {LEFT_OVER_SECONDS:g} s later"
-    allowed = {0, 1}
-    if signal.SIGKILL in numbers:
-        allowed = {0, -int(signal.SIGKILL)}
-    elif had_ended:
-        allowed = {0}
     if status not in allowed:
         return f"exit status {status}: {text}"
     if "Traceback" in text or "Exception ignored" in text:

@@ -4,9 +4,12 @@ A file of every structure is changed at one or two places, and then run, predict
 is taken must be what is in the file, to the last digit; what is refused must be told.
 """
 
+import functools
 import gzip
-import os
+import itertools
 import random
+import re
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -128,16 +131,10 @@ def other_shape(found: Arrays, name: str, rng: random.Random) -> None:
     flat = array.ravel()
     found[name] = rng.choice(
         (
-            array[None],
-            array[..., None],
-            flat[:-1],
+            *(array[None], array[..., None], array.T, np.asfortranarray(array)),
+            *(flat[:-1], flat[:0], flat[::-1], np.atleast_1d(array)[:0]),
             np.concatenate((flat, flat[:1])),
-            flat[:0],
-            np.atleast_1d(array)[:0],
-            array.T,
-            np.asfortranarray(array),
             np.zeros((len(flat), 0), array.dtype),
-            flat[::-1],
             flat[0] if flat.size else array,
         )
     )
@@ -162,13 +159,14 @@ def renamed(found: Arrays, name: str, rng: random.Random) -> None:
 def large(found: Arrays, name: str, rng: random.Random) -> None:
     """Say sizes that no memory has."""
     number = rng.choice((10**9, 10**12, 2**31 - 1, 2**40))
-    choice = rng.randrange(3)
-    if choice == 0:
-        found["shape"] = np.array([12, number])
-    elif choice == 1:
-        found["y"] = np.arange(np.size(found.get("y", range(12)))) * (number // 64)
-    else:
-        found["x"] = np.zeros((rng.choice((0, 12)), number if number == 0 else 0))
+    name, array = rng.choice(
+        (
+            ("shape", np.array([12, number])),
+            ("y", np.arange(np.size(found.get("y", range(12)))) * (number // 64)),
+            ("x", np.zeros((rng.choice((0, 12)), 0))),
+        )
+    )
+    found[name] = array
 
 
 MUTATIONS: dict[str, Callable[[Arrays, str, random.Random], None]] = {
@@ -205,21 +203,12 @@ def header(path: Path, rng: random.Random) -> None:
 def zip_fields(path: Path, rng: random.Random) -> None:
     """Change a field of the zip's directory."""
     content = bytearray(path.read_bytes())
-    places = [
-        k for mark in (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06") for k in _all(content, mark)
-    ]
+    places = [found.start() for found in re.finditer(rb"PK(\x03\x04|\x01\x02|\x05\x06)", content)]
     for _ in range(rng.choice((1, 1, 2))):
         k = rng.choice(places) + rng.randrange(4, 46)
         if k < len(content):
             content[k] = rng.choice((0, 1, 32, 99, 255, content[k] ^ (1 << rng.randrange(8))))
     path.write_bytes(content)
-
-
-def _all(content: bytes, mark: bytes) -> list[int]:
-    found = [content.find(mark)]
-    while found[-1] >= 0:
-        found.append(content.find(mark, found[-1] + 1))
-    return found[:-1]
 
 
 def spliced(path: Path, rng: random.Random) -> None:
@@ -230,8 +219,7 @@ def spliced(path: Path, rng: random.Random) -> None:
             *(text.encode("utf-8", "surrogatepass") for text in TEXTS),
             *(str(number).encode() for number in NUMBERS),
             *(b":", b"#", b"1:1", b" 2147483647:1", b" 4294967299:1", b"\r", b"\xff", b"qid:3"),
-            b"9" * 400,
-            b"\n" * 1000,
+            *(b"9" * 400, b"\n" * 1000),
         )
     )
     place = rng.randrange(len(content))
@@ -252,15 +240,15 @@ def bomb(path: Path, rng: random.Random) -> None:
     path.write_bytes(gzip.compress(unit * (1 << rng.choice((20, 24))), 1))
 
 
-BYTES_OF: dict[str, Callable[[Path, random.Random], None]] = {
+Spoil = Callable[[Path, random.Random], None]
+BYTES_OF: dict[str, Spoil] = {
     "a bit flipped": flipped,
     "cut short": cut,
-    "the header of an array": header,
-    "the zip's directory": zip_fields,
     "text put in": spliced,
     "packed": packed,
     "a bomb": bomb,
 }
+OF_NPZ = {**BYTES_OF, "the header of an array": header, "the zip's directory": zip_fields}
 
 
 def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
@@ -269,79 +257,70 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     for structure in STRUCTURES:
         for sparse in (False, True):
             path = folder / f"{structure}{sparse}.npz"
-            found = arrays_of(random.Random(3), structure, sparse)
-            np.savez(path, **found)
-            where = folder / f"{structure}{sparse}"
-            _called("run", "dataset=file", f"dataset.path={path}", *OPTIONS, f"results_dir={where}")
-            (runs[structure, sparse],) = (where / "runs").glob("*/*/*/seed=*")
+            np.savez(path, **arrays_of(random.Random(3), structure, sparse))
+            runs[structure, sparse] = _trained(path)
     for name in ("columns", "rows"):
         path = folder / name
-        path.write_bytes(
-            next(t for t in iter(lambda: text_of(rng), b"") if (b":" in t) == (name == "rows"))
-        )
-        where = folder / f"{name}-runs"
-        _called("run", "dataset=file", f"dataset.path={path}", *OPTIONS, f"results_dir={where}")
-        (runs[name, False],) = (where / "runs").glob("*/*/*/seed=*")
-    number = 0
-    while True:
-        number += 1
+        texts = (text_of(rng) for _ in itertools.count())
+        path.write_bytes(next(text for text in texts if (b":" in text) == (name == "rows")))
+        runs[name, False] = _trained(path)
+    for number in itertools.count(1):
         structure, sparse = rng.choice(STRUCTURES), rng.random() < 0.4
         path, wanted = folder / f"case{number}", None
         if rng.random() < 0.65:
-            path = path.with_suffix(".npz")
-            found = arrays_of(rng, structure, sparse)
-            kinds = []
+            path, run = path.with_suffix(".npz"), runs[structure, sparse]
+            wanted = arrays_of(rng, structure, sparse)
             for _ in range(rng.choice((1, 1, 2))):
-                kinds.append(rng.choice(list(MUTATIONS)))
-                MUTATIONS[kinds[-1]](found, rng.choice(list(found)), rng)
-                if not found:
-                    break
-            if not found:
+                if wanted:
+                    kind = rng.choice(list(MUTATIONS))
+                    MUTATIONS[kind](wanted, rng.choice(list(wanted)), rng)
+            if not wanted:
                 continue
-            np.savez(path, **found)
-            kind, wanted = f"npz: {kinds[-1]}", found
-            run = runs[structure, sparse]
+            np.savez(path, **wanted)
+            kind = f"npz: {kind}"
         elif rng.random() < 0.4:
-            path = path.with_suffix(".npz")
+            path, run = path.with_suffix(".npz"), runs[structure, sparse]
             np.savez(path, **arrays_of(rng, structure, sparse))
-            kind, run = rng.choice(list(BYTES_OF)), runs[structure, sparse]
-            BYTES_OF[kind](path, rng)
+            kind = rng.choice(list(OF_NPZ))
+            OF_NPZ[kind](path, rng)
             kind = f"bytes of npz: {kind}"
         else:
             content = text_of(rng)
             path.write_bytes(content)
-            kind = rng.choice(
-                [k for k in BYTES_OF if k not in ("the header of an array", "the zip's directory")]
-            )
-            BYTES_OF[kind](path, rng)
+            kind = rng.choice(list(BYTES_OF))
             run = runs["rows" if b":" in content else "columns", False]
+            BYTES_OF[kind](path, rng)
             kind = f"bytes of text: {kind}"
         command = rng.choice(("run", "run", "predict", "score"))
-        words = ["run", "dataset=file", f"dataset.path={path}", *OPTIONS, f"results_dir={folder}/x"]
+        words = _run(path, folder / "x")
         if command == "run" and kind.startswith("bytes of text") and rng.random() < 0.2:
             given = (rng.choice(TEXTS) + "%x[0,0]", "B01:%x[0,0]", "U:%x[99,0]")
             words.append(f"dataset.templates={rng.choice(given)!r}")
         if command != "run":
             words = [command, f"{run}", "--data", f"{path}", "--out", f"{folder}/out"]
-        done = forked(
-            lambda words=words, wanted=wanted, path=path: _tried(words, path, wanted),
-            folder / "stderr",
-            BYTES,
-        )
+        done = forked(functools.partial(_tried, words, path, wanted), folder / "stderr", BYTES)
         yield Case(f"{command}, {kind}", f"{words}", failure(done))
         if number % 200 == 0:
-            os.system(f"rm -rf {folder}/x")
+            shutil.rmtree(folder / "x", ignore_errors=True)
         if not failure(done):
             path.unlink(missing_ok=True)
 
 
-def _called(*words: str) -> None:
-    """Call the program in this process, which keeps what it has loaded."""
+def _run(path: Path, results: Path) -> list[str]:
+    """Return the words of a run on a file."""
+    return ["run", "dataset=file", f"dataset.path={path}", *OPTIONS, f"results_dir={results}"]
+
+
+def _trained(path: Path) -> Path:
+    """Return the folder of a run on a file that is right; this process keeps what it has loaded."""
+    results = path.with_name(f"{path.name}-runs")
     try:
-        main([*words])
+        main(_run(path, results))
     except SystemExit as end:
         if end.code:
-            raise RuntimeError(f"{words}") from end
+            raise RuntimeError(f"{path}") from end
+    (found,) = (results / "runs").glob("*/*/*/seed=*")
+    return found
 
 
 def _tried(words: list[str], path: Path, wanted: Arrays | None) -> int:
@@ -362,47 +341,47 @@ def _tried(words: list[str], path: Path, wanted: Arrays | None) -> int:
 def difference(dataset: Any, wanted: Arrays) -> str:
     """Tell what of a dataset is not as in the arrays that it was read from."""
     for split, examples in {"": dataset, **dataset.held_out}.items():
-        found = {
-            k.rpartition(".")[2]: v for k, v in wanted.items() if k.rpartition(".")[0] == split
-        }
-        found |= {k: wanted[k] for k in ("labels", "features") if k in wanted and k not in found}
+        found = {k.rpartition(".")[2]: wanted[k] for k in wanted if k.rpartition(".")[0] == split}
+        found = {k: wanted[k] for k in ("labels", "features") if k in wanted} | found
         x = examples.x if isinstance(examples.x, np.ndarray) else examples.x.toarray()
-        if "x" in found:
-            if not same(x, found["x"]):
-                return f"{split}.x"
-        else:
-            dense = np.zeros(tuple(found["shape"].tolist()), object)
-            for row in range(dense.shape[0]):
-                for k in range(int(found["indptr"][row]), int(found["indptr"][row + 1])):
-                    dense[row, int(found["indices"][k])] += found["data"][k].item()
-            if not same(x, dense):
-                return f"{split}.x (sparse)"
-        for name in ("offsets", "edges", "edge_offsets", "costs", "margins"):
-            if name in found and not same(getattr(examples, name), found[name]):
+        if "x" not in found:
+            found["x"] = summed(found, tuple(found["shape"].tolist()))
+        for name in ("x", "offsets", "edges", "edge_offsets", "costs", "margins"):
+            if name in found and not same(
+                x if name == "x" else getattr(examples, name), found[name]
+            ):
                 return f"{split}.{name}"
         if dataset.structure == "regression":
             if not same(examples.y, found["y"]):
                 return f"{split}.y"
-        else:
-            y = [v.decode() if isinstance(v, bytes) else v for v in found["y"].tolist()]
-            if "labels" in found and found["y"].dtype.kind not in "US":
-                names = [
-                    v.decode() if isinstance(v, bytes) else str(v) for v in found["labels"].tolist()
-                ]
-                y = [names[int(v)] for v in y]
-            y = [v if isinstance(v, str) else str(int(v)) for v in y]
-            there = [dataset.label_names[k] for k in examples.y]
-            if examples.unseen is not None:
-                codes = examples.unseen.codes
-                there = [
-                    examples.unseen.names[c] if c >= 0 else t
-                    for c, t in zip(codes, there, strict=True)
-                ]
-            if there != y:
-                return f"{split}.y {there[:5]} {y[:5]}"
+            continue
+        y = texts_of(found["y"])
+        if "labels" in found and found["y"].dtype.kind not in "US":
+            y = [str(texts_of(found["labels"])[int(label)]) for label in y]
+        y = [label if isinstance(label, str) else str(int(label)) for label in y]
+        there = [dataset.label_names[k] for k in examples.y]
+        if examples.unseen is not None:
+            codes = zip(examples.unseen.codes, there, strict=True)
+            there = [examples.unseen.names[c] if c >= 0 else label for c, label in codes]
+        if there != y:
+            return f"{split}.y {there[:5]} {y[:5]}"
         if len({*dataset.label_names}) != len(dataset.label_names):
             return "labels"
     return ""
+
+
+def texts_of(array: np.ndarray) -> list:
+    """Return the entries of an array, those of bytes as texts."""
+    return [each.decode() if isinstance(each, bytes) else each for each in array.tolist()]
+
+
+def summed(matrix: Arrays, shape: tuple) -> np.ndarray:
+    """Return the numbers of a CSR matrix, by its arrays' names, added up as Python's."""
+    found = np.zeros(shape, object)
+    for row in range(shape[0]):
+        for k in range(int(matrix["indptr"][row]), int(matrix["indptr"][row + 1])):
+            found[row, int(matrix["indices"][k])] += matrix["data"][k].item()
+    return found
 
 
 def same(here: Any, there: Any) -> bool:

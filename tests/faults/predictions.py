@@ -22,19 +22,8 @@ import pyarrow.parquet as pq
 from ssvm_bench.cli.commands import main
 from ssvm_bench.results.trace import CHECKSUMS_KEY, NAMES, SUMMARY, TRACE, WEIGHTS
 from ssvm_bench.runs import prediction  # noqa: F401 — loaded once, for all calls
-from tests.faults.case import (
-    Case,
-    Done,
-    as_folder,
-    as_link,
-    as_pipe,
-    call,
-    copied,
-    cut,
-    flipped,
-    no_one_message,
-    overwritten,
-)
+from tests.faults import case
+from tests.faults.case import Case
 from tests.traces import sealed, with_metadata
 
 SENTENCES = "the DT B\ncat NN I\nsat VBD O\n\non IN O\nthe DT B\nmat NN I\n. . O\n\n"
@@ -44,6 +33,9 @@ ODD: tuple[Any, ...] = (
     *("", "x", "npz", "chain", "graph", "latent", "%x[0,9]", "%x[0,0]", "\ud800", "a\nb", "\0"),
     *([], {}, [[]], [1], ["a"], ["a", "a"], {"a": 1}, "9" * 5000, ["%x[9999,0]"], ["B", "I", "O"]),
 )
+
+
+SHAPES = ("(1000000000000,)", "(1 << 70,)", "(-1,)", f"(1000,), 'x': {'(' * 900}{')' * 900}")
 
 
 class Touch:
@@ -60,21 +52,17 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     """Change runs for ever."""
     models = list(_models(folder))
     log, pwned, place = folder / "log", folder / "pwned", folder / "place" / "seed=0"
-    right = {
-        (run, command): _said(log, command, run, data)
-        for run, data in models
-        for command in ("predict", "score")
-    }
+    calls = [(command, *model) for model in models for command in ("predict", "score")]
+    right = {each: _said(log, *each) for each in calls}
     assert all(done.returncode == 0 for done, _ in right.values()), right
     while True:
-        run, data = rng.choice(models)
-        copied(run, place)
-        command = rng.choice(("predict", "score"))
+        command, run, data = each = rng.choice(calls)
+        case.copied(run, place)
         kind, change, strict = rng.choice(KINDS)
         what = change(place, rng, pwned)
         done, out = _said(log, command, place, data)
-        failure = no_one_message(done)
-        if not failure and strict and done.returncode == 0 and out != right[run, command][1]:
+        failure = case.no_one_message(done)
+        if not failure and strict and done.returncode == 0 and out != right[each][1]:
             failure = "other labels, and nothing is said"
         if pwned.exists():
             pwned.unlink()
@@ -109,22 +97,18 @@ def _npz(**arrays: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def _said(log: Path, command: str, run: Path, data: Path) -> tuple[Done, str]:
+def _said(log: Path, command: str, run: Path, data: Path) -> tuple[case.Done, str]:
     """Return what became of a call, and what it has written."""
     out = log.with_name("out")
     out.unlink(missing_ok=True)
-    done = call(log, command, run, "--data", data, "--out", out)
+    done = case.call(log, command, run, "--data", data, "--out", out)
     return done, out.read_text() if out.exists() else ""
-
-
-def _file(run: Path, rng: random.Random) -> Path:
-    return rng.choice(sorted(run.iterdir()))
 
 
 def by_bytes(run: Path, rng: random.Random, pwned: Path) -> str:
     """Spoil a file."""
-    path = _file(run, rng)
-    spoil: Callable = rng.choice((flipped, flipped, cut, overwritten, as_pipe, as_folder, as_link))
+    path = rng.choice(sorted(run.iterdir()))
+    spoil = rng.choice(case.SPOILS)
     spoil(path, rng)
     return f"{path.name} {spoil.__name__}"
 
@@ -209,12 +193,8 @@ def _weights(w: np.ndarray, pwned: Path) -> list[Callable[[], bytes]]:
         lambda: _npz(v=w),
         lambda: _npz(w=np.array([Touch(pwned)], object)),
         lambda: pickle.dumps(Touch(pwned)),
-        lambda: _claiming("(1000000000000,)"),
-        lambda: _claiming("(1 << 70,)"),
-        lambda: _claiming("(-1,)"),
-        lambda: _claiming(f"(1000,), 'x': {'(' * 900}{')' * 900}"),
-        lambda: _zipped(bytes(1 << 26)),
-        lambda: _zipped(b""),
+        *(lambda shape=shape: _claiming(shape) for shape in SHAPES),
+        *(lambda size=size: _zipped(bytes(size)) for size in (1 << 26, 0)),
     ]
 
 

@@ -5,9 +5,10 @@ or of mixed kinds. Its dataset takes what is there, or raises one error. The cam
 gives the same matrices to the estimator.
 """
 
+import contextlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import multiclass
 from tests.faults.case import Case, Done, forked
-from tests.faults.own_files import BYTES, DTYPES, NUMBERS, STRUCTURED
+from tests.faults.own_files import BYTES, DTYPES, NUMBERS, STRUCTURED, same, summed
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 ARRAYS = ("data", "indices", "indptr", "row", "col", "coords", "offsets", "rows")
@@ -37,39 +38,34 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
 
 def matrix(rng: random.Random) -> Any:
     """Return a matrix of twelve rows and three columns, of some format, with something changed."""
-    entries = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
-    return spoilt(entries, rng)
+    return spoilt(some(rng), rng)
+
+
+def some(rng: random.Random) -> np.ndarray:
+    """Return the entries of a matrix that is right."""
+    return np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3))
 
 
 def spoilt(entries: Any, rng: random.Random) -> Any:
     """Return a matrix as a sparse one of some format and type, with something changed."""
     kind = rng.choice(FORMATS)
     container = getattr(sparse, f"{kind}_{rng.choice(('array', 'matrix'))}")
-    made = container(
-        entries.astype(rng.choice((np.float64, np.float32, np.int8, np.uint8, np.int64)))
-    )
+    made = container(entries.astype(rng.choice(("f8", "f4", "i1", "u1", "i8"))))
     names = [name for name in ARRAYS if hasattr(made, name)]
     for _ in range(rng.choice((1, 1, 2))):
         if kind == "dok":
-            made._dict[rng.choice(((99, 0), (0, -1), (2**40, 1), (1,), ("a", 0)))] = rng.choice(
-                NUMBERS
-            )
+            place = rng.choice(((99, 0), (0, -1), (2**40, 1), (1,), ("a", 0)))
+            made._dict[place] = rng.choice(NUMBERS)
             continue
         if rng.random() < 0.1:
             made._shape = rng.choice(((12, 2), (5, 3), (12, 2**31), (-1, 3), (12,), (12, 2**40)))
             continue
         name = rng.choice(names)
-        _put(made, name, _changed(getattr(made, name), rng))
+        with contextlib.suppress(Exception):  # scipy may not let it
+            setattr(made, name, _changed(getattr(made, name), rng))
     if kind in ("csr", "csc") and rng.random() < 0.2:
         made.has_canonical_format = made.has_sorted_indices = True
     return made
-
-
-def _put(made: Any, name: str, value: Any) -> None:
-    try:
-        setattr(made, name, value)
-    except Exception:  # scipy does not let it
-        return
 
 
 def _changed(found: Any, rng: random.Random) -> Any:
@@ -86,17 +82,9 @@ def _changed(found: Any, rng: random.Random) -> Any:
     if what == 0 and array.size:
         entries = array.astype(object)
         entries.flat[rng.randrange(array.size)] = rng.choice((*NUMBERS, 12, 1000, -5))
-        for dtype in rng.sample((array.dtype, "i8", "u8", "f8", "i4"), 5):
-            try:
-                return entries.astype(dtype)
-            except (OverflowError, ValueError, TypeError):
-                continue
+        return _as_one_of(entries, rng.sample((array.dtype, "i8", "u8", "f8", "i4"), 5))
     if what == 1:
-        with np.errstate(all="ignore"):
-            try:
-                return array.astype(rng.choice((*DTYPES, STRUCTURED)))
-            except (ValueError, TypeError):
-                return array
+        return _as_one_of(array, [rng.choice((*DTYPES, STRUCTURED))])
     if what == 2:
         return rng.choice((array[:-1], array[::-1], array[:0], array[None], array.ravel()[:1], 3))
     if what == 3:
@@ -109,30 +97,23 @@ def _changed(found: Any, rng: random.Random) -> Any:
 
 def dense(rng: random.Random) -> Any:
     """Return a dense matrix of odd numbers."""
-    x = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 5, (12, 3)).astype(object)
+    x = some(rng).astype(object)
     number = rng.choice((*NUMBERS, "a", "1.5", None, 1j, np.datetime64(1, "s"), [1], b"1"))
     if rng.random() < 0.8:
         x[rng.randrange(12), rng.randrange(3)] = number
-    made: Any = x
-    for dtype in rng.sample((*DTYPES, "i8", "f8", "u8", "f8"), 8):
-        with np.errstate(all="ignore"):
-            try:
-                made = x.astype(dtype)
-                break
-            except (ValueError, TypeError, OverflowError):
-                continue
-    return rng.choice(
-        (
-            made,
-            made,
-            np.asfortranarray(made),
-            made[::-1],
-            made.tolist(),
-            np.ma.masked_equal(made, 1),
-        )
-        if made.dtype.kind in "iuf"
-        else (made, made.tolist())
-    )
+    made = _as_one_of(x, rng.sample((*DTYPES, "i8", "f8", "u8", "f8"), 8))
+    if made.dtype.kind not in "iuf":
+        return rng.choice((made, made.tolist()))
+    other = (np.asfortranarray(made), made[::-1], made.tolist(), np.ma.masked_equal(made, 1))
+    return rng.choice((made, made, *other))
+
+
+def _as_one_of(array: np.ndarray, dtypes: Iterable) -> np.ndarray:
+    """Return an array as the first type that takes its entries; as it is if there is none."""
+    for dtype in dtypes:
+        with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError, OverflowError):
+            return array.astype(dtype)
+    return array
 
 
 def labels(rng: random.Random) -> Any:
@@ -145,10 +126,8 @@ def labels(rng: random.Random) -> Any:
     some[rng.randrange(12)] = odd
     made = rng.choice((some, [str(each) for each in some]))
     if rng.random() < 0.5:
-        try:
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
             return np.array(made).astype(rng.choice(DTYPES))
-        except (ValueError, TypeError, OverflowError):
-            return made
     return made
 
 
@@ -179,22 +158,12 @@ def plug_in(rng: random.Random) -> int:
     except RunFailedError:
         return 0
     there = made.x if isinstance(made.x, np.ndarray) else made.x.toarray()
-    wanted = x if isinstance(x, np.ndarray) else _summed(x)
-    right = wanted.dtype.kind in "biufO" and there.tolist() == wanted.tolist()
-    if not right and not (wanted.dtype.char == "g" and np.array_equal(there.astype("g"), wanted)):
+    wanted = x if isinstance(x, np.ndarray) else summed(vars(x), x.shape)
+    if not same(there, wanted):
         return _said("SILENT: other features")
     if made.offsets.tolist() != np.asarray(changes.get("offsets", np.arange(13))).tolist():
         return _said("SILENT: other offsets")
     return 0
-
-
-def _summed(x: Any) -> np.ndarray:
-    """Return the numbers of a CSR matrix that is right, added up as Python's."""
-    found = np.zeros(x.shape, object)
-    for row in range(x.shape[0]):
-        for k in range(int(x.indptr[row]), int(x.indptr[row + 1])):
-            found[row, int(x.indices[k])] += x.data[k].item()
-    return found
 
 
 def _said(text: str) -> int:
@@ -206,6 +175,5 @@ def failure(done: Done) -> str:
     """Return what did not hold; empty if all did."""
     if done.returncode == 0 and done.seconds < 20 and done.megabytes < 1500:
         return ""
-    return (
-        f"status {done.returncode}, {done.seconds:.1f} s, {done.megabytes} MB: {done.stderr[-900:]}"
-    )
+    cost = f"{done.seconds:.1f} s, {done.megabytes} MB"
+    return f"status {done.returncode}, {cost}: {done.stderr[-900:]}"

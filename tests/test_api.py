@@ -17,17 +17,18 @@ FEW = {"budget.max_iterations": 2, "clock": "work"}
 
 
 def test_a_run_from_python_is_that_of_the_command_line(tmp_path, capsys):
-    made = ssvm_bench.run("solver=bcfw", *USPS, results_dir=tmp_path, lam=0.5, **FEW)
+    words, options = ("solver=bcfw", *USPS), {"results_dir": tmp_path, "lam": 0.5, **FEW}
+    made = ssvm_bench.run(*words, **options)
     assert made.trace["iteration"].tolist() == [0, 1, 2]
     assert made.summary["primal"] == made.trace["primal"].iloc[-1]
     assert (made.about["lam"], made.weights.shape) == (0.5, (2560,))
     assert capsys.readouterr() == ("", "")
-    words = ["lam=0.5", "budget.max_iterations=2", "clock=work", f"results_dir={tmp_path}"]
-    assert "has finished before" in call("run", "solver=bcfw", *USPS, *words).stderr
+    typed = [f"{name}={value}" for name, value in options.items()]
+    assert "has finished before" in call("run", *words, *typed).stderr
     (same,) = ssvm_bench.load_runs(tmp_path, solver="bcfw")
     assert same.trace.equals(made.trace)
     assert ssvm_bench.load_runs(tmp_path, dataset="ocr") == []
-    ssvm_bench.run("solver=bcfw", *USPS, results_dir=tmp_path, lam=0.5, progress=True, **FEW)
+    ssvm_bench.run(*words, progress=True, **options)
     assert "has finished before" in capsys.readouterr().err
 
 

@@ -5,11 +5,11 @@ import pty
 import re
 import select
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+import program
 import pytest
 from click.testing import CliRunner
 
@@ -83,28 +83,30 @@ def test_a_call_that_no_shell_makes_is_quiet(monkeypatch, shell, words):
     assert done.stderr == ""
 
 
+MINE = """
+from dataclasses import dataclass
+from typing import Annotated
+from ssvm_bench.config.validation import one_of
+from ssvm_bench.solvers.base import SolverConfig
+raise SystemExit('imported')
+WAYS = ('here', *('there',))
+@dataclass(frozen=True)
+class Config(SolverConfig):
+    way: Annotated[str, one_of(WAYS)] | None = None
+"""
+
+
 def test_a_plug_in_is_completed_and_not_imported(tmp_path):
     (tmp_path / "solver").mkdir()
     (tmp_path / "solver" / "mine.yaml").write_text("# my solver\n")
-    (tmp_path / "solver" / "mine.py").write_text(
-        "from dataclasses import dataclass\n"
-        "from typing import Annotated\n"
-        "from ssvm_bench.config.validation import one_of\n"
-        "from ssvm_bench.solvers.base import SolverConfig\n"
-        "raise SystemExit('imported')\n"
-        "WAYS = ('here', *('there',))\n"
-        "@dataclass(frozen=True)\n"
-        "class Config(SolverConfig):\n"
-        "    way: Annotated[str, one_of(WAYS)] | None = None\n"
-    )
+    (tmp_path / "solver" / "mine.py").write_text(MINE)
     begin = f"ssvm-bench run --config-dir {tmp_path} solver=mine solver."
     assert asked("bash", begin.replace(" solver.", "")) == ["solver=mine"]
     assert asked("bash", begin) == ["solver.latent_rounds=", "solver.way="]
-    assert asked("bash", f"{begin}way=") == [
-        f"solver.way={way}" for way in ("here", "there", "null")
-    ]
-    ranking = f"ssvm-bench run --config-dir {RANKING} oracle=rank"
-    assert asked("bash", ranking) == ["oracle=ranking"]
+    ways = [f"solver.way={way}" for way in ("here", "there", "null")]
+    assert asked("bash", f"{begin}way=") == ways
+    begin = f"ssvm-bench run --config-dir {RANKING} oracle=rank"
+    assert asked("bash", begin) == ["oracle=ranking"]
 
 
 def test_options_are_those_that_a_run_accepts():
@@ -127,9 +129,7 @@ def test_an_answer_loads_nothing_that_is_slow():
         "    print({'numpy', 'hydra', 'pandas', 'numba'} & {*sys.modules}, file=sys.stderr)"
     )
     line = "ssvm-bench run dataset=usps solver=mpbcfw_fast solver.start="
-    variables = environment(_SSVM_BENCH_COMPLETE="bash_complete", COMP_WORDS=line)
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    done = program.python("-c", code, _SSVM_BENCH_COMPLETE="bash_complete", COMP_WORDS=line)
     assert (done.returncode, done.stderr) == (0, "set()\n")
     assert "plain,solver.start=truth" in done.stdout.splitlines()
 
@@ -170,12 +170,10 @@ def test_a_shell_completes_what_is_typed(shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     command, setup = SHELLS[shell]
-    typed(
-        command,
-        [
-            (f"{setup}; echo rea''dy\n", "ready"),
-            ("ssvm-bench run solver.step=2\t", "solver.step=2n/"),  # it has parentheses
-            ("budget.max_s\t", "budget.max_seconds="),
-            ("3 solver=mpbcfw_f\t", "solver=mpbcfw_fast"),
-        ],
+    keys = (
+        (f"{setup}; echo rea''dy\n", "ready"),
+        ("ssvm-bench run solver.step=2\t", "solver.step=2n/"),  # it has parentheses
+        ("budget.max_s\t", "budget.max_seconds="),
+        ("3 solver=mpbcfw_f\t", "solver=mpbcfw_fast"),
     )
+    typed(command, keys)

@@ -70,7 +70,7 @@ def test_a_spoilt_file_of_a_run_is_refused_or_reads_the_same(folder, name):
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "missing"])
 def test_what_is_no_file_is_refused_at_once(folder, name, kind):
     put_odd(folder / name, kind)
-    signal.alarm(120)
+    signal.alarm(120)  # a pipe without a writer would hang
     try:
         assert name in refused(reading.read_run, folder)
         assert not reading.is_finished(folder)
@@ -98,9 +98,8 @@ def test_a_summary_of_another_kind_is_refused(folder, text):
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
 def test_metadata_of_another_kind_are_refused(folder, spoil):
     whole = reading.read_run(folder)
-    trace.write_run(
-        folder, whole.frame, {**whole.metadata, **spoil}, {}, whole.summary, [0.0, 0.0, 0.0]
-    )
+    metadata = {**whole.metadata, **spoil}
+    trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
     assert next(iter(spoil)) in refused(reading.read_run, folder)
 
 
@@ -111,16 +110,14 @@ def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
     content, rng = path.read_bytes(), random.Random(0)
     for _ in range(40):
         path.write_bytes(other := spoilt(content, rng))
-        damaged = [SkippedFiles(), SkippedFiles()]
-        for trace_ in stored_traces.read(tmp_path, "some", damaged[0]):
-            check_same(trace_, stored)
-        (again,) = stored_traces.write(runs, tmp_path, "some", damaged[1])
-        check_same(again, stored)
-        said = damaged[0].problems
-        assert damaged[1].problems == said
-        if said:
-            assert len(said) == 1
-            assert str(path) in said[0]
+        read, written = SkippedFiles(), SkippedFiles()
+        for found in stored_traces.read(tmp_path, "some", read):
+            check_same(found, stored)
+        check_same(*stored_traces.write(runs, tmp_path, "some", written), stored)
+        assert written.problems == read.problems
+        if read.problems:
+            (said,) = read.problems
+            assert str(path) in said
             assert path.read_bytes() == other
 
 
@@ -160,8 +157,7 @@ def test_the_report_names_what_it_passes_over(tmp_path, folder):
     (bad / "trace.parquet").write_bytes(b"PAR1")
     result = call("report", f"results_dir={tmp_path}")
     assert result.exit_code == 0
-    _, *said = [line for line in result.stderr.splitlines() if not line.startswith("Page ")]
-    (told,) = said
+    _, told = [line for line in result.stderr.splitlines() if not line.startswith("Page ")]
     assert told.startswith(f"Passed over: Cannot read the run {bad}: trace.parquet: ")
 
 
@@ -169,8 +165,9 @@ def test_the_report_names_what_it_passes_over(tmp_path, folder):
 def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     experiment = tmp_path / "one.yaml"
     experiment.write_text("grid: {solver: [fw]}\nfigures: {}\n")
-    options = (*USPS, "budget.max_iterations=2", "clock=work", f"results_dir={tmp_path}")
-    folder = run_here(tmp_path, "solver=fw", "budget.max_iterations=2", "clock=work").folder
+    short = ("budget.max_iterations=2", "clock=work")
+    options = (*USPS, *short, f"results_dir={tmp_path}")
+    folder = run_here(tmp_path, "solver=fw", *short).folder
     before = reading.read_run(folder).frame
     (folder / name).write_bytes((folder / name).read_bytes()[:-5])
     result = call("experiment", experiment, "--status", *options)

@@ -29,14 +29,8 @@ def user(tmp_path, monkeypatch):
 @pytest.fixture
 def drawn(monkeypatch):
     """Return what has been drawn: rows, names of the labels, source."""
-    found = []
-    draw_rows = pictures.draw_rows
-
-    def collect(*arguments):
-        found.append(arguments)
-        return draw_rows(*arguments)
-
-    monkeypatch.setattr(pictures, "draw_rows", collect)
+    found, draw = [], pictures.draw_rows
+    monkeypatch.setattr(pictures, "draw_rows", lambda *rows: found.append(rows) or draw(*rows))
     return found
 
 
@@ -46,26 +40,20 @@ def shown(*arguments):
     return result.stdout
 
 
-def put(name, content):
-    path = sources.raw_file(name).places()[0]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
-
-
 def test_status_tells_what_is_prepared(user):
     assert "prepared" not in shown("status", "weizmann")
     shown("prepare", "weizmann", "--source", "synthetic")
     kept = user / "weizmann" / "stand-in.ssvm-bench.npz"
     assert f"synthetic data prepared: {kept}\n" in shown("status", "weizmann")
-    path = put("weizmann", b"\x1f\x8b")
+    path = weizmann.RAW.places()[0]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\x1f\x8b")
     line, content, hint = shown("status", "weizmann", "--verify").splitlines()
     assert "content: broken: the archive is damaged" in content
     assert line.startswith(f"weizmann  ready    {path}")
     assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint
     kept = user / "weizmann" / f"{path.name}.ssvm-bench.npz"
-    key = f"{sources.raw_file('weizmann').key('real')} sha256=0"
-    cache.cached(kept, key, dict)
+    cache.cached(kept, f"{weizmann.RAW.key('real')} sha256=0", dict)
     assert shown("status", "weizmann").splitlines()[1:] == [f"          prepared: {kept}"]
     cache.cached(kept, "weizmann v0 sha256=0", dict)
     assert "Not prepared yet" in shown("status", "weizmann")
@@ -77,18 +65,13 @@ TAR = bytes(257) + b"ustar\x0000"
 @pytest.mark.parametrize(
     ("name", "head", "kind"),
     [
-        ("weizmann", b"\x1f\x8b", None),
-        ("stanford", TAR, None),
+        *(("weizmann", b"\x1f\x8b", None), ("weizmann", b"<html>", "a tar archive")),
+        *(("stanford", TAR, None), ("stanford", b"6.0000 -1", "a tar archive")),
+        *(("horseseg", each, "an HDF5 file") for each in (b"\x1f\x8b", TAR)),
         ("horseseg", b"\x89HDF\r\n\x1a\n", None),
         ("usps", b"6.0000 -1", None),
-        ("weizmann", b"<html>", "a tar archive"),
-        ("stanford", b"6.0000 -1", "a tar archive"),
-        ("horseseg", b"\x1f\x8b", "an HDF5 file"),
-        ("horseseg", TAR, "an HDF5 file"),
-        ("usps", b"<html>", "a gzip file"),
-        ("usps", b"", "a gzip file"),
-        ("mnist", b"\x1f\x8b", None),
-        ("mnist", b"\0\0\x08\x03", None),
+        *(("usps", each, "a gzip file") for each in (b"<html>", b"")),
+        *(("mnist", each, None) for each in (b"\x1f\x8b", b"\0\0\x08\x03")),
         ("mnist", b"\0\0\x0d\x03", "a gzip file"),
     ],
 )
@@ -98,11 +81,8 @@ def test_status_knows_the_first_bytes(name, head, kind):
         part.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(head)
     output = shown("status", name)
-    if kind is None:
-        assert "ready" in output
-    else:
-        assert f"broken   {raw.parts(raw.find())[0]}" in output
-        assert f"Not {kind}. Delete the file" in output
+    assert ("ready" if kind is None else f"broken   {raw.parts(raw.find())[0]}") in output
+    assert kind is None or f"Not {kind}. Delete the file" in output
 
 
 def test_prepare_says_where_and_what(user):
@@ -139,16 +119,13 @@ def test_show_draws_pictures_and_ground_truth(tmp_path, drawn):
     pictures = weizmann.RAW.pictures("synthetic")
     _, arrays = sources.arrays(weizmann.RAW, "synthetic")
     for row, i in zip(rows, (2, 0), strict=True):
-        assert f"weizmann {i}: {pictures.names[i]}" == row.title
+        assert (row.title, len(row.predictions)) == (f"weizmann {i}: {pictures.names[i]}", 0)
         assert np.array_equal(row.rgb, pictures[i].rgb)
         assert np.array_equal(row.truth, pictures[i].truth)
-        assert row.segments.shape == row.truth.shape
-        assert row.segments.max() + 1 == row.y.size
+        assert (row.segments.shape, row.segments.max() + 1) == (row.truth.shape, row.y.size)
         assert np.array_equal(row.y, arrays["y"][slice(*arrays["offsets"][i : i + 2])])
         for k in (0, row.y.size - 1):
-            share = row.truth[row.segments == k].mean()
-            assert row.y[k] == (share > 0.5)
-        assert not row.predictions
+            assert row.y[k] == (row.truth[row.segments == k].mean() > 0.5)
 
 
 def test_show_writes_where_it_is_told(tmp_path):
@@ -192,14 +169,9 @@ def test_borders_are_between_superpixels():
 
 def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
     truth = np.array([[0, 0, 1, 1]], np.uint8)
-    row = pictures.Row(
-        "my picture",
-        np.full((1, 4, 3), 90, np.uint8),
-        truth,
-        np.array([[0, 0, 0, 1]]),
-        np.array([0, 1], np.uint8),
-        [("mine", np.array([0, 0], np.uint8))],
-    )
+    rgb, segments = np.full((1, 4, 3), 90, np.uint8), np.array([[0, 0, 0, 1]])
+    y, predicted = np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)
+    row = pictures.Row("my picture", rgb, truth, segments, y, [("mine", predicted)])
     for source_, note in (("real", ""), ("synthetic", "synthetic, no real data")):
         figure = pictures.draw_rows([row], ("ground", "horse"), source_)
         titles = [panel.get_title() for panel in figure.axes]

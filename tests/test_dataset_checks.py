@@ -1,5 +1,6 @@
 """Data that come from a file, a cache or a plug-in are checked before a kernel sees them."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -22,6 +23,8 @@ CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
 SPARSE = replace(CHAINS, x=csr_array(CHAINS.x))
 TARGETS, LABELS = random_regression(3, 2), random_binary(3, 2)
+ODD_NAMES = Vocabulary(("a\nb", "c", "d"), "npz", "chain", 2)
+NARROW = replace(CHAINS, x=CHAINS.x[:, :1])
 SQUARE = graphs(np.ones((4, 1)), np.zeros(4, np.uint8), 2, [([(0, 1), (1, 2)], 4)])
 
 
@@ -39,17 +42,10 @@ def changed(array, place, value, dtype=None):
     return copy
 
 
-def with_column(column):
-    """Return sparse features of which one is in another column."""
+def sparse_with(name, value):
+    """Return sparse features of which one is in another column, or is another number."""
     x = SPARSE.x.copy()
-    x.indices = changed(x.indices, 5, column)
-    return x
-
-
-def with_value(value):
-    """Return sparse features of which one is another number."""
-    x = SPARSE.x.copy()
-    x.data = changed(x.data, 5, value)
+    setattr(x, name, changed(getattr(x, name), 5, value))
     return x
 
 
@@ -61,18 +57,12 @@ def with_edge_x(found):
     return {**edges((0, 1), (1, 2)), "edge_x": np.array(found, float)}
 
 
-@pytest.mark.parametrize("data", [CHAINS, SPARSE, GRAPHS])
-def test_what_is_right_passes(data):
-    assert replace(data, fold=np.arange(3), held_out={"test": data}).n == 3
-
-
 @pytest.mark.parametrize("dtype", ["f2", ">f8", "i8", "g", "?"])
 def test_arrays_get_the_types_of_a_dataset(dtype):
     x = np.asfortranarray(CHAINS.x > 0).astype(dtype)
     for given in (x, csr_array(x) if dtype not in ("f2", ">f8") else x):
-        data = replace(
-            CHAINS, x=given, offsets=CHAINS.offsets.astype(np.uint8), costs=np.ones(3, int)
-        )
+        types = {"offsets": CHAINS.offsets.astype(np.uint8), "costs": np.ones(3, int)}
+        data = replace(CHAINS, x=given, **types)
         kind = np.float64 if dtype == ">f8" else np.uint8
         found = data.x if isinstance(data.x, np.ndarray) else data.x.toarray()
         assert np.array_equal(found, x)
@@ -95,16 +85,12 @@ WRONG = {
     "no matrix": (CHAINS, {"x": CHAINS.x.ravel()}, "x must be a matrix"),
     "texts": (CHAINS, {"x": CHAINS.x.astype(str)}, "x must be an array of numbers"),
     "nan": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.nan)}, "part 0 of example 2 is nan"),
-    "inf": (SPARSE, {"x": with_value(np.inf)}, "part 2 of example 0 is inf, not finite"),
-    "small": (
-        CHAINS,
-        {"x": changed(CHAINS.x, (4, 1), np.inf, "f4")},
-        "part 0 of example 2 is inf,",
-    ),
+    "inf": (SPARSE, {"x": sparse_with("data", np.inf)}, "part 2 of example 0 is inf, not finite"),
+    "small": (CHAINS, {"x": changed(CHAINS.x, (4, 1), np.inf, "f4")}, "part 0 of example 2 is inf"),
     "inf costs": (CHAINS, {"costs": np.array([1, np.inf, 1], np.float32)}, "example 1 is inf, and"),
     "huge": (CHAINS, {"x": CHAINS.x * 1e200}, "scale the features"),
-    "column d": (SPARSE, {"x": with_column(2)}, "part 2 of example 0 has feature 2, and"),
-    "column −1": (SPARSE, {"x": with_column(-1)}, "part 2 of example 0 has feature -1"),
+    "column d": (SPARSE, {"x": sparse_with("indices", 2)}, "part 2 of example 0 has feature 2"),
+    "column −1": (SPARSE, {"x": sparse_with("indices", -1)}, "part 2 of example 0 has feature -1"),
     "edge out": (SQUARE, edges((0, 1), (2, 4)), "edge (2, 4) of example 0 leaves its 4 parts"),
     "edge −1": (SQUARE, edges((-1, 1)), "edge (-1, 1) of example 0 leaves"),
     "loop": (SQUARE, edges((2, 2)), "edge (2, 2) of example 0 is a loop"),
@@ -118,30 +104,17 @@ WRONG = {
     "edge_x empty": (SQUARE, with_edge_x(np.ones((2, 0))), "and no features: leave it out"),
     "edge_x of no edges": (CHAINS, {"edge_x": np.ones((8, 1))}, "and there are no edges"),
     "edge_x held out": (
-        SQUARE,
-        {**with_edge_x([[1, 2], [3, 4]]), "held_out": {"test": SQUARE}},
+        *(SQUARE, {**with_edge_x([[1, 2], [3, 4]]), "held_out": {"test": SQUARE}}),
         "edge_x of the test examples has 0 features an edge, that of the examples to train on 2",
     ),
     "masked": (CHAINS, {"x": np.ma.masked_equal(CHAINS.x, 0)}, "of shape (…, …), got MaskedArray"),
     "csc": (CHAINS, {"x": csc_array(CHAINS.x)}, "must be an ndarray or a csr_array, got csc_array"),
-    "long": (
-        CHAINS,
-        {"x": np.full((8, 1), 2**53 + 1)},
-        "float64 does not hold this number exactly",
-    ),
+    "long": (CHAINS, {"x": np.full((8, 1), 2**53 + 1)}, "float64 does not hold this number"),
     "rows of examples": (CHAINS, {"x": CHAINS.x[:3]}, "repeat its row, as np.repeat(x, np.diff("),
     "time": (CHAINS, {"offsets": CHAINS.offsets.astype("m8[s]")}, "offsets must be an array of in"),
-    "names": (
-        CHAINS,
-        {"vocabulary": Vocabulary(("a\nb", "c", "d"), "npz", "chain", 2)},
-        r"'a\nb' in the labels is no name",
-    ),
+    "names": (CHAINS, {"vocabulary": ODD_NAMES}, r"'a\nb' in the labels is no name"),
     "folds": (CHAINS, {"fold": np.zeros(2)}, "of shape (3,), got float64 of shape (2,)"),
-    "other features": (
-        CHAINS,
-        {"held_out": {"test": replace(CHAINS, x=CHAINS.x[:, :1])}},
-        "the test examples have 3 labels and 1 features",
-    ),
+    "other features": (CHAINS, {"held_out": {"test": NARROW}}, "test examples have 3 labels and 1"),
 }
 
 
@@ -176,35 +149,33 @@ def test_what_is_wrong_is_told_with_its_place(data, changes, message):
 
 
 def test_what_a_loader_returns_is_a_dataset(monkeypatch):
-    monkeypatch.setattr(
-        registry, "module", lambda *_: SimpleNamespace(load=lambda config: {"x": CHAINS.x})
-    )
-    components.load_dataset.cache_clear()
+    loader = SimpleNamespace(load=lambda config: {"x": CHAINS.x})
+    monkeypatch.setattr(registry, "module", lambda *_: loader)
     with pytest.raises(RunFailedError, match=r"loader of dataset=mine returned dict, not a Data"):
         components.load_dataset(Mine())
-    components.load_dataset.cache_clear()
 
 
 def test_a_prepared_file_with_other_labels_reaches_no_run(tmp_path, monkeypatch):
     """Labels that no raw file could give: in a file saved by other hands, and in a forged one."""
     monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
-    components.load_dataset.cache_clear()
-    options = (*USPS, "solver=bcfw", "budget.max_iterations=1", f"results_dir={tmp_path}")
-    assert call("run", *options).exit_code == 0
+    words = ("solver=bcfw", "budget.max_iterations=1", f"results_dir={tmp_path}", "force=true")
+
+    def made():
+        components.load_dataset.cache_clear()
+        return call("run", *USPS, *words)
+
+    assert made().exit_code == 0
     (file,) = (tmp_path / "user").rglob("*.npz")
     arrays = dict(np.load(file))
     arrays["y"][:] = 200
     np.savez(file, **arrays)
-    components.load_dataset.cache_clear()
-    assert call("run", *options, "force=true").exit_code == 0  # made again
+    assert made().exit_code == 0  # made again
     forged = {**cache.stored(file, cache.stored_key(file)), "y": arrays["y"]}
     cache._write(file, cache.stored_key(file), forged)
-    components.load_dataset.cache_clear()
-    message = error_of(call("run", *options, "force=true"), 1)
-    components.load_dataset.cache_clear()
-    assert "the label of part 0 of example" in message
-    assert "is 200, and labels are 0 to 9" in message
+    message = error_of(made(), 1)
+    assert re.search("the label of part 0 of example .* is 200, and labels are 0 to 9", message)
     assert run_folders(tmp_path) == ["seed=0"]
+    components.load_dataset.cache_clear()
 
 
 def test_a_lambda_that_overflows_is_refused(tmp_path):
@@ -216,8 +187,9 @@ def test_a_lambda_that_overflows_is_refused(tmp_path):
 def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
     def check(*options):
         (config,) = compose_runs(["solver=bcfw", "dataset=usps", *options])
-        data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
         requirements.check_data(config, data)
+
+    data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
 
     check("lam=1e-250", "oracle.class_weight={3: 1e10}")
     with pytest.raises(ConfigError, match=r"lam=1e-250 is too small for features of up to"):

@@ -71,16 +71,14 @@ def test_digits_to_train_on_and_two_halves_to_test_with(small, pixels):
     x, y = small
     dataset = load("real", pixels=pixels)
     assert (dataset.structure, dataset.n_labels) == ("independent", 10)
-    found = {"train": dataset, **dataset.held_out}
     parts = {"train": slice(6), "test": slice(6, None, 2), "validation": slice(7, None, 2)}
-    for name, part in parts.items():
-        data = found[name]
-        assert data.n == len(y[part])
-        assert np.array_equal(data.y, y[part])
-        assert data.x.dtype == (np.float32 if pixels == "unit" else np.uint8)
-        expected = x[part] / np.float32(255) if pixels == "unit" else x[part]
-        assert np.array_equal(data.x.toarray(), expected)
-        assert data.x.nnz == np.count_nonzero(x[part])  # zeros are not kept
+    assert dataset.held_out.keys() == {"test", "validation"}
+    expected = x / np.float32(255) if pixels == "unit" else x
+    for name, data in {"train": dataset, **dataset.held_out}.items():
+        assert np.array_equal(data.y, y[parts[name]])
+        assert data.x.dtype == expected.dtype
+        assert np.array_equal(data.x.toarray(), expected[parts[name]])
+        assert data.x.nnz == np.count_nonzero(x[parts[name]])  # zeros are not kept
     fewer = load("real", pixels=pixels, n_samples=4)
     assert (fewer.n, fewer.held_out["validation"].n, fewer.held_out["test"].n) == (4, 2, 3)
 

@@ -6,6 +6,8 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from program import call, error_of, run_here
 from test_own_files import TEXT, written
@@ -38,6 +40,11 @@ def predicted(folder, data):
     return call("predict", folder, "--data", data)
 
 
+def refusal(folder, data):
+    """Return the message that a prediction ends with."""
+    return error_of(predicted(folder, data), 1)
+
+
 def saved(**arrays):
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -57,13 +64,11 @@ def reversed_weights(folder):
 
 
 def swapped_labels(folder):
-    labels = list(reading.read(folder).vocabulary.labels)
-    return {NAMES: names(folder, labels=labels[::-1])}
+    return {NAMES: names(folder, labels=reading.read(folder).vocabulary.labels[::-1])}
 
 
 def other_templates(folder):
-    templates = list(reading.read(folder).vocabulary.templates)
-    return {NAMES: names(folder, templates=templates[::-1])}
+    return {NAMES: names(folder, templates=reading.read(folder).vocabulary.templates[::-1])}
 
 
 def other_iteration(folder):
@@ -95,12 +100,12 @@ def test_names_that_are_gone_or_came_later_are_refused(copy):
     folder, data = copy
     content = (folder / NAMES).read_bytes()
     (folder / NAMES).unlink()
-    assert f"{NAMES}: No such file" in error_of(predicted(folder, data), 1)
+    assert f"{NAMES}: No such file" in refusal(folder, data)
     (folder / NAMES).write_bytes(content)
     result = predicted(folder, data)
     assert result.exit_code == 0, result.stderr
     (folder / "traceback.txt").write_text("of nobody")
-    assert "traceback.txt: the run was written without it" in error_of(predicted(folder, data), 1)
+    assert "traceback.txt: the run was written without it" in refusal(folder, data)
 
 
 def test_weights_are_those_that_were_read_with_the_trace(copy):
@@ -134,14 +139,14 @@ WRONG_NAMES = [
 def test_a_bias_that_the_weights_have_none_for_is_refused(copy, bias):
     folder, data = copy
     sealed(folder, {NAMES: names(folder, bias=bias)})
-    assert f"{folder} has 580 weights" in error_of(predicted(folder, data), 1)
+    assert f"{folder} has 580 weights" in refusal(folder, data)
 
 
 @pytest.mark.parametrize("change", WRONG_NAMES, ids=lambda change: str(change)[:40])
 def test_wrong_names_are_refused_in_one_message(copy, change):
     folder, data = copy
     sealed(folder, {NAMES: names(folder, **change)})
-    said = error_of(predicted(folder, data), 1)
+    said = refusal(folder, data)
     assert f"{folder}: {NAMES}: " in said or f"the file trained on {change['form']}" in said
     assert len(said) < 800
 
@@ -159,19 +164,18 @@ def test_wrong_names_are_refused_in_one_message(copy, change):
 def test_what_is_no_vocabulary_is_refused(copy, content):
     folder, data = copy
     sealed(folder, {NAMES: content})
-    assert f"{folder}: {NAMES}: " in error_of(predicted(folder, data), 1)
+    assert f"{folder}: {NAMES}: " in refusal(folder, data)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "weights.npz: "),
-        (b"PK", "weights.npz: "),
+        *((content, "weights.npz: ") for content in (b"", b"PK")),
         (saved(v=np.ones(3)), "it has no array w"),
-        (saved(w=np.ones(3, np.float32)), "no vector of finite numbers"),
-        (saved(w=np.ones((3, 3))), "no vector of finite numbers"),
-        (saved(w=np.array([np.nan, 1.0])), "no vector of finite numbers"),
-        (saved(w=np.array(["x"])), "no vector of finite numbers"),
+        *(
+            (saved(w=w), "no vector of finite numbers")
+            for w in (np.ones(3, "f4"), np.ones((3, 3)), np.array([np.nan, 1.0]), np.array(["x"]))
+        ),
         (saved(w=np.array([{}])), "weights.npz: "),  # an object: never unpickled
         (saved(w=np.ones(7)), "features, and there are 7 weights"),
     ],
@@ -179,7 +183,7 @@ def test_what_is_no_vocabulary_is_refused(copy, content):
 def test_other_weights_are_refused(copy, content, message):
     folder, data = copy
     sealed(folder, {WEIGHTS: content})
-    assert message in error_of(predicted(folder, data), 1)
+    assert message in refusal(folder, data)
 
 
 @pytest.mark.parametrize(
@@ -198,17 +202,13 @@ def test_options_of_another_kind_are_refused(copy, config):
     folder, data = copy
     with_metadata(folder, lambda found: {**found, "config": {**found["config"], **config}})
     result = predicted(folder, data)
-    said = error_of(result, result.exit_code)
     assert result.exit_code in (1, 2)
-    assert "--debug" not in said
+    assert "--debug" not in error_of(result, result.exit_code)
 
 
 def test_a_run_without_checksums_is_read_if_types_are_right(copy):
     folder, data = copy
     right = predicted(folder, data).stdout
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = folder / "trace.parquet"
     table = pq.read_table(pa.BufferReader(path.read_bytes()))
     about = {key: value for key, value in table.schema.metadata.items() if b"sums" not in key}
@@ -222,7 +222,7 @@ def test_a_run_without_checksums_is_read_if_types_are_right(copy):
     ):
         (folder / NAMES).write_bytes(content)
         (folder / NAMES).write_bytes(names(folder, **change))
-        for command in (("predict", folder, "--data", data), ("score", folder, "--data", data)):
-            said = error_of(call(*command), 1)
+        for command in ("predict", "score"):
+            said = error_of(call(command, folder, "--data", data), 1)
             assert f"{folder}: {NAMES}: " in said
             assert message in said

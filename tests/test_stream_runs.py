@@ -53,9 +53,7 @@ def test_the_file_brings_its_oracle_and_an_explicit_one_wins(path):
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}", "oracle=multiclass"])
     assert config.oracle.name == "multiclass"
     with pytest.raises(ConfigError, match="it handles independent labels"):
-        run_here(
-            path.parent / "r", "oracle=multiclass", data=(f"dataset.path={path}", "dataset=stream")
-        )
+        run_here(path.parent, "oracle=multiclass", data=(f"dataset.path={path}", "dataset=stream"))
 
 
 def test_a_run_is_known_by_its_examples_not_by_their_place(path, tmp_path):
@@ -81,15 +79,11 @@ def test_what_cannot_be_loaded_is_told_before_any_work(path, monkeypatch, tmp_pa
     here = f"dataset.path={path}"
     assert "dataset=stream needs dataset.path=FILE.parquet" in message(status=2)
     assert "No such file or directory" in message(f"dataset.path={tmp_path / 'b.parquet'}")
-    assert "must be ≤ 12, the number of examples in" in message(
-        here, "dataset.n_samples=13", status=2
-    )
-    assert "was made of synthetic data, and dataset.source=real" in message(
-        here, "dataset.source=real"
-    )
-    assert f"the fingerprint {DataStream(path).fingerprint}" in message(
-        here, "dataset.fingerprint=a0"
-    )
+    assert "must be ≤ 12, the number of examples" in message(here, "dataset.n_samples=13", status=2)
+    said = message(here, "dataset.source=real")
+    assert "was made of synthetic data, and dataset.source=real" in said
+    said = message(here, "dataset.fingerprint=a0")
+    assert f"the fingerprint {DataStream(path).fingerprint}" in said
     said = message(here, "dataset.max_memory=0.002")
     assert f"The 12 examples in {path} take about 0 MB as a whole, and 0 MB are free" in said
     assert "dataset.n_samples=" in said

@@ -45,9 +45,9 @@ def test_pictures_are_the_same_everywhere_and_differ_among_themselves():
             digest.update(picture.rgb.tobytes() + picture.truth.tobytes())
     assert (scenes.VERSION, digest.hexdigest()[:16]) == (3, "1a75acf5c96501b8")
     for make in (scenes.figures, scenes.layers):
-        assert make(5)[4].rgb.tobytes() == make(9)[4].rgb.tobytes()
-        assert make(5)[4].rgb.tobytes() != make(5)[3].rgb.tobytes()
-        assert make(5)[4].rgb.tobytes() != make(5, seed=77)[4].rgb.tobytes()
+        last = make(5)[4].rgb.tobytes()
+        assert last == make(9)[4].rgb.tobytes()
+        assert last not in (make(5)[3].rgb.tobytes(), make(5, seed=77)[4].rgb.tobytes())
 
 
 def shares(pictures, n_labels):
@@ -94,8 +94,7 @@ def test_digits_have_the_real_structure():
     assert [data.n for data in dataset.held_out.values()] == [500, 500]
     assert np.bincount(dataset.y).min() > 500
     images = dataset.x.toarray().reshape(-1, 28, 28)
-    assert (images.min(), images.max()) == (0, 1)
-    assert len(np.unique(images, axis=0)) == 6000
+    assert (images.min(), images.max(), len(np.unique(images, axis=0))) == (0, 1, 6000)
     assert not images[:, :4].any()
     assert not images[:, :, 24:].any()  # a box of 20 pixels in the middle
 
@@ -114,8 +113,7 @@ def test_snails_have_the_real_structure():
     dataset = load("abalone")
     found = (dataset.x.shape, dataset.structure, dataset.y.dtype)
     assert found == ((4177, 10), "regression", np.float64)
-    assert 1 <= dataset.y.min() < 4
-    assert 20 < dataset.y.max() <= 29
+    assert 1 <= dataset.y.min() < 4 < 20 < dataset.y.max() <= 29
     assert dataset.y.mean() == pytest.approx(9.934, abs=0.1)
     assert set(dataset.x[:, :3].sum(axis=1)) == {1.0}
     assert (dataset.x[:, 3:].min(axis=0) == -1).all()

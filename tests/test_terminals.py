@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +14,13 @@ from ssvm_bench.results.reading import find_runs
 
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 QUICK = (*USPS, "solver=fw", "budget.max_iterations=3")
+PROGRAM = (sys.executable, "-m", "ssvm_bench")
 
 
 def shell(redirection, *arguments, **changes):
     """Run the program with a redirection of the shell; output in UTF-8 unless it changes that."""
-    command = f'"$@" {redirection}'
-    return subprocess.run(
-        ["sh", "-c", command, "sh", sys.executable, "-m", "ssvm_bench", *map(str, arguments)],
-        capture_output=True,
-        env=environment(**changes),
-        timeout=300,
-        check=False,
-    )
+    words = ["sh", "-c", f'"$@" {redirection}', "sh", *PROGRAM, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, env=environment(**changes), timeout=300)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +35,8 @@ def test_status_that_cannot_be_written_is_dropped(tmp_path, redirection):
 
 @pytest.mark.parametrize("command", [["list"], ["--help"], ["--version"], ["run", *QUICK]])
 def test_results_that_cannot_be_written_are_told(tmp_path, command):
-    if command[0] == "run":
-        command = [*command, f"results_dir={tmp_path}", "quiet=false"]
-    log = tmp_path / "log"
-    with started(*command, log=log, stdout="/dev/full") as process:
+    log, words = tmp_path / "log", [f"results_dir={tmp_path}"] * (command[0] == "run")
+    with started(*command, *words, log=log, stdout="/dev/full") as process:
         assert process.wait() == 1
     last = log.read_text().splitlines()[-1]
     assert last.startswith("ssvm-bench: error: Cannot write to standard output: No space left")
@@ -52,40 +46,25 @@ def test_results_that_cannot_be_written_are_told(tmp_path, command):
 
 def test_a_disk_of_logs_that_fills_costs_the_rest_of_the_log(tmp_path):
     limit = "ulimit -f 1; trap '' XFSZ; "  # no file of more than 512 bytes
-    command = [sys.executable, "-m", "ssvm_bench", "list"]
     log = tmp_path / "log"
-    done = subprocess.run(
-        ["sh", "-c", f'{limit} "$@" >{log}', "sh", *command],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr == (
-        "ssvm-bench: error: Cannot write to standard output: File too large. "
-        "Files are written as ever.\n"
-    )
+    words = ["sh", "-c", f'{limit} "$@" >{log}', "sh", *PROGRAM, "list"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment())
+    said = "Cannot write to standard output: File too large. Files are written as ever."
+    assert (done.returncode, done.stderr) == (1, f"ssvm-bench: error: {said}\n")
     assert 0 < log.stat().st_size <= 1024
 
 
 @pytest.mark.parametrize("opened", [pty.openpty, os.pipe])
 def test_a_terminal_that_is_gone_costs_nothing(tmp_path, opened):
     ours, theirs = opened()
-    command = [sys.executable, "-m", "ssvm_bench", "run", *QUICK, f"results_dir={tmp_path}"]
-    process = subprocess.Popen(
-        [*command, "budget.max_iterations=300"],
-        env=environment(),
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
+    words = [*PROGRAM, "run", *QUICK, f"results_dir={tmp_path}", "budget.max_iterations=300"]
+    streams = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": theirs}
+    process = subprocess.Popen(words, env=environment(), **streams)
     os.close(theirs)
     os.read(ours, 1)
     os.close(ours)
     out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0
-    assert b"max_iterations" in out
+    assert (process.returncode, b"max_iterations" in out) == (0, True)
     assert len(find_runs(tmp_path)) == 1
 
 
@@ -94,8 +73,7 @@ def test_characters_that_the_terminal_lacks_are_escaped(tmp_path):
     done = shell("", "run", *QUICK, f"results_dir={results}", **ASCII)
     assert (done.returncode, len(find_runs(results))) == (0, 1), done.stderr
     last = done.stdout.decode("ascii").splitlines()[-1]
-    assert last.startswith("files: ")
-    assert "Pr\\udcc3\\udcbcfung" in last
+    assert re.match(r"files: .*Pr\\udcc3\\udcbcfung", last)
     wrong = shell("", "run", "solver=é", **ASCII)
     assert wrong.returncode == 2
     assert wrong.stderr.decode("ascii").startswith("ssvm-bench: error: solver=\\udcc3\\udca9")

@@ -105,9 +105,8 @@ def test_only_regular_files_are_read(tmp_path):
 )
 def test_a_users_file_inherits_from_one_other_at_most(tmp_path, defaults):
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "odd.yaml").write_text(
-        f"name: odd\nkind: mpbcfw\ndefaults: {defaults}\n"
-    )
+    text = f"name: odd\nkind: mpbcfw\ndefaults: {defaults}\n"
+    (tmp_path / "solver" / "odd.yaml").write_text(text)
     assert "odd.yaml" in message(["solver=odd"], [tmp_path])
 
 

@@ -5,9 +5,9 @@ import io
 import re
 import sys
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -34,25 +34,18 @@ def error_of(*arguments, status):
     return program.error_of(call(*arguments), status)
 
 
-ROW = {
-    "iteration": 5,
-    "oracle_calls": 34385,
-    "time": 1.5,
-    "primal": 0.5,
-    "dual": 0.0125,
-    "gap": 0.4875,
-    "working_set_mean": 7.25,
-}
+def fail(error):
+    raise error
 
 
-@dataclass
-class Outcome:
-    """What the runner gives back, as far as the command line looks at it."""
+ROW = {"iteration": 5, "oracle_calls": 34385, "time": 1.5, "working_set_mean": 7.25}
+ROW |= {"primal": 0.5, "dual": 0.0125, "gap": 0.4875}
 
-    status: str = "finished"
-    stop_reason: str = "max_iterations"
-    folder: Path = Path("results/runs/ocr/mpbcfw/0123456789ab/seed=0")
-    summary: dict = field(default_factory=dict)
+
+def outcome(status="finished", stop_reason="max_iterations", summary=None):
+    """Return what the runner gives back, as far as the command line looks at it."""
+    about = {"status": status, "stop_reason": stop_reason, "summary": summary or {}}
+    return SimpleNamespace(folder=Path("results/runs/ocr/mpbcfw/0123456789ab/seed=0"), **about)
 
 
 @pytest.fixture
@@ -60,22 +53,21 @@ def runs(monkeypatch):
     """Replace the runner; the runs asked for are collected, ``runs.react`` decides their end."""
 
     class Runs(list):
-        react = staticmethod(lambda config: Outcome())
+        react = staticmethod(lambda config: outcome())
 
     made = Runs()
 
     def run(config, display):
         made.append(config)
-        outcome = made.react(config)
+        ended = made.react(config)
         display.start(config, "real", 6877, 4004, 1 / 6877)
         display.row(ROW)
-        if outcome.status == "finished":
-            outcome.summary = {**ROW, "stop_reason": outcome.stop_reason, "source": "real"}
-            display.finish(outcome.summary, outcome.folder)
-        return outcome
+        if ended.status == "finished":
+            ended.summary = {**ROW, "stop_reason": ended.stop_reason, "source": "real"}
+            display.finish(ended.summary, ended.folder)
+        return ended
 
-    module = ModuleType("ssvm_bench.runs.runner")
-    module.run = run
+    module = SimpleNamespace(run=run)
     monkeypatch.setitem(sys.modules, "ssvm_bench.runs.runner", module)
     monkeypatch.setattr("ssvm_bench.runs.runner", module, raising=False)
     return made
@@ -84,16 +76,12 @@ def runs(monkeypatch):
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["--version"], ["data", "status"]])
 def test_quick_answers_import_nothing_heavy(arguments):
     heavy = HEAVY | {"yaml", "importlib.metadata"} if arguments == ["--help"] else HEAVY
-    program = (
-        "import sys\n"
-        "from ssvm_bench.cli.commands import main\n"
-        "try:\n"
-        "    main(sys.argv[1:])\n"
-        "except SystemExit as end:\n"
-        "    status = end.code\n"
+    code = (
+        "import sys\nfrom ssvm_bench.cli.commands import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n    status = end.code\n"
         f"print(sorted({heavy!r} & set(sys.modules)), status)\n"
     )
-    done = python("-c", program, *arguments)
+    done = python("-c", code, *arguments)
     assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
 
 
@@ -112,17 +100,17 @@ def test_list_shows_names_and_descriptions():
     for kind, name in (("datasets", "usps"), ("oracles", "viterbi"), ("solvers", "mpbcfw_avg")):
         assert f"{kind}:" in everything
         (line,) = [row for row in call("list", kind).stdout.splitlines() if row.startswith(name)]
-        description = line.removeprefix(name).strip()
-        assert description
-        assert description in everything
+        assert line != name
+        assert line.removeprefix(name).strip() in everything
     assert "quickstart" in call("list", "experiments").stdout
 
 
 def test_list_shows_the_users_files(tmp_path):
     (tmp_path / "solver").mkdir()
     (tmp_path / "solver" / "mine.yaml").write_text("# my own\n")
-    assert "my own" in call("list", "solvers", "--config-dir", str(tmp_path)).stdout
-    assert "my own" in call("--config-dir", str(tmp_path), "list", "solvers").stdout
+    words, options = ("list", "solvers"), ("--config-dir", tmp_path)
+    assert "my own" in call(*words, *options).stdout
+    assert "my own" in call(*options, *words).stdout
 
 
 @pytest.mark.parametrize(
@@ -175,12 +163,7 @@ def test_the_table_of_a_sweep_says_what_tells_its_runs_apart(runs):
     ],
 )
 def test_a_failed_run_does_not_stop_a_sweep(runs, failure, status):
-    def react(config):
-        if config.seed == 1:
-            raise failure
-        return Outcome()
-
-    runs.react = react
+    runs.react = lambda config: fail(failure) if config.seed == 1 else outcome()
     result = call("run", "-m", "seed=range(3)")
     assert result.exit_code == status
     assert len(runs) == 3
@@ -191,7 +174,7 @@ def test_a_failed_run_does_not_stop_a_sweep(runs, failure, status):
 
 
 def test_an_interrupt_stops_a_sweep(runs):
-    runs.react = lambda config: Outcome("interrupted", "interrupted")
+    runs.react = lambda config: outcome("interrupted", "interrupted")
     result = call("run", "-m", "seed=range(3)")
     assert (result.exit_code, len(runs)) == (1, 1)
     assert "interrupted" in result.stderr
@@ -200,7 +183,8 @@ def test_an_interrupt_stops_a_sweep(runs):
 
 
 def test_a_skipped_run_is_done(runs):
-    runs.react = lambda config: Outcome("skipped", summary={"stop_reason": "gap_tol", **ROW})
+    summary = {"stop_reason": "gap_tol", **ROW}
+    runs.react = lambda config: outcome("skipped", summary=summary)
     result = call("run")
     assert (result.exit_code, "gap_tol (finished before)" in result.stdout) == (0, True)
 
@@ -220,10 +204,7 @@ def test_a_skipped_run_is_done(runs):
     ],
 )
 def test_every_failure_is_one_message(runs, failure, status, part):
-    def react(config):
-        raise failure
-
-    runs.react = react
+    runs.react = lambda config: fail(failure)
     assert part in error_of("run", status=status)
 
 
@@ -233,10 +214,7 @@ def test_debug_shows_the_traceback(runs, arguments):
     assert (result.exit_code, "Traceback" in result.stderr) == (2, True)
     assert "ssvm-bench: error: There is no option x" in result.stderr
 
-    def react(config):
-        raise RunFailedError("nothing left")
-
-    runs.react = react
+    runs.react = lambda config: fail(RunFailedError("nothing left"))
     result = call(*arguments)
     assert (result.exit_code, "Traceback (most recent call" in result.stderr) == (1, True)
     assert result.stderr.splitlines()[-1] == "ssvm-bench: error: nothing left"
@@ -277,12 +255,11 @@ def test_data_tells_where_every_dataset_stands(machine):
     rows = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
     ssl = [f"ssl_{name}" for name in ("bci", "digit1", "g241c", "g241n", "usps")]
     davis = ["davis_bmx_trees", "davis_car_shadow"]
-    folders = {**dict.fromkeys(ssl, "ssl"), **dict.fromkeys(davis, "davis")}
     rest = ["horseseg", "mnist", "ocr", *ssl, "stanford", "usps", "weizmann"]
-    names = ["abalone", "adult", "conll2000", *davis, *rest]
-    assert [row[0] for row in rows] == names
+    assert [name for name, *_ in rows] == ["abalone", "adult", "conll2000", *davis, *rest]
     for name, state, path in rows:
-        assert (state, Path(path).parent) == ("missing", machine / folders.get(name, name))
+        folder = name.partition("_")[0] if name in (*ssl, *davis) else name
+        assert (state, Path(path).parent) == ("missing", machine / folder)
         assert f"data fetch {name}" in result.stdout
     # as docs/components.md says
     assert "`ssvm-bench data fetch ocr` downloads it" in result.stdout
@@ -307,8 +284,8 @@ def test_mistakes_in_data_show(machine, tmp_path):
     assert (tmp_path / "file").read_text() == "no folder"
     assert list(tmp_path.glob("*.png")) == []
     message = error_of("data", "show", "weizmann", "0", "--source", "real", status=1)
-    for part in ("weizmann_horse_db.tar.gz", str(machine)):
-        assert part in message
+    assert "weizmann_horse_db.tar.gz" in message
+    assert str(machine) in message
 
 
 def test_runs_that_data_show_cannot_use(machine, monkeypatch):
@@ -336,8 +313,7 @@ def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):
     assert "horse 100.0%" in call("data", "prepare", "horseseg").stdout
     assert "no differences" in call("data", "check", "horseseg").stdout
     message = error_of("data", "show", "horseseg", "0", status=1)
-    assert "no photographs" in message
-    assert "--source synthetic" in message
+    assert re.search("no photographs.*--source synthetic", message)
 
 
 def shown(display_class, *rows, overrides=(), **console):
@@ -357,11 +333,9 @@ def test_plain_lines_are_aligned():
     heading, columns, first, second = text.splitlines()
     assert "synthetic data" in heading
     assert len(columns) == len(first) == len(second)
-    assert columns.split() == [
-        *("iteration", "exact", "calls", "time", "primal", "dual", "gap", "planes", "ETA"),
-    ]
+    expected = "iteration exact calls time primal dual gap planes ETA"
+    assert " ".join(columns.split()) == expected
     assert "\x1b" not in text
-
     text = shown(terminal.PlainLines, {"primal": 1.2345678e-5, "oracle_calls": 999_999_999})
     assert max(map(len, text.splitlines()[1:])) <= 80
 

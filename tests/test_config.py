@@ -1,5 +1,6 @@
 """Overrides into run configs: what is accepted, what is refused, and in which words."""
 
+import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.config.validation import check_at_least, check_choice, check_positive
 
 
 def one(*overrides, **options):
@@ -23,18 +23,14 @@ def message(*overrides, **options):
     with pytest.raises(ConfigError) as caught:
         compose_runs(overrides, **options)
     text = str(caught.value)
-    assert "\n" not in text
-    assert "append" not in text
-    assert "hydra" not in text.lower()
-    assert "omegaconf" not in text.lower()
+    assert not any(word in text.lower() for word in ("\n", "append", "hydra", "omegaconf"))
     return text
 
 
 def test_defaults_are_those_of_the_contract():
     config = one()
-    assert (config.dataset.name, config.oracle.name, config.solver.name) == (
-        *("ocr", "viterbi", "mpbcfw"),
-    )
+    names = (config.dataset.name, config.oracle.name, config.solver.name)
+    assert names == ("ocr", "viterbi", "mpbcfw")
     assert (config.solver.N, config.solver.M, config.solver.T) == (1000, 1000, 10)
     assert config.resolved() == {
         **{group: config.resolved()[group] for group in catalog.COMPONENTS},
@@ -54,10 +50,9 @@ def test_defaults_are_those_of_the_contract():
 
 
 def test_a_dataset_brings_its_oracle_and_an_explicit_one_wins():
-    assert one("dataset=usps").oracle.name == "multiclass"
-    assert one("dataset=usps", "oracle=viterbi").oracle.name == "viterbi"
-    assert one("oracle=viterbi", "dataset=usps").oracle.name == "viterbi"
-    assert one("oracle=multiclass").oracle.name == "multiclass"
+    usps, viterbi = "dataset=usps", "oracle=viterbi"
+    assert one(usps).oracle.name == one("oracle=multiclass").oracle.name == "multiclass"
+    assert one(usps, viterbi).oracle.name == one(viterbi, usps).oracle.name == "viterbi"
 
 
 def test_bcfw_is_mpbcfw_without_planes():
@@ -87,17 +82,17 @@ def test_a_yaml_says_what_differs_from_the_defaults_of_its_component(group):
 def test_a_solver_or_a_dataset_brings_the_budget_it_needs(tmp_path):
     most = one("solver=dcadmm", "dataset=moons").budget.max_iterations
     assert most > one("solver=kernel_kmeans", "dataset=moons").budget.max_iterations == 50
-    words = "solver=dcadmm", "dataset=moons", "budget.max_iterations=7"
-    assert one(*words).budget == Budget(max_iterations=7)
-    assert one("solver=dcadmm", "dataset=moons", "budget=default").budget == Budget()
+    words = "solver=dcadmm", "dataset=moons"
+    assert one(*words, "budget.max_iterations=7").budget == Budget(max_iterations=7)
+    assert one(*words, "budget=default").budget == Budget()
     (tmp_path / "dataset").mkdir()
-    brought = "defaults: [ssl_bci]\nkind: ssl_bci\nbudget: {max_iterations: 9, max_seconds: 3}\n"
-    (tmp_path / "dataset" / "mine.yaml").write_text(brought)
-    (run,) = compose_runs(["solver=dcadmm", "dataset=mine"], config_dirs=[tmp_path])
+    file = tmp_path / "dataset" / "mine.yaml"
+    brought = "budget: {max_iterations: 9, max_seconds: 3}\n"
+    file.write_text(f"defaults: [ssl_bci]\nkind: ssl_bci\n{brought}")
+    run = one("solver=dcadmm", "dataset=mine", config_dirs=[tmp_path])
     assert run.budget == Budget(max_iterations=most, max_seconds=3.0)
-    (tmp_path / "dataset" / "mine.yaml").write_text("kind: ssl_bci\nbudget: 9\n")
-    with pytest.raises(ConfigError, match="must be a mapping"):
-        compose_runs(["dataset=mine"], config_dirs=[tmp_path])
+    file.write_text("kind: ssl_bci\nbudget: 9\n")
+    assert "must be a mapping" in message("dataset=mine", config_dirs=[tmp_path])
 
 
 def test_values_are_typed():
@@ -161,16 +156,12 @@ def test_values_with_symbols(override, value):
 
 def test_a_sweep_makes_every_combination_in_order():
     runs = compose_runs(["seed=range(2)", "solver=bcfw,mpbcfw", "solver.T=5"], multirun=True)
-    assert [(run.seed, run.solver.name, run.solver.T) for run in runs] == [
-        *((0, "bcfw", 5), (0, "mpbcfw", 5), (1, "bcfw", 5), (1, "mpbcfw", 5)),
-    ]
+    found = [(run.seed, run.solver.name, run.solver.T) for run in runs]
+    assert found == [(0, "bcfw", 5), (0, "mpbcfw", 5), (1, "bcfw", 5), (1, "mpbcfw", 5)]
     runs = compose_runs(["solver=glob(*bcfw)", "lam=1e-3,null"], multirun=True)
-    assert [(run.solver.name, run.lam) for run in runs] == [
-        *(("bcfw", 1e-3), ("bcfw", None), ("mpbcfw", 1e-3), ("mpbcfw", None)),
-    ]
+    found = [(run.solver.name, run.lam) for run in runs]
+    assert found == [("bcfw", 1e-3), ("bcfw", None), ("mpbcfw", 1e-3), ("mpbcfw", None)]
 
-
-def test_one_bad_value_of_a_sweep_is_refused_before_any_run():
     assert "solver.T must be ≥ 1, got 0" in message("solver.T=1,0", multirun=True)
     assert "Did you mean mpbcfw?" in message("solver=bcfw,mpbcwf", multirun=True)
 
@@ -199,10 +190,8 @@ MISTAKES = [
     *((f"+{each}", ADDED) for each in ("solver.T=3", "+solver.T=3", "seed=3", "solver=bcfw")),
     *((f"~{each}", REMOVED) for each in ("solver.T", "solver", "oracle=viterbi")),
     # types
+    *((f"solver.T={t}", f"solver.T must be an integer, got {t}") for t in ("'3'", "true", "null")),
     ("solver.T=abc", "solver.T must be an integer, got 'abc'"),
-    ("solver.T='3'", "solver.T must be an integer, got '3'"),
-    ("solver.T=true", "solver.T must be an integer, got true"),
-    ("solver.T=null", "solver.T must be an integer, got null"),
     ("solver.T=", "solver.T must be an integer, got ''"),
     ("solver.T=[1,2]", "solver.T must be an integer, got [1, 2]"),
     ("solver.average=1", "solver.average must be true or false, got 1"),
@@ -221,9 +210,7 @@ MISTAKES = [
     ("results_dir=null", "results_dir must be a path, got null"),
     ("force=maybe", "force must be true or false, got 'maybe'"),
     ("dataset.n_samples=many", "dataset.n_samples must be"),
-    ("seed==", "seed must be an integer, got '='"),
-    ("seed=[1", "seed must be an integer, got '[1'"),
-    ("seed=range(3", "seed must be an integer, got 'range(3'"),
+    *((f"seed={t}", f"seed must be an integer, got '{t}'") for t in ("=", "[1", "range(3")),
     # ranges
     ("lam=0", "lam must be a positive number, got 0"),
     ("lam=-1", "lam must be a positive number, got -1"),
@@ -257,9 +244,7 @@ def test_unknown_options_name_the_nearest(prefix):
     assert "no option solver.lamda with solver=mpbcfw. Did you mean lam?" in text
     assert "solver.M, solver.N, solver.T, solver.approx_order, solver.average" in text
     assert "Did you mean lam?" in message(f"{prefix}lamda=1")
-
-
-def test_the_options_that_are_listed_are_those_of_what_is_chosen():
+    # the options that are listed are those of what is chosen
     assert message("sovler=bcfw").count(" clock,") == 1
     assert "with solver=fw" in message("solver=fw", "solver.T=3")
 
@@ -272,9 +257,9 @@ def test_malformed_overrides_are_shown(override):
 
 
 def test_true_is_a_word_where_it_is_one_to_choose():
-    (run,) = compose_runs(["solver=dcd", "solver.bound=true"])
+    run = one("solver=dcd", "solver.bound=true")
     assert run.solver.bound == "true"
-    assert run == compose_runs(["solver=dcd", "solver.bound='true'"])[0]
+    assert run == one("solver=dcd", "solver.bound='true'")
     assert "solver.bound must be text, got false" in message("solver=dcd", "solver.bound=false")
 
 
@@ -294,16 +279,14 @@ def test_whatever_is_typed_there_is_no_crash(text):
 @pytest.fixture
 def mine(tmp_path):
     folder = tmp_path / "it's, [mine]"
-    (folder / "solver").mkdir(parents=True)
-    (folder / "dataset").mkdir()
-    (folder / "experiments").mkdir()
+    for name in ("solver", "dataset", "experiments"):
+        (folder / name).mkdir(parents=True)
     return folder
 
 
 def test_a_folder_of_the_user_adds_choices(mine):
-    (mine / "solver" / "short.yaml").write_text(
-        "# short memory\ndefaults: [mpbcfw, _self_]\nname: short\nT: 2\n"
-    )
+    short = "# short memory\ndefaults: [mpbcfw, _self_]\nname: short\nT: 2\n"
+    (mine / "solver" / "short.yaml").write_text(short)
     config = one("solver=short", config_dirs=[mine])
     assert (config.solver.name, config.solver.T, config.solver.N) == ("short", 2, 1000)
     assert "short" in message("solver=shrt", config_dirs=[mine])
@@ -348,90 +331,48 @@ def test_description_is_the_first_comment(tmp_path):
         assert catalog.description(file) == expected
 
 
-@dataclass(frozen=True)
-class Inner:
-    sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Outer:
-    inner: Inner
-    rate: float | str = 0.5
-
-
-def test_nested_sections_and_lists():
-    built = validation.build(Outer, {"inner": {"sizes": [1, 2.0]}})
-    assert built == Outer(Inner((1, 2)), 0.5)
-    assert validation.build(Outer, {"inner": {"sizes": []}, "rate": "auto"}).rate == "auto"
-    for values, part in (
-        ({"inner": {"sizes": 3}}, "outer.inner.sizes must be a list of integers, got 3"),
-        ({"inner": 3}, "outer.inner must be a section"),
-        ({}, "outer.inner has no value"),
-        ({"inner": {"sizes": []}, "rat": 1}, "Did you mean outer.rate?"),
-    ):
-        with pytest.raises(ConfigError, match=part):
-            validation.build(Outer, values, "outer")
-
-
-def test_checks():
-    check_choice("clock", "work", ("wall", "work"))
-    check_at_least("x", 0, 0)
-    check_positive("x", 1e-300)
-    for check, arguments in (
-        (check_choice, ("c", ("a",))),
-        (check_at_least, (float("nan"), 0)),
-        (check_at_least, (float("inf"), 0)),
-        (check_positive, (0,)),
-        (check_positive, (float("nan"),)),
-    ):
-        with pytest.raises(ConfigError, match=r"solver\.x"):
-            check("solver.x", *arguments)
-
-
 def test_the_hash_covers_what_changes_the_result():
     def digest(*overrides, source="real"):
         return one(*overrides).with_source(source).hash()
 
     base = digest()
     assert base == digest("dataset.source=real")
-    assert base == digest(
-        "seed=7", "results_dir=elsewhere", "force=true", "quiet=true", "checkpoint.every=5"
-    )
+    elsewhere = ("results_dir=elsewhere", "force=true", "quiet=true", "checkpoint.every=5")
+    assert base == digest("seed=7", *elsewhere)
     assert digest("lam=1") == digest("lam=1.0")
     assert digest("lam=1/n") == base
     assert digest("lam=1e1/n") == digest("lam=10/n") != digest("lam=10")
     assert digest("path=[10/n]") == digest("path=[10.0/n]", "lam=1/n") != digest("path=[10]")
-    changed = [
-        *(digest("lam=0.1"), digest("solver.T=9"), digest("clock=work"), digest("eval.every=2")),
-        *(digest("dataset.n_samples=5"), digest("path=[1]"), digest("solver.latent_rounds=2")),
-        *(digest("oracle.cost_call=1"), digest("solver=mpbcfw_avg"), digest(source="synthetic")),
-        digest("oracle.cost_visit=1"),
-    ]
+    changes = (
+        *("lam=0.1", "solver.T=9", "clock=work", "eval.every=2", "dataset.n_samples=5"),
+        *("path=[1]", "solver.latent_rounds=2", "oracle.cost_call=1", "oracle.cost_visit=1"),
+        "solver=mpbcfw_avg",
+    )
+    changed = [*map(digest, changes), digest(source="synthetic")]
     assert digest("oracle.cost_visit=0") == base
     assert len({base, *changed}) == len(changed) + 1
-    assert len(base) == 12
-    assert int(base, 16) >= 0
+    assert re.fullmatch("[0-9a-f]{12}", base)
 
 
 @pytest.mark.parametrize("option", ["max_iterations=51", "max_seconds=3", "gap_tol=0.1"])
 def test_the_budget_is_in_the_own_hash_alone(option):
-    plain, other = (one(*words).with_source("real") for words in ((), (f"budget.{option}",)))
+    def both(*begins):
+        return (one(*words, *begins).with_source("real") for words in ((), (f"budget.{option}",)))
+
+    plain, other = both()
     assert other.hash() == plain.hash()
     assert len({plain.hash(), plain.own_hash(), other.own_hash()}) == 3
     # where a run ends decides on where the next one begins
     for begins in ("path=[1]", "solver.latent_rounds=2"):
-        plain, other = (
-            one(*words, begins).with_source("real") for words in ((), (f"budget.{option}",))
-        )
+        plain, other = both(begins)
         assert plain.hash() == plain.own_hash() != other.hash()
 
 
 def test_an_option_that_is_added_later_leaves_hashes_alone():
     config = one("solver=fw").with_source("real")
     before, solver = config.hash(), type(config.solver)
-    later = dataclass(frozen=True)(
-        type("Later", (solver,), {"__annotations__": {"sizes": "tuple[int, ...]"}, "sizes": ()})
-    )
+    more = {"__annotations__": {"sizes": "tuple[int, ...]"}, "sizes": ()}
+    later = dataclass(frozen=True)(type("Later", (solver,), more))
     options = {field.name: getattr(config.solver, field.name) for field in fields(solver)}
     assert replace(config, solver=later(**options)).hash() == before
     changed = replace(config, solver=later(**options, sizes=(1, 2)))
@@ -445,6 +386,5 @@ def test_the_hash_covers_the_version_of_the_code(monkeypatch):
     solver = registry.module("solver", "fw")
     monkeypatch.setattr(solver, "CODE_VERSION", f"{solver.CODE_VERSION} changed")
     assert config.hash() != before
-
     with pytest.raises(ValueError, match="source"):
         one().hash()

@@ -4,11 +4,10 @@ import gzip
 import pickle
 import re
 import runpy
-import subprocess
-import sys
 import threading
 import time
 import warnings
+from itertools import chain
 from pathlib import Path
 
 import joblib
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import random_chains, random_graphs, random_multiclass
-from program import call
+from program import call, python
 from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -32,8 +31,7 @@ from ssvm_bench import StructuredSVM, chunk_scores
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import conll2000, given
 from ssvm_bench.datasets.own_files import columns, npz
-from ssvm_bench.oracles.viterbi import Config as ViterbiConfig
-from ssvm_bench.oracles.viterbi import build as viterbi
+from ssvm_bench.oracles import viterbi
 from ssvm_bench.runs import runner
 
 ROOT = Path(__file__).parents[1]
@@ -43,9 +41,20 @@ EQUIVALENCES = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("
 PLAIN = {"bias": 0.0, "solver": "bcfw", "gap_tol": 0.05}
 
 
-def pieces(data, array):
-    """Return rows of parts as a list, an array for each example."""
-    return np.split(array, data.offsets[1:-1])
+def pieces(data):
+    """Return features and labels as lists, an array for each example."""
+    return np.split(data.x, data.offsets[1:-1]), np.split(data.y, data.offsets[1:-1])
+
+
+def with_pairs(data):
+    """Return features and edges of each graph, and its labels."""
+    X, y = pieces(data)
+    return [*zip(X, np.split(data.edges, data.edge_offsets[1:-1]), strict=True)], y
+
+
+def own_viterbi(made):
+    """Make the usual oracle of chains, as a user's callable."""
+    return viterbi.build(viterbi.Config("v", "v"), made)
 
 
 def named(sentence):
@@ -67,12 +76,8 @@ def test_it_keeps_the_conventions_of_scikit_learn():
 
 @pytest.mark.parametrize("structure", ["multiclass", "chain"])
 def test_a_seed_makes_one_model_however_slow_the_machine_is(monkeypatch, structure):
-    data = (
-        random_multiclass(60, 3, 4) if structure == "multiclass" else random_chains([3] * 20, 3, 4)
-    )
-    X, y = data.x, data.y
-    if structure == "chain":
-        X, y = pieces(data, X), pieces(data, y)
+    chains, data = random_chains([3] * 20, 3, 4), random_multiclass(60, 3, 4)
+    X, y = pieces(chains) if structure == "chain" else (data.x, data.y)
     models = [StructuredSVM(structure, random_state=1).fit(X, y)]
     slow = iter(np.cumsum(np.random.default_rng(0).exponential(size=10**5)))
     monkeypatch.setattr("ssvm_bench.base.clock.time.perf_counter", lambda: next(slow))
@@ -135,8 +140,7 @@ def test_a_fit_is_all_or_nothing(changes, X, y):
 
 
 def test_a_model_predicts_with_what_it_was_trained_with():
-    data = random_chains([3, 1, 4] * 5, 3, 4)
-    X, y = pieces(data, data.x), pieces(data, data.y)
+    X, y = pieces(random_chains([3, 1, 4] * 5, 3, 4))
     model = StructuredSVM("chain", **{**PLAIN, "bias": 1.0}).fit(X, y)
     before = np.concatenate(model.predict(X)).tolist()
     model.set_params(structure="multiclass", bias=7.0, oracle="nope", config_dirs=["nowhere"])
@@ -176,12 +180,9 @@ def test_fit_is_the_run_of_the_command_line(tmp_path, structure):
     words = [f"dataset.path={path}", "solver=bcfw", "lam=5/n", "budget.gap_tol=0.05", "clock=work"]
     words += ["oracle=mincut", "oracle.potts=0.3"] if structure == "graph" else []
     made = ssvm_bench.run("dataset=file", *words, results_dir=tmp_path, seed=3)
-    X, y = data.x, data.y
-    if structure != "multiclass":
-        X, y = pieces(data, X), pieces(data, y)
+    X, y = (data.x, data.y) if structure == "multiclass" else pieces(data)
     if structure == "graph":
-        pairs = np.split(data.edges, data.edge_offsets[1:-1])
-        X = [(x, each[::-1, ::-1]) for x, each in zip(X, pairs, strict=True)]
+        X = [(x, pairs[::-1, ::-1]) for x, pairs in with_pairs(data)[0]]
     model = StructuredSVM(structure, lam="5/n", random_state=3, potts=0.3, **PLAIN)
     model.fit(X, y)
     assert model.weights_.tolist() == made.weights.tolist()
@@ -206,14 +207,12 @@ def test_features_with_names_are_numbered_and_those_that_are_unknown_passed_over
     assert model.score(X[:1], [["D", "X", "V"]]) == pytest.approx(2 / 3)
     texts = [[sorted(f"{key}={value}" for key, value in each.items()) for each in x] for x in X]
     assert StructuredSVM("chain", **PLAIN).fit(texts, TAGS).score(texts, TAGS) == 1.0
-    words = [each for x in X for each in x]
-    labels = [tag for tags in TAGS for tag in tags]
+    words, labels = ([*chain.from_iterable(each)] for each in (X, TAGS))
     assert StructuredSVM(**PLAIN).fit(words, labels).predict(words).tolist() == labels
 
 
 def test_searches_and_pipelines_train_it_and_compile_once(monkeypatch):
-    data = random_chains([3, 1, 4, 2] * 4, 3, 4)
-    X, y = pieces(data, data.x), pieces(data, data.y)
+    X, y = pieces(random_chains([3, 1, 4, 2] * 4, 3, 4))
     StructuredSVM("chain", **PLAIN).fit(X, y)
     monkeypatch.setattr(runner, "warm_up", lambda *_: pytest.fail("compiled again"))
     search = GridSearchCV(StructuredSVM("chain", **PLAIN), {"lam": [0.5, "2/n"]}, cv=2)
@@ -240,11 +239,8 @@ def test_it_is_pickled_and_dumped_with_what_it_has_learned(tmp_path):
 
 
 def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():
-    data = random_chains([3, 1, 4] * 3, 3, 4)
-    X, y = pieces(data, data.x), pieces(data, data.y)
-    mine = StructuredSVM(
-        "chain", oracle=lambda made: viterbi(ViterbiConfig("v", "v"), made), **PLAIN
-    )
+    X, y = pieces(random_chains([3, 1, 4] * 3, 3, 4))
+    mine = StructuredSVM("chain", oracle=own_viterbi, **PLAIN)
     usual = StructuredSVM("chain", **PLAIN).fit(X, y)
     assert mine.fit(X, y).weights_.tolist() == usual.weights_.tolist()
     assert mine.score(X, y) == usual.score(X, y)
@@ -253,8 +249,7 @@ def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():
         StructuredSVM(oracle=len).fit(np.eye(4), [0, 1, 0, 1])
 
     model = StructuredSVM("queries", oracle="ranking", config_dirs=[RANKING], **PLAIN)
-    rng = np.random.default_rng(0)
-    relevant = [np.arange(6) % 3 == 0] * 8
+    rng, relevant = np.random.default_rng(0), [np.arange(6) % 3 == 0] * 8
     queries = [np.outer(y, [1.0, 2.0]) + rng.normal(size=(6, 2)) for y in relevant]
     model.fit(queries, relevant)
     assert model.score(queries, relevant) > 0.6  # 1 − share of swapped pairs
@@ -281,18 +276,14 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
     queries = [np.outer(y, [1.0, 2.0]) + k for k, y in enumerate(relevant)]
     joblib.dump((model.fit(queries, relevant), queries), tmp_path / "model.joblib")
     code = "import joblib, sys; m, X = joblib.load(sys.argv[1]); print(m.predict(X)[0].tolist())"
-    asked = [sys.executable, "-c", code, tmp_path / "model.joblib"]
-    told = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    told = python("-c", code, tmp_path / "model.joblib").stdout
     assert told.strip() == str(model.predict(queries)[0].tolist())
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (
-            {"structure": "crf"},
-            r"'crf' is unknown: multiclass, chain, graph \(or give an oracle\)$",
-        ),
+        ({"structure": "crf"}, r"'crf' is unknown: multiclass, chain, graph \(or give an oracle\)"),
         ({"structure": None}, "structure must be a name, got None"),
         ({"class_weight": 3}, "class_weight must be 'balanced', a dict or None, got 3"),
         ({"class_weight": {0: "x"}}, "class_weight of 0 must be a number of usual size, got 'x'"),
@@ -342,10 +333,7 @@ def test_a_mistake_in_a_parameter_is_named(parameters, message):
 
 
 def test_options_reach_oracles_of_all_kinds():
-    data = random_graphs([3, 1, 4] * 3, 2, 3)
-    pairs = np.split(data.edges, data.edge_offsets[1:-1])
-    X = [*zip(pieces(data, data.x), pairs, strict=True)]
-    y = pieces(data, data.y)
+    X, y = with_pairs(random_graphs([3, 1, 4] * 3, 2, 3))
     found = [
         StructuredSVM("graph", potts=potts, oracle=oracle, **PLAIN).fit(X, y).weights_.tolist()
         for potts in (0.1, 5.0)
@@ -353,13 +341,9 @@ def test_options_reach_oracles_of_all_kinds():
     ]
     assert found[0] == found[1] != found[2] == found[3]
 
-    def mine(made):
-        return viterbi(ViterbiConfig("v", "v"), made)
-
-    chains = random_chains([3, 1, 4] * 3, 3, 4)
-    X, y = pieces(chains, chains.x), pieces(chains, chains.y)
+    X, y = pieces(random_chains([3, 1, 4] * 3, 3, 4))
     options = {"options": {"oracle.cost_call": 2.0}, "max_iterations": 1}
-    for oracle in (None, mine):
+    for oracle in (None, own_viterbi):
         with pytest.warns(ConvergenceWarning):
             model = StructuredSVM("chain", oracle=oracle, **{**PLAIN, **options}).fit(X, y)
         assert model.history_["time"].iloc[-1] >= 2.0 * len(X)
@@ -381,12 +365,7 @@ def test_options_reach_oracles_of_all_kinds():
         ("chain", [np.ones((2, 3))], 3, "y must be a list of examples, got 3"),
         ("chain", [np.ones((2, 3))], [["a", 1]], "the label 1 would become '1'"),
         ("chain", [np.ones((2, 3))], [["a", "a\0"]], r"the label 'a\\x00' would become 'a'"),
-        (
-            "chain",
-            [np.ones((2, 3))],
-            [[-1, 2**63 + 1]],
-            "the label 9223372036854775809 would become",
-        ),
+        ("chain", [np.ones((2, 3))], [[-1, 2**63 + 1]], "the label 9223372036854775809 would bec"),
         ("chain", [np.ones((2, 3))], [[0.5, 1.0]], "labels must be texts or integers"),
         ("chain", [np.ones((2, 3))], [[None, 1.0]], "labels must be texts or integers"),
         ("chain", [np.ones((2, 3))], [[[1], [1, 2]]], r"y\[0\] is no array"),
@@ -400,12 +379,7 @@ def test_options_reach_oracles_of_all_kinds():
         ("chain", [np.ones((2, 3))], [[0, 1 << 63]], "integers of 64 bits: float64 does not tell"),
         ("multiclass", np.ones((2, 3)), np.array(["a", b""], object), "of one type; there are by"),
         ("graph", [(3, [])], [[0]], r"X\[0\] must be a list of examples, got 3"),
-        (
-            "graph",
-            [([[1.0]], [[0], [1, 2]])],
-            [[0]],
-            r"second half of X\[0\], its edges, is no array",
-        ),
+        ("graph", [([[1.0]], [[0], [1, 2]])], [[0]], r"half of X\[0\], its edges, is no array"),
         ("chain", [np.ones((2, 3)), np.ones((2, 4))], [[0, 1]] * 2, r"X\[1\] has the shape"),
         ("chain", [np.ones((2, 3)), np.ones((0, 3))], [[0, 1], []], r"X\[1\] has no parts"),
         ("chain", [np.ones((2, 3))], [[0, 1, 1]], r"y\[0\] has the shape .* X\[0\] has 2 parts"),
@@ -439,9 +413,8 @@ def test_other_features_than_those_of_training_are_refused():
         assert again.weights_.tolist() == words.weights_.tolist()
         assert again.predict(rows([{"a": 1.0}])).tolist() == [0]
     # the first part has no features, which is no matter
-    texts = StructuredSVM("chain", **PLAIN).fit(
-        [[[], ["a"]], [["a"], []]], [["x", "y"], ["y", "x"]]
-    )
+    X, y = [[[], ["a"]], [["a"], []]], [["x", "y"], ["y", "x"]]
+    texts = StructuredSVM("chain", **PLAIN).fit(X, y)
     assert [each.tolist() for each in texts.predict([[["a"], []]])] == [["y", "x"]]
     # labels of another kind than those of training are wrong
     assert texts.score([[["a"], []]], [[0, 1]]) == 0.0
@@ -507,10 +480,9 @@ def test_a_matrix_is_looked_at_before_scipy_does(x):
 def test_small_integers_at_one_place_are_added_up():
     ends = np.array([0, 2, 2])
     x = sparse.csr_array((np.array([100, 100], np.int8), np.zeros(2, int), ends), shape=(2, 1))
-    (first, _) = given.dataset(
-        given.parts_of(x, "independent"), "independent", np.arange(2), None, 0.0
-    ).x.toarray()
-    assert first.tolist() == [200]
+    parts = given.parts_of(x, "independent")
+    data = given.dataset(parts, "independent", np.arange(2), None, 0.0)
+    assert data.x.toarray()[0].tolist() == [200]
 
 
 @pytest.mark.parametrize("odd", [None, b"a", 1])

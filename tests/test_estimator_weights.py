@@ -38,13 +38,15 @@ def test_integer_weights_are_repetitions(structure):
     X, y = chains()
     if structure == "graph":
         data = random_graphs([3, 1, 4, 2] * 3, 3, 3)
-        rows, pairs = np.split(data.x, data.offsets[1:-1]), np.split(data.edges, data.edge_offsets)
-        X, y = [*zip(rows, pairs[1:-1], strict=True)], np.split(data.y, data.offsets[1:-1])
+        rows, y = (np.split(array, data.offsets[1:-1]) for array in (data.x, data.y))
+        X = [*zip(rows, np.split(data.edges, data.edge_offsets[1:-1]), strict=True)]
     counts = np.arange(12) % 4  # some are 0
     for class_weight in (None, "balanced"):
-        weighted = StructuredSVM(structure, class_weight=class_weight, **TIGHT)
-        repeated = StructuredSVM(structure, class_weight=class_weight, **TIGHT)
-        weighted.fit(X, y, sample_weight=counts), repeated.fit(times(X, counts), times(y, counts))
+        weighted, repeated = (
+            StructuredSVM(structure, class_weight=class_weight, **TIGHT) for _ in range(2)
+        )
+        weighted.fit(X, y, sample_weight=counts)
+        repeated.fit(times(X, counts), times(y, counts))
         # P is strongly convex: λ/2 ‖w − w*‖² ≤ gap
         for model, other in ((weighted, repeated), (repeated, weighted)):
             assert last(model, "dual")[0] <= last(other, "primal")[0] + 1e-12
@@ -52,9 +54,8 @@ def test_integer_weights_are_repetitions(structure):
         apart = np.linalg.norm(weighted.weights_ - repeated.weights_)
         assert apart <= np.sqrt(2 * counts.sum() / 5) * np.sqrt(gaps).sum()
         truth = repeated.predict(X)
-        assert weighted.score(X, truth, counts) == pytest.approx(
-            weighted.score(times(X, counts), times(truth, counts))
-        )
+        score = weighted.score(times(X, counts), times(truth, counts))
+        assert weighted.score(X, truth, counts) == pytest.approx(score)
     again = StructuredSVM(structure, **TIGHT).fit(X, y, sample_weight=np.full(12, 1.0))
     assert again.weights_.tolist() == StructuredSVM(structure, **TIGHT).fit(X, y).weights_.tolist()
 
@@ -81,9 +82,7 @@ def test_a_weighted_fit_is_the_optimum_of_its_formula():
     ("weights", "message"),
     [
         (np.zeros(12), "sample_weight is zero for every example"),
-        (np.ones(11), "sample_weight"),
-        (np.full(12, -1.0), "sample_weight"),
-        (np.full(12, np.nan), "sample_weight"),
+        *((each, "sample_weight") for each in (np.ones(11), -np.ones(12), np.full(12, np.nan))),
         ("heavy", "sample_weight"),
     ],
 )

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from program import call, config_of, run_folders, run_here
+from program import USPS, call, config_of, run_folders, run_here
 from test_checkpoints import ALWAYS, MEASURED, broken_off
 from traces import make_trace
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.config.experiment import dependency_levels
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
@@ -25,6 +24,7 @@ from ssvm_bench.runs.terminal import Silent
 
 WORK = ("clock=work", "solver=mpbcfw")
 KEPT = (*WORK, "checkpoint.keep=true")
+TIMES = {*MEASURED, "wall_time", "checkpoint_time"}
 
 
 def iterations(number):
@@ -42,12 +42,16 @@ def made(folder, *options):
 def check_equal(outcome, other):
     """Compare runs bit by bit: rows, weights and summaries, but for what was measured."""
     here, there = (read_run(one.folder) for one in (outcome, other))
-    rows = [trace.frame.drop(columns=MEASURED) for trace in (here, there)]
-    pd.testing.assert_frame_equal(*rows, check_exact=True)
+    check_rows(here, there)
     np.testing.assert_array_equal(read_weights(outcome.folder)[0], read_weights(other.folder)[0])
-    times = {*MEASURED, "wall_time", "checkpoint_time"}
-    told = [{k: v for k, v in one.summary.items() if k not in times} for one in (here, there)]
+    told = [{k: v for k, v in one.summary.items() if k not in TIMES} for one in (here, there)]
     assert told[0] == told[1]
+
+
+def check_rows(*traces):
+    """Compare the rows of two runs, but for what was measured."""
+    rows = [trace.frame.drop(columns=MEASURED) for trace in traces]
+    pd.testing.assert_frame_equal(*rows, check_exact=True)
 
 
 # relative gaps 1, 0.4, 0.1, 0.2, 0; iterations 0, 1, 2, 4, 6; one second each
@@ -129,12 +133,12 @@ def test_a_run_is_extended_again(tmp_path):
 
 def test_without_a_checkpoint_it_begins_anew_and_says_why(tmp_path):
     before, _ = made(tmp_path / "a", *WORK, iterations(4))
-    outcome, said = made(tmp_path / "a", *WORK, iterations(6))
-    assert said == [
+    outcome, (told,) = made(tmp_path / "a", *WORK, iterations(6))
+    assert told == (
         f"{before.folder} has ended before, after iteration 4 (max_iterations), and has no "
         "checkpoint to go on from: the run begins anew. One that is made with "
         "checkpoint.keep=true can be extended."
-    ]
+    )
     assert outcome.folder == before.folder
     check_equal(outcome, made(tmp_path / "b", *WORK, iterations(6))[0])
 
@@ -149,12 +153,9 @@ def test_less_is_answered_from_the_trace(tmp_path):
     alone, _ = made(tmp_path / "b", *WORK, iterations(4))
     found = find_run(config_of(tmp_path / "a", *WORK, iterations(4)).with_source("synthetic"))
     there = read_run(alone.folder)
-    pd.testing.assert_frame_equal(
-        found.frame.drop(columns=MEASURED), there.frame.drop(columns=MEASURED), check_exact=True
-    )
-    unknown = {*MEASURED, "wall_time", "checkpoint_time", "train_loss"}
+    check_rows(found, there)
     assert found.summary["train_loss"] is None
-    for key in there.summary.keys() - unknown:
+    for key in there.summary.keys() - TIMES - {"train_loss"}:
         assert found.summary[key] == there.summary[key], key
     # what it is called does not depend on how it was made
     assert found.own_folder.parts[-4:] == there.own_folder.parts[-4:]
@@ -176,11 +177,9 @@ def test_by_force_a_shorter_run_stands_beside_the_longer_one(tmp_path):
 def test_a_run_that_was_not_evaluated_there_is_made_by_itself(tmp_path):
     options = (*KEPT, "eval.every=4")
     longer, _ = made(tmp_path / "a", *options, iterations(9))
-    outcome, said = made(tmp_path / "a", *options, iterations(6))
-    assert said == [
-        f"A longer run, {longer.folder}, was not evaluated at iteration 6: this one is made by "
-        "itself."
-    ]
+    outcome, (told,) = made(tmp_path / "a", *options, iterations(6))
+    reason = "was not evaluated at iteration 6: this one is made by itself."
+    assert told == f"A longer run, {longer.folder}, {reason}"
     check_equal(outcome, made(tmp_path / "b", *options, iterations(6))[0])
     assert read_run(longer.folder).summary["iteration"] == 9
 
@@ -214,8 +213,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
     outcome, _ = made(tmp_path / "a", *options)
     whole, _ = made(tmp_path / "b", *options)
     assert outcome.stop_reason == whole.stop_reason == "gap_tol"
-    rows = [read_run(one.folder).frame.drop(columns=MEASURED) for one in (outcome, whole)]
-    pd.testing.assert_frame_equal(*rows, check_exact=True)
+    check_rows(*(read_run(one.folder) for one in (outcome, whole)))
 
 
 def test_runs_of_older_versions_are_found_by_the_hash_of_their_budget(tmp_path):
@@ -266,31 +264,24 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     ends = {trace.summary["iteration"]: len(trace.frame) for trace in stored}
     assert ends == {3: 4, 5: 6, 6: 7}
     table = pd.read_csv(tmp_path / "figures" / "budgets" / "iterations-synthetic.csv")
-    assert table.groupby("solver")["x"].max().to_dict() == {
-        f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)
-    }
+    drawn = {f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)}
+    assert table.groupby("solver")["x"].max().to_dict() == drawn
     # on the page, a run and what is stored of it are one
     found = read_contents(tmp_path, SkippedFiles()).traces
     assert sorted(trace.summary["iteration"] for trace in found) == [3, 5, 6]
 
 
-def test_runs_that_others_contain_come_last(tmp_path):
-    def of(*numbers, solver="fw"):
-        return [config_of(tmp_path, f"solver={solver}", iterations(k)) for k in numbers]
-
-    assert dependency_levels([*of(3, 6), *of(4, solver="bcfw"), *of(5)]) == ([1, 2], [0, 3])
-
-
 def test_weights_of_another_iterate_are_not_handed_out(tmp_path):
-    options = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30", *WORK)
-    where = {"results_dir": tmp_path}
-    ssvm_bench.run(*options, iterations(5), **where)
-    cut = ssvm_bench.run(*options, iterations(2), **where)
+    def run(number, **options):
+        words = (*USPS, *WORK, iterations(number))
+        return ssvm_bench.run(*words, results_dir=tmp_path, **options)
+
+    run(5)
+    cut = run(2)
     assert list(cut.trace["iteration"]) == [0, 1, 2]
     with pytest.raises(RunFailedError, match="after 5 iterations, not those after 2"):
         _ = cut.weights
-    forced = ssvm_bench.run(*options, iterations(2), force=True, **where)
-    assert forced.weights.shape == (2560,)
+    assert run(2, force=True).weights.shape == (2560,)
 
 
 def test_runs_that_can_be_extended_are_repeats_of_others():

@@ -1,9 +1,6 @@
 """The pipeline from pictures to graphs of superpixels."""
 
-import os
 import platform
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from program import python
+from program import path_with, python
 from scipy import ndimage
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
@@ -34,9 +31,8 @@ def _few_samples(monkeypatch):
 
 
 def flat(height, width, value=90):
-    return Picture(
-        np.full((height, width, 3), value, np.uint8), np.zeros((height, width), np.uint8)
-    )
+    rgb = np.full((height, width, 3), value, np.uint8)
+    return Picture(rgb, np.zeros((height, width), np.uint8))
 
 
 def noisy(height, width, seed=0):
@@ -67,29 +63,32 @@ def components(n, edges):
     return connected_components(coo_array((np.ones(len(k)), (k, l)), shape=(n, n)))[0]
 
 
-label_maps = hnp.arrays(
-    np.uint16, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements={"max_value": 4}
-)
+shapes = st.tuples(st.integers(1, 6), st.integers(1, 6))
+label_maps = hnp.arrays(np.uint16, shapes, elements={"max_value": 4})
+
+
+def numbered(found):
+    """Return a map whose labels are numbered without holes."""
+    return np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.uint16)
 
 
 @given(label_maps)
 def test_neighbours_are_the_pairs_with_a_common_border(found):
-    segments = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.uint16)
+    segments = numbered(found)
     expected = set()
     for (i, j), k in np.ndenumerate(segments):
         for l in (*segments[i + 1 : i + 2, j], *segments[i, j + 1 : j + 2]):
             if k != l:
                 expected.add((min(k, l), max(k, l)))
     edges = superpixels.neighbours(segments)
-    assert edges.dtype == np.int32
-    assert edges.shape == (len(expected), 2)
-    assert [tuple(pair) for pair in edges] == sorted(expected)
+    assert (edges.dtype, edges.shape) == (np.int32, (len(expected), 2))
+    assert [*map(tuple, edges)] == sorted(expected)
     assert components(int(segments.max()) + 1, edges) == 1
 
 
 @given(label_maps, st.integers(0, 2**32 - 1))
 def test_the_majority_is_what_counting_says(found, seed):
-    segments = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.uint16)
+    segments = numbered(found)
     truth = np.random.default_rng(seed).integers(0, 4, segments.shape, dtype=np.uint8)
     y = superpixels.majority(segments, truth)
     for k in range(int(segments.max()) + 1):
@@ -111,8 +110,7 @@ PICTURES = {
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
 def test_superpixels_are_connected_and_numbered_without_holes(picture):
     segments = superpixels.segment(picture.rgb, 200, 20.0)
-    assert segments.shape == picture.truth.shape
-    assert segments.dtype == np.uint16
+    assert (segments.shape, segments.dtype) == (picture.truth.shape, np.uint16)
     n = int(segments.max()) + 1
     assert np.unique(segments).tolist() == list(range(n))
     if picture.truth.size > 9000:
@@ -187,12 +185,9 @@ def test_descriptors_have_unit_length_or_are_zero():
 
 
 PREPARE = """
-import sys
-import numpy as np
-from pathlib import Path
-from test_images import noisy, given_pictures, prepare
-pictures = given_pictures(*(noisy(60, 80, seed) for seed in range(3)))
-np.savez(sys.argv[1], **prepare(pictures, Path(sys.argv[2])))
+import sys, numpy, pathlib, test_images
+pictures = test_images.given_pictures(*(test_images.noisy(60, 80, seed) for seed in range(3)))
+numpy.savez(sys.argv[1], **test_images.prepare(pictures, pathlib.Path(sys.argv[2])))
 """
 
 
@@ -204,12 +199,12 @@ def test_arrays_are_the_same_on_older_processors(tmp_path):
         "OPENCV_CPU_DISABLE": "AVX2,AVX,SSE4_2,SSE4_1",
         "NPY_DISABLE_CPU_FEATURES": "X86_V3",
     }
-    found = []
+    found, tests = [], Path(__file__).parent
     for k, features in enumerate(({}, older)):
-        path, tests = tmp_path / f"{k}.npz", str(Path(__file__).parent)
-        environment = {**os.environ, **features, "PYTHONPATH": tests}
-        command = [sys.executable, "-W", "ignore", "-c", PREPARE, str(path), str(tmp_path / f"{k}")]
-        subprocess.run(command, env=environment, check=True)
+        path = tmp_path / f"{k}.npz"
+        words = ("-W", "ignore", "-c", PREPARE, path, tmp_path / f"{k}")
+        done = python(*words, **features, PYTHONPATH=path_with(tests))
+        assert done.returncode == 0, done.stderr
         found.append(dict(np.load(path)))
     assert_identical(*found)
 
@@ -218,11 +213,12 @@ def test_arrays_fit_together(tmp_path):
     pictures = scenes.layers(4)
     arrays = prepare(pictures, tmp_path)
     parts, n = arrays["y"].size, len(pictures)
-    assert {name: array.dtype.str[1:] for name, array in arrays.items() if name != "names"} == {
-        "data": "f4", "indices": "u2", "indptr": "i8", "y": "u1", "offsets": "i8", "edges": "i4",
-        "edge_offsets": "i8", "segments": "u2", "shapes": "i4",
-    }  # fmt: skip
+    types = {"data": "f4", "y": "u1", "edges": "i4", "shapes": "i4"}
+    types |= dict.fromkeys(("indices", "segments"), "u2")
+    types |= dict.fromkeys(("indptr", "offsets", "edge_offsets"), "i8")
     assert arrays["names"].tolist() == list(pictures.names)
+    found = {name: array.dtype.str[1:] for name, array in arrays.items() if name != "names"}
+    assert found == types
     assert arrays["offsets"][[0, -1]].tolist() == [0, parts]
     assert arrays["edge_offsets"][[0, -1]].tolist() == [0, len(arrays["edges"])]
     counts = np.diff(arrays["offsets"])
@@ -283,10 +279,9 @@ def test_pieces_of_other_pictures_or_parameters_are_not_used(tmp_path, monkeypat
 
 
 def test_tiny_grey_and_plain_pictures_are_prepared(tmp_path):
-    grey = np.repeat(noisy(40, 50).rgb[:, :, :1] // 8, 3, axis=2)
-    pictures = given_pictures(
-        flat(1, 1), noisy(3, 2), Picture(grey, np.zeros((40, 50), np.uint8)), flat(33, 20)
-    )
+    rgb = np.repeat(noisy(40, 50).rgb[:, :, :1] // 8, 3, axis=2)
+    grey = Picture(rgb, np.zeros((40, 50), np.uint8))
+    pictures = given_pictures(flat(1, 1), noisy(3, 2), grey, flat(33, 20))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         arrays = prepare(pictures, tmp_path)
@@ -320,11 +315,3 @@ def test_an_empty_picture_is_named_and_no_pictures_are_refused(tmp_path):
 def test_progress_is_told_in_plain_lines(tmp_path, capsys):
     preparation.prepare(scenes.figures(2), tmp_path, "horses", workers=1)
     assert "horses: superpixels 2/2\n" in capsys.readouterr().err
-
-
-def test_the_image_libraries_are_imported_only_when_needed():
-    program = (
-        "import sys, ssvm_bench.datasets.images.preparation, ssvm_bench.datasets.synthetic.scenes\n"
-        "sys.exit(any(name in sys.modules for name in ('cv2', 'skimage', 'sklearn', 'joblib')))"
-    )
-    assert python("-c", program).returncode == 0

@@ -41,19 +41,17 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
     assert "bcfw seed=0 …" not in result.stderr
     folders = find_runs(alone)
     assert len(folders) == 4
-    timed = ["time", "oracle_time"]  # counted under clock=work, so the same as well
+    # times are counted under clock=work, so they are the same as well
     compared = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
-    assert set(timed) <= set(compared)
     for folder in folders:
         one, other = read_trace(folder), read_trace(beside / folder.relative_to(alone))
         assert one.frame[compared].equals(other.frame[compared])
         is_beside = folder.name == "seed=1"
-        assert one.metadata["concurrent_runs"] == 0
-        assert other.metadata["concurrent_runs"] == is_beside
+        runs = [trace.metadata["concurrent_runs"] for trace in (one, other)]
+        assert runs == [0, is_beside]
         if is_beside:
             assert set(other.metadata["threads"].values()) == {"1"}
-        if is_beside and hasattr(os, "sched_getaffinity"):
-            assert other.metadata["cores"] == 1
+            assert other.metadata["cores"] == 1 or not hasattr(os, "sched_getaffinity")
     picture = Path("figures", "grid", "iterations-synthetic.png")
     assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
 
@@ -62,13 +60,13 @@ def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled, 
     options = (*troubled, "seed=0,9,8,7,6,3", "--jobs=2")
     result = experiment(grid, tmp_path / "results", *options)
     assert result.exit_code == 1
-    assert "troubled seed=9 failed: The run failed in iteration" in result.stderr
-    assert "RuntimeError: tired" in result.stderr
-    assert "troubled seed=8 failed: its process was killed" in result.stderr
-    assert "troubled seed=7 failed: The run failed in iteration" in result.stderr
-    assert "os._exit(0) was called" in result.stderr
-    assert "troubled seed=6 failed: its process ended (exit status 0)" in result.stderr
-    assert "4 runs failed" in result.stderr
+    for said in (
+        *("troubled seed=9 failed: The run failed in iteration", "RuntimeError: tired"),
+        "troubled seed=8 failed: its process was killed",
+        *("troubled seed=7 failed: The run failed in iteration", "os._exit(0) was called"),
+        *("troubled seed=6 failed: its process ended (exit status 0)", "4 runs failed"),
+    ):
+        assert said in result.stderr
     partial = [f"seed={seed}.partial" for seed in (6, 7, 8, 9)]
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=3", *partial]
     again = experiment(grid, tmp_path / "results", *options)
@@ -84,9 +82,8 @@ def test_an_interrupt_keeps_what_the_runs_have_measured(tmp_path, grid, troubled
     results, log = tmp_path / "results", tmp_path / "log"
     (tmp_path / "slowly").touch()
     options = (f"results_dir={results}", *troubled, "seed=10,11,12", "budget.max_iterations=2000")
-    with program.started(
-        "experiment", grid, *options, "--jobs=2", log=log, PYTHONPATH=os.environ["PYTHONPATH"]
-    ) as process:
+    words = ("experiment", grid, *options, "--jobs=2")
+    with program.started(*words, log=log, PYTHONPATH=os.environ["PYTHONPATH"]) as process:
         locks = results / "runs" / "usps" / "troubled"
         wait_until(lambda: len(list(locks.glob("*/.seed=1?.lock"))) == 2, process)
         status = call("experiment", grid, *options, "--status")

@@ -179,8 +179,7 @@ def test_rows_of_libsvm(tmp_path, packed):
     assert data.x.toarray().tolist() == [[1, 0, 0, 1], [0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]]
     assert data.x.dtype == np.uint8
     real = load(written(tmp_path, ROWS.replace("4:1", "4:0.25"), "real"), "dataset.bias=1")
-    assert real.x.dtype == np.float64
-    assert real.x.toarray()[0].tolist() == [1, 0, 0, 0.25, 1]
+    assert (real.x.dtype, real.x.toarray()[0].tolist()) == (np.float64, [1, 0, 0, 0.25, 1])
 
 
 @pytest.mark.parametrize(
@@ -514,8 +513,7 @@ def test_unknown_labels_are_counted_and_wrong(trained, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "1 parts have labels that training does not know, and are wrong: B-QP" in result.stdout
     numbers = json.loads((tmp_path / "s.json").read_text())
-    assert numbers["accuracy"] == right.mean()
-    assert numbers["unseen_labels"] == 1
+    assert (numbers["accuracy"], numbers["unseen_labels"]) == (right.mean(), 1)
     assert (numbers["chunks"]["QP"]["true"], numbers["chunks"]["QP"]["found"]) == (1, 0)
 
 

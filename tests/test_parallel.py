@@ -72,17 +72,15 @@ def rows_of(posed, name, passes=6, **options):
     return np.array(found)
 
 
-BATCH_METHODS = ("fw", "cutting_plane", "one_slack", "bmrm", "p_bmrm", "prox_bmrm")
 SMALL = {"p_bmrm": {"P": 3}, "cutting_plane": {"accumulate": 4}}
-ONE_BY_ONE = ("bcfw", "mpbcfw", "mpbcfw_avg", "mpbcfw_need", "bcfw_gap", "ssg", "ssg_tail")
+ALL = (
+    *("fw", "cutting_plane", "one_slack", "bmrm", "p_bmrm", "prox_bmrm"),
+    *("bcfw", "mpbcfw", "mpbcfw_avg", "mpbcfw_need", "bcfw_gap", "ssg", "ssg_tail"),
+)
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        *((kind, name) for kind in ORACLES for name in (*BATCH_METHODS, *ONE_BY_ONE)),
-        ("rows", "dcd_online"),
-    ],
+    ("kind", "name"), [*itertools.product(ORACLES, ALL), ("rows", "dcd_online")]
 )
 def test_workers_find_what_the_oracle_finds_itself(pools, kind, name):
     options = SMALL.get(name, {})
@@ -91,15 +89,14 @@ def test_workers_find_what_the_oracle_finds_itself(pools, kind, name):
     np.testing.assert_array_equal(called, serial)
 
 
-def test_they_do_so_under_a_prior(pools):
+@pytest.mark.parametrize("name", ["fw", "mpbcfw", "ssg"])
+def test_they_do_so_under_a_prior(pools, name):
     prior = priors.Prior(np.full(15, 0.1), np.linspace(1, 2, 15))
-    results = [
+    serial, called = (
         rows_of(Problem(prior.oracle(made), LAM), name)
         for made in (chains(), chains().called_by(pools["chains"]))
-        for name in ("fw", "mpbcfw", "ssg")
-    ]
-    for serial, called in zip(results[:3], results[3:], strict=True):
-        np.testing.assert_array_equal(called, serial)
+    )
+    np.testing.assert_array_equal(called, serial)
 
 
 @pytest.mark.parametrize("batch", [2, 3, 100])
@@ -123,9 +120,7 @@ def test_a_batch_is_asked_for_at_one_w():
             asked.append((w.copy(), terms.tolist()))
             return super().labelings(oracle, w, terms, loss)
 
-    posed = Problem(chains().called_by(Watching(batch=4)), LAM)
-    made = solver(posed, "bcfw")
-    made.iterate()
+    solver(Problem(chains().called_by(Watching(batch=4)), LAM), "bcfw").iterate()
     assert [len(terms) for _, terms in asked] == [4, 4, 2]
     assert sorted(itertools.chain(*(terms for _, terms in asked))) == list(range(10))
     assert not np.array_equal(asked[0][0], asked[1][0])
@@ -134,15 +129,16 @@ def test_a_batch_is_asked_for_at_one_w():
 @pytest.mark.parametrize("kind", ["chains", "rows"])
 @pytest.mark.parametrize("name", ["ssg", "ssg_weighted"])
 def test_ssg_follows_the_mean_subgradient_of_a_batch(kind, name):
-    batch, passes = 4, 3
     data = ORACLES[kind]()
-    made = solver(Problem(data.called_by(Caller(batch=batch)), LAM), name, sampling="permutation")
-    same = solver(Problem(data, LAM), name, sampling="permutation")
+    called = data.called_by(Caller(batch=4))
+    made, same = (
+        solver(Problem(each, LAM), name, sampling="permutation") for each in (called, data)
+    )
     v, k, average = np.zeros(data.d), 0, np.zeros(data.d)
-    for _ in range(passes):
+    for _ in range(3):
         order = next(same._orders)
-        for begin in range(0, order.size, batch):
-            terms = order[begin : begin + batch]
+        for begin in range(0, order.size, 4):
+            terms = order[begin : begin + 4]
             w = v / (LAM * max(k, 1))
             for i in terms.tolist():
                 plane, _ = data.best_plane(w, i)
@@ -171,33 +167,28 @@ def test_a_slow_oracle_costs_the_clock_its_delay_and_evaluations_nothing():
     assert clock.caller_seconds - seconds >= 10 * 0.005
 
 
-def test_workers_sleep_at_the_same_time(pools):
+def test_workers_sleep_at_the_same_time(pools, monkeypatch):
     pool = pools["chains"]
-    pool.delay = 0.1
-    try:
-        terms = np.zeros(8, np.int64)
-        before = pool.seconds, pool.waited
-        pool.labelings(None, np.zeros(chains().inner_d), terms)
-        seconds, waited = pool.seconds - before[0], pool.waited - before[1]
-        assert seconds >= 8 * 0.1
-        assert waited < 0.9 * seconds
-    finally:
-        pool.delay = 0.0
+    monkeypatch.setattr(pool, "delay", 0.1)
+    before = pool.seconds, pool.waited
+    pool.labelings(None, np.zeros(chains().inner_d), np.zeros(8, np.int64))
+    seconds, waited = pool.seconds - before[0], pool.waited - before[1]
+    assert seconds >= 8 * 0.1
+    assert waited < 0.9 * seconds
 
 
 def test_messages_are_small_where_calls_differ_and_large_where_they_do_not():
+    def sizes(chunks):
+        return [part.stop - part.start for part in chunks.parts(160)]
+
     equal, unequal = Chunks(4, 1e-4), Chunks(4, 1e-4)
-    assert sizes(equal, 160) == [10] * 16
+    assert sizes(equal) == [10] * 16
     for k in range(50):
         equal.learn(2, 0.02)
         unequal.learn(2, 0.02 if k % 5 else 0.2)
-    assert sizes(equal, 160) == [40] * 4
-    assert sizes(unequal, 160) == [1] * 160
-    assert sizes(Chunks(1, 1e-4), 160) == [160]
-
-
-def sizes(chunks, calls):
-    return [part.stop - part.start for part in chunks.parts(calls)]
+    assert sizes(equal) == [40] * 4
+    assert sizes(unequal) == [1] * 160
+    assert sizes(Chunks(1, 1e-4)) == [160]
 
 
 class Incorrect(Caller):
@@ -215,11 +206,8 @@ class Incorrect(Caller):
 @pytest.mark.parametrize("kind", ["chains", "graphs"])
 @pytest.mark.parametrize(
     "change",
-    [
-        pytest.param(lambda y: y + np.uint8(200), id="labels"),
-        pytest.param(lambda y: y[:-1], id="size"),
-        pytest.param(lambda y: y.astype(np.int64), id="type"),
-    ],
+    [lambda y: y + np.uint8(200), lambda y: y[:-1], lambda y: y.astype(np.int64)],
+    ids=["labels", "size", "type"],
 )
 def test_answers_of_others_are_checked_before_a_kernel_sees_them(kind, change):
     posed = Problem(ORACLES[kind]().called_by(Incorrect(change)), LAM)

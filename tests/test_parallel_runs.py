@@ -29,12 +29,10 @@ def frame_of(outcome):
     return read_trace(outcome.folder).frame
 
 
-def check_same(one, other):
+def check_same(*frames):
     """Compare all that is counted of two runs, bit by bit."""
-    drop = [*MEASURED, *OF_CALLS]
-    pd.testing.assert_frame_equal(
-        one.drop(columns=drop), other.drop(columns=drop), check_exact=True
-    )
+    counted = [frame.drop(columns=[*MEASURED, *OF_CALLS]) for frame in frames]
+    pd.testing.assert_frame_equal(*counted, check_exact=True)
 
 
 def cluster_of(distributed, count):
@@ -77,14 +75,14 @@ def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
 
 def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
     options = ("solver=bcfw", "budget.max_iterations=2", "oracle.delay=0.002")
-    counted = frame_of(run_here(tmp_path, *options, "clock=work"))
-    cost = config_of(tmp_path).oracle.cost_call
-    assert counted["time"].iloc[-1] == pytest.approx(60 * (0.002 + cost))
-    wall = frame_of(run_here(tmp_path, *options, "clock=wall"))
-    last = wall.iloc[-1]
+    counted, last = (
+        frame_of(run_here(tmp_path, *options, f"clock={clock}")).iloc[-1]
+        for clock in ("work", "wall")
+    )
+    assert counted["time"] == pytest.approx(60 * (0.002 + config_of(tmp_path).oracle.cost_call))
     assert last["time"] >= last["oracle_time"] >= 60 * 0.002
     assert last["oracle_wait"] >= last["oracle_seconds"] >= 60 * 0.002
-    assert wall["eval_time"].iloc[-1] < 60 * 0.002 + 1
+    assert last["eval_time"] < 60 * 0.002 + 1
 
 
 @pytest.mark.parametrize(
@@ -116,12 +114,10 @@ def test_an_estimator_has_slow_oracles():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells who is whose child")
 def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
-    options = (
-        *(*USPS, "solver=bcfw", "clock=work", "oracle.delay=0.02", "parallel.batch=6"),
-        *("parallel.workers=2", "budget.max_iterations=12", f"results_dir={tmp_path}"),
-    )
-    log = tmp_path / "log"
-    with program.started("run", *options, log=log) as process:
+    options = ("solver=bcfw", "clock=work", "oracle.delay=0.02", "parallel.batch=6")
+    options += ("parallel.workers=2", "budget.max_iterations=12")
+    log, words = tmp_path / "log", (*USPS, *options, f"results_dir={tmp_path}")
+    with program.started("run", *words, log=log) as process:
         program.wait_until(lambda: len(log.read_text().splitlines()) > 3, process)
         victim = program.children(process.pid)[0]
         os.kill(victim, signal.SIGKILL)
@@ -131,21 +127,20 @@ def test_a_run_survives_a_worker_and_goes_on_where_a_signal_ended_it(tmp_path):
         process.wait(program.PATIENCE)
     assert "make its oracle calls again" in log.read_text()
     program.wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in left))
-    config = config_of(tmp_path, *options[3:-1])
-    assert partial_folder(config.folder).is_dir()
-    gone_on = frame_of(run_here(tmp_path, *options[3:-1]))
-    whole = frame_of(run_here(tmp_path / "whole", *options[3:-1]))
-    check_same(gone_on, whole)
+    assert partial_folder(config_of(tmp_path, *options).folder).is_dir()
+    gone_on = frame_of(run_here(tmp_path, *options))
+    check_same(gone_on, frame_of(run_here(tmp_path / "whole", *options)))
 
 
 def test_a_scheduler_that_is_not_there_is_said(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(scheduler, "SECONDS", 1)
-    address = "parallel.address=tcp://127.0.0.1:9"
-    said = error_of(call("run", *USPS, address, f"results_dir={tmp_path}"), status=1)
-    assert "No dask scheduler answers at tcp://127.0.0.1:9 within 1 s" in said
-    said = error_of(call("run", *USPS, "parallel.address=x:y:z", f"results_dir={tmp_path}"), 2)
-    assert "is no address of a scheduler" in said
+    for address, status, message in (
+        ("tcp://127.0.0.1:9", 1, "No dask scheduler answers at tcp://127.0.0.1:9 within 1 s"),
+        ("x:y:z", 2, "is no address of a scheduler"),
+    ):
+        words = (f"parallel.address={address}", f"results_dir={tmp_path}")
+        assert message in error_of(call("run", *USPS, *words), status)
 
 
 def test_the_workers_of_a_scheduler_find_the_same(tmp_path, monkeypatch):
@@ -191,10 +186,8 @@ def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatc
 def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
     options = ("solver=bcfw", "oracle.delay=0.005", "parallel.batch=10", "lam=200/n")
     options += ("budget.max_iterations=15",)
-    runs = [
-        read_trace(run_here(tmp_path, *options, f"parallel.workers={workers}").folder)
-        for workers in (1, 2)
-    ]
+    made = [run_here(tmp_path, *options, f"parallel.workers={workers}") for workers in (1, 2)]
+    runs = [read_trace(run.folder) for run in made]
     table = scaling.scaling(runs, [0.5, 1e-9])
     assert table["workers"].tolist() == [1, 2]
     assert set(table["gap"]) == {0.5}
@@ -206,5 +199,4 @@ def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
     assert (parts > -0.01).to_numpy().all()
     assert (table["more"] == 0.0).all()
     tables = list(scaling.tables(table))
-    assert len(tables) == 2
-    assert len(tables[1].rows) == 1
+    assert (len(tables), len(tables[1].rows)) == (2, 1)

@@ -19,16 +19,9 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary, read_trace
 from ssvm_bench.solvers.fw import FrankWolfe
 
-SOLVERS = (
-    "fw",
-    "bcfw",
-    "bcfw_avg",
-    "mpbcfw",
-    "mpbcfw_avg",
-    "mpbcfw_pairwise",
-    "mpbcfw_fast",
-    "mpbcfw_newton",
-)
+SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
+SOLVERS += ("mpbcfw_pairwise", "mpbcfw_fast", "mpbcfw_newton")
+SHORT = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
 
 
 def test_the_best_multiple_of_phi():
@@ -38,9 +31,8 @@ def test_the_best_multiple_of_phi():
         posed = Problem(oracle(random_multiclass(2, 2, 1)), new)
         scales = np.linspace(0, 1, 1001)
         duals = [posed.dual(s * w * old / new, s * circ) for s in scales]
-        assert best_scale(w @ w, circ, old, new) == pytest.approx(
-            scales[np.argmax(duals)], abs=6e-4
-        )
+        best = scales[np.argmax(duals)]
+        assert best_scale(w @ w, circ, old, new) == pytest.approx(best, abs=6e-4)
     assert best_scale(0.0, 0.0, 1.0, 0.1) == 0.0
 
 
@@ -91,9 +83,8 @@ def test_every_lambda_has_a_run_of_its_own(tmp_path, data):
     options = ("solver=mpbcfw_fast", "clock=work", "budget.max_iterations=6")
     last = run_here(tmp_path, *options, "path=[0.5,0.1]", "lam=0.02", data=data)
     assert (last.status, last.stop_reason) == ("finished", "max_iterations")
-    first = config_of(tmp_path, *options, "lam=0.5", data=data)
-    second = config_of(tmp_path, *options, "lam=0.1", "path=[0.5]", data=data)
-    for config, lam in ((first, 0.5), (second, 0.1)):
+    for words, lam in ((("lam=0.5",), 0.5), (("lam=0.1", "path=[0.5]"), 0.1)):
+        config = config_of(tmp_path, *options, *words, data=data)
         trace = read_trace(config.with_source("synthetic").folder)
         assert trace.metadata["lam"] == lam
         assert trace.frame["oracle_calls"].iloc[0] == trace.frame["time"].iloc[0] == 0
@@ -109,18 +100,16 @@ def test_every_lambda_has_a_run_of_its_own(tmp_path, data):
 
 
 def test_a_run_that_had_finished_is_a_start_but_not_written_again(tmp_path):
-    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
-    alone = run_here(tmp_path, *options, "lam=0.5")
+    alone = run_here(tmp_path, *SHORT, "lam=0.5")
     written = (alone.folder / "trace.parquet").stat().st_mtime_ns
-    along = run_here(tmp_path, *options, "path=[0.5]", "lam=0.1")
+    along = run_here(tmp_path, *SHORT, "path=[0.5]", "lam=0.1")
     assert along.status == "finished"
     assert (alone.folder / "trace.parquet").stat().st_mtime_ns == written
 
 
 def test_a_path_in_units_of_one_over_n(tmp_path):
-    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3")
-    last = run_here(tmp_path, *options, "path=[100/n,10/n]")
-    config = config_of(tmp_path, *options, "path=[100/n,10/n]").with_source("synthetic")
+    last = run_here(tmp_path, *SHORT, "path=[100/n,10/n]")
+    config = config_of(tmp_path, *SHORT, "path=[100/n,10/n]").with_source("synthetic")
     traces = [read_trace(stage.folder) for stage in config.path_steps()]
     assert traces[-1].folder == last.folder
     assert [trace.metadata["lam"] for trace in traces] == [100 / 30, 10 / 30, 1 / 30]
@@ -128,17 +117,15 @@ def test_a_path_in_units_of_one_over_n(tmp_path):
 
 
 def test_a_path_of_which_a_run_is_missing_is_not_finished(tmp_path):
-    options = ("solver=bcfw", "clock=work", "budget.max_iterations=3", "path=[0.5]", "lam=0.1")
-    folders = [
-        stage.folder
-        for stage in config_of(tmp_path, *options).with_source("synthetic").path_steps()
-    ]
+    options = (*SHORT, "path=[0.5]", "lam=0.1")
+    stages = config_of(tmp_path, *options).with_source("synthetic").path_steps()
+    first, last = (stage.folder / "trace.parquet" for stage in stages)
     run_here(tmp_path, *options)
-    shutil.rmtree(folders[0])
-    written = (folders[1] / "trace.parquet").stat().st_mtime_ns
+    shutil.rmtree(first.parent)
+    written = last.stat().st_mtime_ns
     assert run_here(tmp_path, *options).status == "finished"
-    assert (folders[0] / "trace.parquet").is_file()
-    assert (folders[1] / "trace.parquet").stat().st_mtime_ns == written
+    assert first.is_file()
+    assert last.stat().st_mtime_ns == written
 
 
 EXPERIMENT = """
@@ -159,9 +146,9 @@ figures:
 def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path, blank):
     file, results = tmp_path / "along.yaml", tmp_path / "results"
     file.write_text(EXPERIMENT)
-    status = call("experiment", file, "--status", f"results_dir={results}")
-    assert "8 missing, of 8 runs" in status.stdout  # two begin as the other two do
-    made = call("experiment", file, f"results_dir={results}", "quiet=true")
+    words = ("experiment", file, f"results_dir={results}", "quiet=true")
+    assert "8 missing, of 8 runs" in call(*words, "--status").stdout  # two begin as the others do
+    made = call(*words)
     assert made.exit_code == 0, made.stderr
     assert len(run_folders(results)) == 8
     table = results / "figures/along/oracle_calls-synthetic.csv"
@@ -170,11 +157,8 @@ def test_an_experiment_knows_every_lambda_of_its_paths(tmp_path, blank):
     for _, panel in curves.groupby("lam"):  # the path is no part of a curve's name
         assert panel["solver"].unique().tolist() == ["fw", "bcfw"]
     assert set(curves["repeats"]) <= {0, 1}
-    status = call("experiment", file, "--status", f"results_dir={results}")
-    assert "8 done, of 8 runs" in status.stdout
-    again = call("experiment", file, f"results_dir={results}", "quiet=true")
-    assert "4 of 4 runs had finished before" in again.stderr
-
+    assert "8 done, of 8 runs" in call(*words, "--status").stdout
+    assert "4 of 4 runs had finished before" in call(*words).stderr
     before = table.read_bytes()
     shutil.rmtree(results / "runs")
     table.unlink()

@@ -13,12 +13,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import call, completed, error_of
+from program import GRID, USPS, call, completed, error_of
 
 import ssvm_bench
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs.contracts import BROKEN, Findings, of_oracles, of_solvers
 from ssvm_bench.runs.contracts.check import STRUCTURES, check_dataset, small
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
@@ -70,27 +69,27 @@ def mine(tmp_path):
     sys.modules.pop(MODULE, None)
 
 
-def runs(tmp_path, *words):
-    return compose_runs(["solver=mine", "dataset=usps", *words], config_dirs=[tmp_path])
+def solver_of(folder, name="mine"):
+    """Return name, kind and step of a solver of a folder."""
+    (run,) = compose_runs([f"solver={name}", "dataset=usps"], config_dirs=[folder])
+    return run.solver.name, run.solver.kind, run.solver.step
 
 
 def run_of(mine):
     """Return the words of a run with the solver of a folder."""
-    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=20")
-    return ("run", "solver=mine", *data, f"results_dir={mine / 'r'}", "--config-dir", mine)
+    return ("run", "solver=mine", *USPS, f"results_dir={mine / 'r'}", "--config-dir", mine)
 
 
 def test_a_solver_is_a_file_beside_its_yaml(mine):
     result = call(*run_of(mine), "budget.max_iterations=3")
     assert result.exit_code == 0, result.stderr
     assert list((mine / "r" / "runs" / "usps" / "mine").iterdir())
-    (run,) = runs(mine)
-    assert (run.solver.name, run.solver.kind, run.solver.step) == ("mine", "mine", 0.05)
+    assert solver_of(mine) == ("mine", "mine", 0.05)
     assert "mine" in registry.kinds("solver")
 
 
 def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
-    (run,) = runs(mine, "dataset.source=synthetic")
+    (run,) = compose_runs(["solver=mine", "dataset.source=synthetic"], config_dirs=[mine])
     before = run.hash()
     file = mine / "solver" / "mine.py"
     file.write_text(SOLVER + "\n# another thought\n")
@@ -102,12 +101,6 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
     assert run.hash() != before
 
 
-def test_a_yaml_file_may_add_to_another_one(mine):
-    (mine / "solver" / "other.yaml").write_text("defaults: [mine]\nstep: 0.25\n")
-    (run,) = compose_runs(["solver=other"], config_dirs=[mine])
-    assert (run.solver.name, run.solver.kind, run.solver.step) == ("other", "mine", 0.25)
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -117,14 +110,8 @@ def test_a_yaml_file_may_add_to_another_one(mine):
         ("", "it has no function build and no dataclass Config, derived from SolverConfig. Repair"),
         ("Config = 1", "which failed: TypeError: it has no function build"),
         ("def build(*a): pass", "which failed: TypeError: it has no dataclass Config"),
-        (
-            SOLVER.replace("@dataclass(frozen=True)\n", ""),
-            "it has no @dataclass(frozen=True) above its Config",
-        ),
-        (
-            SOLVER.replace("(SolverConfig)", ""),
-            "it has no name and kind in its Config, as one derived from SolverConfig has",
-        ),
+        (SOLVER.replace("@dataclass(frozen=True)", ""), "it has no @dataclass(frozen=True) above"),
+        (SOLVER.replace("(SolverConfig)", ""), "it has no name and kind in its Config, as one der"),
         (SOLVER + "\ndef build(*a): pass\n", "solver=mine built NoneType, not a Solver"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
     ],
@@ -141,10 +128,11 @@ def test_a_file_cannot_take_the_place_of_ours(mine):
         compose_runs(["solver=fast"], config_dirs=[mine])
 
 
-def test_a_yaml_file_may_say_nothing_and_then_needs_a_module(mine):
+def test_a_yaml_file_may_add_to_another_or_say_nothing_and_then_needs_a_module(mine):
+    (mine / "solver" / "other.yaml").write_text("defaults: [mine]\nstep: 0.25\n")
+    assert solver_of(mine, "other") == ("other", "mine", 0.25)
     (mine / "solver" / "mine.yaml").write_text("# my solver\n")
-    (run,) = runs(mine)
-    assert (run.solver.name, run.solver.kind) == ("mine", "mine")
+    assert solver_of(mine) == ("mine", "mine", 0.5)
     (mine / "solver" / "alone.yaml").write_text("# without a module\n")
     message = error_of(call("check", "solver", "alone", "--config-dir", mine), 2)
     assert "'alone': no folder of --config-dir has solver/alone.py" in message
@@ -152,12 +140,8 @@ def test_a_yaml_file_may_say_nothing_and_then_needs_a_module(mine):
 
 def test_workers_find_the_files(mine):
     (mine / "experiments").mkdir()
-    (mine / "experiments" / "both.yaml").write_text(
-        "grid:\n  solver: [mine, fw]\n  dataset: usps\n  dataset.source: synthetic\n"
-        "  dataset.n_samples: 20\n  budget.max_iterations: 2\n"
-        "figures:\n  suboptimality: [iteration]\n"
-    )
-    words = ("--jobs=2", "--config-dir", mine, f"results_dir={mine / 'r'}")
+    (mine / "experiments" / "both.yaml").write_text(GRID)
+    words = ("--jobs=2", "--config-dir", mine, f"results_dir={mine / 'r'}", "solver=mine,fw")
     done = completed(mine / "log", "experiment", "both", *words)
     assert (mine / "r" / "runs" / "usps" / "mine").is_dir(), done.stderr
 
@@ -184,8 +168,7 @@ def test_the_example_trains_and_its_entry_points_are_there(tmp_path):
     assert len(entries) == 3
     for group, name, module in entries:
         file = EXAMPLE / f"{module.replace('.', '/')}.py"
-        assert file.is_file()
-        assert file.with_suffix(".yaml").is_file()
+        assert {file, file.with_suffix(".yaml")} <= {*file.parent.iterdir()}
         assert (group, name) == (f"ssvm_bench.{file.parent.name}s", file.stem)
 
 
@@ -219,28 +202,29 @@ ORACLES = {
     "the same call has the same answer": Forgetful,
     "radius bounds": changed(radius=lambda s: 1e-3),
     "argmax and predict return": changed(argmax=lambda s, w, i: s.truth(i).astype(np.int64)),
-    "risk is the sum": changed(
-        risk=lambda s, w, *a, **k: Plain.risk(s, w, *a, **k)._replace(value=-1.0)
-    ),
+    "risk is the sum": changed(risk=lambda *a, **k: Plain.risk(*a, **k)._replace(value=-1.0)),
 }
 
 
-def broken(findings):
-    return [text for mark, text, _ in findings.lines if mark == BROKEN]
+def found_by(check, *about):
+    """Return the findings of a check, and which claims are broken."""
+    findings = Findings()
+    check(*about, findings)
+    return findings, [text for mark, text, _ in findings.lines if mark == BROKEN]
+
+
+INNER = oracle(random_chains([2, 1, 3], 3, 2))
 
 
 @pytest.mark.parametrize("claim", ORACLES)
 def test_a_broken_oracle_is_found_out(claim):
-    findings = Findings()
-    of_oracles.check(ORACLES[claim](oracle(random_chains([2, 1, 3], 3, 2))), findings)
-    assert any(text.startswith(claim) for text in broken(findings)), [*findings.shown()]
+    findings, broken = found_by(of_oracles.check, ORACLES[claim](INNER))
+    assert any(text.startswith(claim) for text in broken), [*findings.shown()]
 
 
 def test_a_sound_oracle_has_no_findings_and_ties_are_told():
-    inner = oracle(random_chains([2, 1, 3], 3, 2))
-    for made, marks in ((Plain(inner), {"✓"}), (LastOfTheBest(inner), {"✓", "!"})):
-        findings = Findings()
-        of_oracles.check(made, findings)
+    for made, marks in ((Plain(INNER), {"✓"}), (LastOfTheBest(INNER), {"✓", "!"})):
+        findings, _ = found_by(of_oracles.check, made)
         assert {mark for mark, _, _ in findings.lines} == marks, [*findings.shown()]
 
 
@@ -297,28 +281,21 @@ SOLVERS = {
 }
 
 
+def of_solver(kind):
+    return found_by(of_solvers.check, kind, Config("s", "s"), oracle(small("independent")))
+
+
 @pytest.mark.parametrize("claim", [*SOLVERS, None])
 def test_a_broken_solver_is_found_out(claim):
-    findings, kind = Findings(), SOLVERS.get(claim, Steps)
-    of_solvers.check(kind, Config("s", "s"), oracle(small("independent")), findings)
-    found = broken(findings)
-    assert found == [] if claim is None else any(text.startswith(claim) for text in found), found
+    _, broken = of_solver(SOLVERS.get(claim, Steps))
+    assert broken == [] if claim is None else any(each.startswith(claim) for each in broken), broken
 
 
-def test_a_solver_without_a_state_keeps_its_contract_and_is_told():
-    findings, kind = Findings(), type("Stateless", (Steps,), {"STATE": None})
-    of_solvers.check(kind, Config("s", "s"), oracle(small("independent")), findings)
-    assert not broken(findings)
+def test_a_missing_state_is_told_and_a_missing_dual_value():
+    findings, broken = of_solver(type("Stateless", (Steps,), {"STATE": None}))
+    assert not broken
     assert "it does not say its STATE" in "\n".join(findings.shown())
-
-
-def test_no_dual_value_is_one_that_is_missing():
-    class NoDual(Steps):
-        def reported(self):
-            return Iterate(self.w, nan)
-
-    findings = Findings()
-    of_solvers.check(NoDual, Config("s", "s"), oracle(random_multiclass(6, 3, 2)), findings)
+    findings, _ = of_solver(type("NoDual", (Steps,), {"reported": lambda s: Iterate(s.w, nan)}))
     assert "has_dual = False" in "\n".join(findings.shown())
 
 
@@ -330,20 +307,16 @@ def test_a_broken_dataset_is_found_out():
         (iter([first, random_multiclass(6, 3, 2, 1)]).__next__, "loaded again"),
         (lambda: first.derived(source="mine"), "its source is one"),
     ):
-        findings = Findings()
-        check_dataset(load, oracle, findings)
-        assert any(text.startswith(claim) for text in broken(findings)), [*findings.shown()]
-    findings = Findings()
-    check_dataset(lambda: first.derived(y=0 * first.y), oracle, findings)
-    assert not broken(findings)
+        findings, broken = found_by(check_dataset, load, oracle)
+        assert any(text.startswith(claim) for text in broken), [*findings.shown()]
+    findings, broken = found_by(check_dataset, lambda: first.derived(y=0 * first.y), oracle)
+    assert not broken
     assert "2 labels have no example: 1, 2" in "\n".join(findings.shown())
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
-def test_small_instances_are_of_every_structure(structure):
-    data = small(structure)
-    assert isinstance(data, Dataset)
-    assert data.structure == structure
+def test_small_instances_are_of_every_structure():
+    for structure in STRUCTURES:
+        assert small(structure).structure == structure
 
 
 def test_a_check_fails_with_its_exit_status(mine):
@@ -358,8 +331,7 @@ def test_a_check_fails_with_its_exit_status(mine):
 
 
 def test_the_example_of_a_term_by_term_solver_makes_bcfw_s_steps(tmp_path):
-    words = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=40", "clock=work")
-    words += ("budget.max_iterations=5", "seed=3", f"results_dir={tmp_path}")
+    words = (*USPS, "clock=work", "budget.max_iterations=5", "seed=3", f"results_dir={tmp_path}")
     folder = EXAMPLE.parent / "bcfw"
     mine = ssvm_bench.run("solver=plain_bcfw", *words, config_dirs=[folder])
     ours = ssvm_bench.run("solver=bcfw", *words)

@@ -45,9 +45,8 @@ def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
     log = tmp_path / "log"
-    changes = variables(tmp_path)
     (tmp_path / "slow-start").touch()
-    with started("run", *slow, log=log, **changes) as process:
+    with started("run", *slow, log=log, **variables(tmp_path)) as process:
         wait_until(lambda: (tmp_path / "starting").exists(), process)
         process.send_signal(number)
         assert end(process, number) == 1
@@ -57,11 +56,10 @@ def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
 
 
 def test_nohup_is_respected(tmp_path, slow):
-    command = [sys.executable, "-m", "ssvm_bench", "run", *slow, "budget.max_iterations=10"]
-    process = subprocess.Popen(
-        ["nohup", *command], env=program.environment(**variables(tmp_path)), stdout=subprocess.PIPE
-    )
-    with process:
+    command = ["nohup", sys.executable, "-m", "ssvm_bench", "run", *slow]
+    command += ["budget.max_iterations=10"]
+    how = {"env": program.environment(**variables(tmp_path)), "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **how) as process:
         wait_until(lambda: marks(tmp_path, k=3), process)
         process.send_signal(signal.SIGHUP)
         assert process.wait(program.PATIENCE) == 0
@@ -70,8 +68,8 @@ def test_nohup_is_respected(tmp_path, slow):
 PONDERING = """
 import os, time
 from pathlib import Path
+from helpers import Plain
 from ssvm_bench.oracles import multiclass
-from ssvm_bench.oracles.base import Oracle
 
 CODE_VERSION = 1
 Config = multiclass.Config
@@ -81,13 +79,8 @@ def build(config, dataset):
     return Pondering(multiclass.build(config, dataset))
 
 
-class Pondering(Oracle):
-    def __init__(self, inner):
-        self.inner, self.n, self.d, self.calls = inner, inner.n, inner.d, 0
-        for name in ("truth", "predict", "loss", "joint_feature"):
-            setattr(self, name, getattr(inner, name))
-
-    truth = predict = loss = joint_feature = None
+class Pondering(Plain):
+    calls = 0
 
     def argmax(self, w, i):
         self.calls += 1
@@ -95,25 +88,18 @@ class Pondering(Oracle):
             with Path(os.environ["SSVM_BENCH_MARKS"], "pondering").open("a") as marks:
                 marks.write(".")
             time.sleep(0.5)
-        return self.inner.argmax(w, i)
+        return super().argmax(w, i)
 """
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
 def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
-    (tmp_path / "pondering.py").write_text(PONDERING)
-    about = tmp_path / "pondering-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Name: pondering\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[ssvm_bench.oracles]\npondering = pondering\n")
     (tmp_path / "oracle").mkdir()
-    (tmp_path / "oracle" / "pondering.yaml").write_text(
-        "# slow\nname: pondering\nkind: pondering\ncost_call: 1.0\ncost_plane: 1.0\n"
-    )
+    (tmp_path / "oracle" / "pondering.py").write_text(PONDERING)
+    (tmp_path / "oracle" / "pondering.yaml").write_text("# slow\ncost_call: 1.0\ncost_plane: 1.0\n")
     options = ("oracle=pondering", f"--config-dir={tmp_path}", f"solver={solver}", *USPS)
-    results, log = tmp_path / "results", tmp_path / "log"
-    changes = variables(tmp_path)
-    with started("run", *options, f"results_dir={results}", log=log, **changes) as process:
+    words = ("run", *options, f"results_dir={tmp_path / 'results'}")
+    with started(*words, log=tmp_path / "log", **variables(tmp_path)) as process:
         wait_until(lambda: (tmp_path / "pondering").exists(), process)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
@@ -121,7 +107,7 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
         before = (tmp_path / "pondering").stat().st_size
         assert process.wait(program.PATIENCE) == 1
         assert (tmp_path / "pondering").stat().st_size - before <= 3  # and not 30
-    (partial,) = results.glob("runs/*/*/*/*.partial")
+    (partial,) = tmp_path.glob("results/runs/*/*/*/*.partial")
     assert len(read_trace(partial).frame) == 1
 
 
@@ -129,15 +115,15 @@ def test_two_signals_end_a_pass_of_slow_calls(tmp_path, solver):
 def test_workers_end_with_their_experiment(tmp_path, slow, number):
     grid = tmp_path / "grid.yaml"
     grid.write_text("grid: {seed: [0, 1]}\nfigures: {}\n")
-    log, results = tmp_path / "log", tmp_path / "results"
-    changes = variables(tmp_path)
-    with started("experiment", grid, *slow, "--jobs=2", log=log, **changes) as process:
+    log, words = tmp_path / "log", ("experiment", grid, *slow, "--jobs=2")
+    with started(*words, log=log, **variables(tmp_path)) as process:
         wait_until(lambda: len(marks(tmp_path, k=3)) == 2, process)
         workers = program.children(process.pid)
         assert len(workers) == 2
         end(process, number)
         wait_until(lambda: not any(map(program.is_alive, workers)))
-    assert run_folders(results, hidden=True) == ["seed=0.partial", "seed=1.partial"]
+    left = run_folders(tmp_path / "results", hidden=True)
+    assert left == ["seed=0.partial", "seed=1.partial"]
     assert "Traceback" not in log.read_text()
 
 
@@ -164,16 +150,15 @@ def sleep(connection, seconds):
 
 
 def test_a_child_ends_with_its_parent(tmp_path):
-    program = (
+    code = (
         f"import sys, time; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import test_signals, ssvm_bench.base.children as c\n"
         "one = c.Child(test_signals.sleep, 60)\n"
         "print(one.receive(), flush=True)\n"
         "time.sleep(60)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=program.environment()
-    ) as parent:
+    how = {"env": program.environment(), "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **how) as parent:
         child = int(parent.stdout.readline())
         assert program.is_alive(child)
         parent.kill()
@@ -181,9 +166,8 @@ def test_a_child_ends_with_its_parent(tmp_path):
 
 
 def test_results_come_in_order_and_errors_are_passed_on():
-    assert list(map_in_order(divmod, [(k, 3) for k in range(7)], 2)) == [
-        divmod(k, 3) for k in range(7)
-    ]
+    found = list(map_in_order(divmod, [(k, 3) for k in range(7)], 2))
+    assert found == [divmod(k, 3) for k in range(7)]
     with pytest.raises(ZeroDivisionError):
         list(map_in_order(divmod, [(1, 1), (1, 0)], 2))
     with pytest.raises(DiedError, match="signal"):

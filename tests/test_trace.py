@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from program import wait_until
+from program import python, wait_until
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import provenance, reading, run_folder, trace
@@ -30,6 +30,7 @@ METADATA = {
     "clock": "work",
 }
 SUMMARY = {"stop_reason": "max_iterations", "best_primal": 0.5, "best_dual": 0.25}
+INTERRUPTED = {"stop_reason": "interrupted"}
 
 
 def rows(count=3, **extra):
@@ -65,9 +66,8 @@ def test_what_is_written_is_read_back(folder, tmp_path):
     assert run.metadata == {"format": trace.FORMAT, **METADATA}
     assert run.summary == {**SUMMARY, "gap": None, "iteration": 3}
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"lam": 0.2}
-    with np.load(folder / "weights.npz") as weights:
-        assert weights["w"].dtype == np.float64
-        assert weights["w"].tolist() == [0, 1, 2]
+    w = np.load(folder / "weights.npz")["w"]
+    assert (w.dtype, w.tolist()) == (np.float64, [0, 1, 2])
     assert hidden(folder) == []
 
 
@@ -80,8 +80,8 @@ def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
     assert reading.find_runs(tmp_path) == []
     assert len(reading.read_trace(partial).frame) == 2
     assert (partial / "traceback.txt").read_text() == "Boom"
-    trace.write_partial(folder, [], METADATA, {"stop_reason": "interrupted"})
-    assert json.loads((partial / "summary.json").read_text()) == {"stop_reason": "interrupted"}
+    trace.write_partial(folder, [], METADATA, INTERRUPTED)
+    assert json.loads((partial / "summary.json").read_text()) == INTERRUPTED
     write(folder)
     assert not partial.exists()
     with pytest.raises(ValueError, match="stop_reason"):
@@ -90,8 +90,8 @@ def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
 
 def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder, monkeypatch):
     def write_partial(count):
-        interrupted = {"stop_reason": "interrupted", "iteration": count}
-        return trace.write_partial(folder, rows(count), METADATA, interrupted)
+        summary = {**INTERRUPTED, "iteration": count}
+        return trace.write_partial(folder, rows(count), METADATA, summary)
 
     read, left = reading.files.read, [3, 4]
 
@@ -120,23 +120,19 @@ def refused(folder, match):
 
 
 def test_other_damage_is_refused(folder):
-    def rewrite(change, metadata):
-        table = change(pq.read_table(folder / "trace.parquet"))
-        pq.write_table(table.replace_schema_metadata(metadata), folder / "trace.parquet")
-
     def header(**changes):
         return {"ssvm_bench": json.dumps({"format": trace.FORMAT, **changes})}
 
-    cases = [
+    for change, metadata, match in (
         (lambda table: table, {}, "no 'ssvm_bench' metadata"),
         (lambda table: table, {"ssvm_bench": "[1]"}, "format version None"),
         (lambda table: table, header(format=99), "format version 99"),
         (lambda table: table.drop_columns(["gap"]), header(), "columns gap"),
         (lambda table: table.slice(0, 0), header(), "no rows"),
-    ]
-    for change, metadata, match in cases:
+    ):
         write(folder)
-        rewrite(change, metadata)
+        table = change(pq.read_table(folder / "trace.parquet"))
+        pq.write_table(table.replace_schema_metadata(metadata), folder / "trace.parquet")
         refused(folder, match)
     write(folder)
     (folder / "summary.json").write_text("{")
@@ -155,29 +151,26 @@ def test_a_full_disk_leaves_nothing_behind_and_spares_the_old_run(folder, monkey
         with pytest.raises(RunFailedError, match=r"No space left.*results_dir") as error:
             write(folder, count=3)
         with pytest.raises(RunFailedError, match="No space left"):
-            trace.write_partial(folder, rows(), METADATA, {"stop_reason": "interrupted"})
+            trace.write_partial(folder, rows(), METADATA, INTERRUPTED)
     assert str(folder) in str(error.value)
     assert [path.name for path in folder.parent.iterdir()] == ["seed=0"]
     assert len(reading.read_trace(folder).frame) == 2
 
 
 def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("not a folder")
-    folder = tmp_path / "file" / "runs" / "seed=0"
-    with pytest.raises(RunFailedError, match="results_dir"):
-        write(folder)
-    with pytest.raises(RunFailedError, match="results_dir"), run_folder.lock(folder):
-        pass
+    def is_refused(folder, match):
+        with pytest.raises(RunFailedError, match=match):
+            write(folder)
+        with pytest.raises(RunFailedError, match=match), run_folder.lock(folder):
+            pass
 
     def forbidden(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
+    (tmp_path / "file").write_text("not a folder")
+    is_refused(tmp_path / "file" / "runs" / "seed=0", "results_dir")
     monkeypatch.setattr(Path, "mkdir", forbidden)
-    with pytest.raises(RunFailedError, match="Permission denied"):
-        write(tmp_path / "seed=0")
-    refused = pytest.raises(RunFailedError, match="Permission denied")
-    with refused, run_folder.lock(tmp_path / "seed=0"):
-        pass
+    is_refused(tmp_path / "seed=0", "Permission denied")
 
 
 @contextmanager
@@ -189,7 +182,7 @@ def writer(folder):
                 run = folder / f"seed={k % 3}"
                 with run_folder.lock(run):
                     table, w = rows(200), np.full(20_000, float(k))
-                    trace.write_partial(run, table, METADATA, {"stop_reason": "interrupted"})
+                    trace.write_partial(run, table, METADATA, INTERRUPTED)
                     trace.write_run(run, table, METADATA, {"k": k}, {**SUMMARY, "k": k}, w)
         finally:
             os._exit(1)
@@ -206,39 +199,27 @@ def check_complete(folder):
     k = reading.read_trace(folder).summary["k"]
     assert len(reading.read_trace(folder).frame) == 200
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"k": k}
-    with np.load(folder / "weights.npz") as weights:
-        assert np.array_equal(weights["w"], np.full(20_000, float(k)))
+    assert np.array_equal(np.load(folder / "weights.npz")["w"], np.full(20_000, float(k)))
 
 
 def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
-    random = np.random.default_rng(0)
-    finished = 0
+    random, finished = np.random.default_rng(0), 0
+    folders = [tmp_path / f"seed={seed}" for seed in range(3)]
     for _ in range(6):
         with writer(tmp_path):
             wait_until(lambda: list(tmp_path.glob("seed=?")))
             time.sleep(random.uniform(0.0, 0.1))
-        for seed in range(3):
-            folder = tmp_path / f"seed={seed}"
+        for folder in folders:
             assert reading.is_finished(folder) == folder.exists()
             if folder.exists():
                 check_complete(folder)
                 finished += 1
     assert finished > 0
-    before = {seed: (tmp_path / f"seed={seed}").exists() for seed in range(3)}
-    for seed in range(3):  # the next to take the lock tidies up, and loses no run
-        with run_folder.lock(tmp_path / f"seed={seed}"):
-            assert reading.is_finished(tmp_path / f"seed={seed}") >= before[seed]
+    for folder in folders:  # the next to take the lock tidies up, and loses no run
+        before = folder.exists()
+        with run_folder.lock(folder):
+            assert reading.is_finished(folder) >= before
     assert [path for path in tmp_path.glob(".*") if path.suffix != ".lock"] == []
-
-
-def test_a_run_whose_replacement_was_killed_half_way_comes_back(folder):
-    write(folder, count=2)
-    folder.rename(folder.with_name(".seed=0.old-1-abc"))
-    folder.with_name(".seed=0.tmp-1-abc").mkdir()
-    assert not reading.is_finished(folder)
-    with run_folder.lock(folder):
-        assert len(reading.read_trace(folder).frame) == 2
-    assert hidden(folder) == []
 
 
 CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "exchange")
@@ -273,7 +254,7 @@ def killed_while_replacing(folder, number, exchanges):
 def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchanges):
     number = 1
     write(folder, count=2)
-    trace.write_partial(folder, rows(3), METADATA, {"stop_reason": "interrupted"})
+    trace.write_partial(folder, rows(3), METADATA, INTERRUPTED)
     while killed_while_replacing(folder, number, exchanges):
         if exchanges:
             assert reading.is_whole(folder)
@@ -286,19 +267,18 @@ def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchang
             assert partial.exists() == (there == 2)
             assert hidden(folder) == []
             write(folder, count=2)
-        trace.write_partial(folder, rows(3), METADATA, {"stop_reason": "interrupted"})
+        trace.write_partial(folder, rows(3), METADATA, INTERRUPTED)
         number += 1
     assert number > 12
 
 
 def test_a_partial_trace_that_is_worth_something_is_kept(folder, tmp_path):
-    begun = {"stop_reason": "interrupted"}
     old, new = ({**METADATA, "started": f"2026-01-0{day}T00:00:00+00:00"} for day in (1, 2))
     for rows_, metadata, summary, kept in (
-        (2, old, begun, False),
-        (3, old, begun, False),
-        (4, old, begun, True),  # of an extension
-        (2, new, begun, True),  # made by force
+        (2, old, INTERRUPTED, False),
+        (3, old, INTERRUPTED, False),
+        (4, old, INTERRUPTED, True),  # of an extension
+        (2, new, INTERRUPTED, True),  # made by force
         (2, old, {"stop_reason": "error"}, True),
     ):
         trace.write_run(folder, rows(3), {**old}, {}, SUMMARY, np.ones(3))
@@ -335,28 +315,23 @@ def test_provenance_names_versions_but_no_person_and_no_machine(monkeypatch):
 
 
 def test_the_commit_is_that_of_the_checkout_only(tmp_path, monkeypatch):
-    def git(*arguments):
-        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
-
-    assert provenance._source_commit.__wrapped__(tmp_path) == (None, None)
-    git("init", "-q")
-    (tmp_path / "ssvm_bench").mkdir()
-    (tmp_path / "ssvm_bench" / "a.py").write_text("a = 1\n")
-    git("add", ".")
-    git("commit", "-q", "-m", "one")
+    commit_of = provenance._source_commit.__wrapped__
+    assert commit_of(tmp_path) == (None, None)
+    for folder in ("ssvm_bench", "results", ".venv/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    file = tmp_path / "ssvm_bench" / "a.py"
+    file.write_text("a = 1\n")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    commit, dirty = provenance._source_commit.__wrapped__(tmp_path)
-    assert len(commit) == 40
-    assert dirty is False
-    (tmp_path / "results").mkdir()
+    commit, dirty = commit_of(tmp_path)
+    assert (len(commit), dirty) == (40, False)
     (tmp_path / "results" / "new").write_text("results do not make the code dirty")
-    assert provenance._source_commit.__wrapped__(tmp_path) == (commit, False)
-    (tmp_path / "ssvm_bench" / "a.py").write_text("a = 2\n")
-    assert provenance._source_commit.__wrapped__(tmp_path) == (commit, True)
-    installed = tmp_path / ".venv" / "lib"
-    installed.mkdir(parents=True)
-    assert provenance._source_commit.__wrapped__(installed) == (None, None)
+    assert commit_of(tmp_path) == (commit, False)
+    file.write_text("a = 2\n")
+    assert commit_of(tmp_path) == (commit, True)
+    assert commit_of(tmp_path / ".venv" / "lib") == (None, None)
 
 
 def test_reading_starts_no_threads(folder):
@@ -369,5 +344,4 @@ def test_reading_starts_no_threads(folder):
         "print(len(os.listdir('/proc/self/task')) - begun)"
     )
     write(folder)
-    command = [sys.executable, "-c", code, str(folder)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+    assert python("-c", code, folder).stdout == "0\n"

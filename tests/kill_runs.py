@@ -177,13 +177,10 @@ class Campaign:
             print(f"{what}: {count}")
         losses = sorted(self.losses) or [0.0]
         late = sum(loss > EVERY + LATE for loss in losses)
-        print(
-            f"lost by a kill, of a run with a checkpoint every {EVERY:g} s: median "
-            f"{losses[len(losses) // 2]:.2f} s, at most {losses[-1]:.2f} s, "
-            f"over {EVERY + LATE:g} s {late} times"
-        )
-        print(f"what did not hold: {len(self.wrong)}")
-        print("\n".join(self.wrong))
+        print(f"lost by a kill, of a run with a checkpoint every {EVERY:g} s:")
+        print(f"median {losses[len(losses) // 2]:.2f} s, at most {losses[-1]:.2f} s,")
+        print(f"over {EVERY + LATE:g} s {late} times")
+        print(f"what did not hold: {len(self.wrong)}", *self.wrong, sep="\n")
         return int(bool(self.wrong))
 
 

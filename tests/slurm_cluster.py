@@ -132,9 +132,8 @@ def wait_for_node(environment, folder):
     """Wait until jobs can be begun."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        done = subprocess.run(
-            ["sinfo", "-h", "-o", "%T"], env=environment, capture_output=True, text=True
-        )
+        asked = ["sinfo", "-h", "-o", "%T"]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True)
         if done.stdout.strip() == "idle":
             return
         time.sleep(0.2)

@@ -37,23 +37,14 @@ def test_libsvm_rows_are_parsed():
     [
         (b"1 0:1", "no row, label index:value … .Invalid index 0"),
         (b"1 -2:1", "no row.*Invalid index -2"),
-        (b"1 2:1 1:1", "no row.*indices should be sorted and unique"),
-        (b"1 2:1 2:1", "no row.*indices should be sorted and unique"),
-        (b"1 2:nan", "a value that is not a finite number"),
-        (b"1 2:inf", "a value that is not a finite number"),
-        (b"1 2:1e999", "a value that is not a finite number"),
+        *((row, "no row.*indices should be sorted") for row in (b"1 2:1 1:1", b"1 2:1 2:1")),
+        *((b"1 2:" + text, "a value that is not a finite") for text in (b"nan", b"inf", b"1e999")),
         (b"nan 2:1", "a label that is not a finite number"),
         (b"1 5:1", "an index above 4, the number of features"),
-        (b"1 99999999999999999999:1", "no row"),
-        (b"2:1", "no row.*could not convert"),
-        (b"one 2:1", "no row.*could not convert"),
-        (b"1 2", "no row"),
-        (b"1 2:", "no row"),
-        (b"1 a:1", "no row"),
-        (b"1 2:1:1", "no row"),
+        *((row, "no row.*could not convert") for row in (b"2:1", b"one 2:1")),
         (b"1 qid:3 2:1", "no row.*it has a query"),
-        (b"<html>", "no row"),
-        (b"\xff\x00", "no row"),
+        *((b"1 " + each, "no row") for each in (b"9" * 20 + b":1", b"2", b"2:", b"a:1", b"2:1:1")),
+        *((row, "no row") for row in (b"<html>", b"\xff\x00")),
     ],
 )
 def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
@@ -61,9 +52,6 @@ def test_what_is_no_libsvm_row_is_named_with_its_line(line, message):
         svmlight.parse(b"1 1:1 2:1\n" + line + b"\n-1 3:1\n", 4)
     with pytest.raises(ContentError, match="the file is empty"):
         svmlight.parse(b"\n", 4)
-
-
-SNAIL = SNAILS.split(b"\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +71,7 @@ SNAIL = SNAILS.split(b"\n")[0]
     ],
 )
 def test_what_is_no_person_or_snail_is_named_with_its_line(module, line, message):
-    whole = b"-1 1:1" if module is adult else SNAIL
+    whole = b"-1 1:1" if module is adult else SNAILS.split(b"\n")[0]
     with pytest.raises(ContentError, match=message):
         module.parse(b"\n".join((whole, line, whole, b"")))
 
@@ -99,11 +87,10 @@ def test_people_to_train_on_and_held_out(people):
     expected = np.zeros((3, 123), np.uint8)
     expected[0, [2, 10]] = expected[1, [0, 122]] = 1
     assert (dataset.structure, dataset.n_labels, dataset.x.dtype) == ("independent", 2, np.uint8)
-    assert np.array_equal(dataset.x.toarray(), expected)
-    assert dataset.y.tolist() == [0, 1, 0]
     (test,) = dataset.held_out.values()
-    assert np.array_equal(test.x.toarray(), expected[:2])
-    assert test.y.tolist() == [0, 1]
+    for data, n in ((dataset, 3), (test, 2)):
+        assert np.array_equal(data.x.toarray(), expected[:n])
+        assert data.y.tolist() == [0, 1, 0][:n]
 
 
 @pytest.mark.parametrize(("bias", "dtype"), [(1.0, np.uint8), (0.5, np.float64)])
@@ -135,18 +122,21 @@ def test_a_broken_file_is_one_message(people):
 
 def test_snails_are_parsed_and_scaled():
     arrays = abalone.parse(SNAILS)
-    assert arrays["x"].shape == (2, 10)
-    assert arrays["x"][:, :3].tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert (arrays["x"].shape, arrays["x"][:, :3].tolist()) == ((2, 10), [[1, 0, 0], [0, 0, 1]])
     assert arrays["x"][:, 3:].tolist() == [[1, 1, 1, 1, -1, -1, -1], [-1, -1, -1, -1, 1, 1, 1]]
     assert arrays["y"].tolist() == [15.0, 7.0]
     same = abalone.parse(SNAILS[: SNAILS.index(b"\n")])  # nothing to scale by
     assert np.isfinite(same["x"]).all()
 
 
+def run_on(name, tmp_path, *words):
+    data = (f"dataset={name}", "dataset.source=synthetic", "dataset.n_samples=300")
+    return run_here(tmp_path, *words, data=data)
+
+
 def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):
-    data = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=300", "dataset.bias=1")
-    until = "budget.gap_tol=0.01"
-    outcome = run_here(tmp_path, "solver=mpbcfw_fast", until, "clock=work", data=data)
+    words = ("solver=mpbcfw_fast", "budget.gap_tol=0.01", "clock=work", "dataset.bias=1")
+    outcome = run_on("adult", tmp_path, *words)
     w = np.load(outcome.folder / "weights.npz")["w"]
     assert w.shape == (124,)
     test = load(adult, bias=1.0).held_out["test"]
@@ -158,17 +148,15 @@ def test_a_run_on_adult_tells_shares_of_wrong_signs(tmp_path):
 def test_the_larger_the_constant_the_larger_the_bias(tmp_path):
     biases = []
     for constant in (1.0, 100.0):
-        data = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=300")
-        options = f"dataset.bias={constant}", "budget.max_iterations=2000", "solver.tol=0.001"
-        run = run_here(tmp_path, "solver=dcd", *options, "clock=work", "lam=0.1", data=data)
+        until = ("budget.max_iterations=2000", "solver.tol=0.001", "clock=work", "lam=0.1")
+        run = run_on("adult", tmp_path, "solver=dcd", f"dataset.bias={constant}", *until)
         assert run.summary["stop_reason"] == "converged"
         biases.append(abs(constant * np.load(run.folder / "weights.npz")["w"][-1]))
     assert biases[1] > 1.5 * biases[0]
 
 
 def test_a_run_on_abalone_tells_mean_absolute_errors(tmp_path):
-    data = ("dataset=abalone", "dataset.source=synthetic", "dataset.n_samples=300")
-    outcome = run_here(tmp_path, "solver=bcfw", "budget.max_iterations=10", data=data)
+    outcome = run_on("abalone", tmp_path, "solver=bcfw", "budget.max_iterations=10")
     w = np.load(outcome.folder / "weights.npz")["w"]
     snails = load(abalone, n_samples=300)
     error = np.abs(snails.y - snails.x @ w).mean()
@@ -184,15 +172,12 @@ def test_prepare_describes_labels_and_targets(monkeypatch):
         assert line in result.stdout
 
 
-LABELS = random_binary(3, 2)
-
-
 def test_costs_and_margins_follow_their_examples_and_make_another_problem():
-    costs, margins = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])
-    data = replace(LABELS, costs=costs, margins=margins)
+    plain, costs = random_binary(3, 2), np.array([1.0, 2.0, 3.0])
+    data = replace(plain, costs=costs, margins=costs - 1)
     some = data.take(np.array([2, 0]))
     assert (some.costs.tolist(), some.margins.tolist()) == ([3.0, 1.0], [2.0, 0.0])
-    variants = [LABELS, replace(LABELS, costs=costs), replace(LABELS, margins=costs), data]
+    variants = [plain, replace(plain, costs=costs), replace(plain, margins=costs), data]
     assert len({each.fingerprint for each in variants}) == 4
 
 
@@ -200,10 +185,8 @@ def test_costs_and_margins_follow_their_examples_and_make_another_problem():
 def test_real_adult():
     dataset = load(adult, "real")
     (test,) = dataset.held_out.values()
-    for data, n, positive, nonzeros in (
-        (dataset, 32561, 7841, 451592),
-        (test, 16281, 3846, 225731),
-    ):
+    expected = (32561, 7841, 451592), (16281, 3846, 225731)
+    for data, (n, positive, nonzeros) in zip((dataset, test), expected, strict=True):
         assert (data.n, data.n_features, data.y.sum()) == (n, 123, positive)
         assert data.x.nnz == data.x.sum() == nonzeros
     assert np.flatnonzero(dataset.x[[0]].toarray()).tolist()[:3] == [2, 10, 13]

@@ -4,6 +4,7 @@ import io
 import itertools
 import math
 import signal
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,9 @@ from ssvm_bench.solvers.base import Solver
 LEFT_AT = (0, 2, 10)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
 
+SYNTHETIC = "dataset.source=synthetic"
 POINTS = ("dataset=moons", "dataset.cliques=6", "dataset.clique_size=8")
-GRAPHS = ("dataset=stanford", "dataset.source=synthetic", "dataset.n_samples=6")
+GRAPHS = ("dataset=stanford", SYNTHETIC, "dataset.n_samples=6")
 N_PICTURES = 6
 OTHER_PROBLEMS = {
     "memory of the oracle": (*GRAPHS, "solver=mpbcfw", "oracle.warm_start=true"),
@@ -43,11 +45,9 @@ OTHER_PROBLEMS = {
     "spaced evaluations": (*USPS, "solver=bcfw", "eval.every=4"),
     "fresh orders": (*USPS, "solver=mpbcfw", "solver.approx_order=fresh"),
     "prior": (*USPS, "solver=bcfw", "prior.mean=0.1"),
-    "regression": (
-        *("dataset=abalone", "dataset.source=synthetic", "dataset.n_samples=40", "solver=dcd"),
-    ),
+    "regression": ("dataset=abalone", SYNTHETIC, "dataset.n_samples=40", "solver=dcd"),
     "rounds": (
-        *("dataset=latent", "dataset.source=synthetic", "dataset.canvas=31", "lam=0.02"),
+        *("dataset=latent", SYNTHETIC, "dataset.canvas=31", "lam=0.02"),
         *("dataset.n_samples=36", "dataset.positives=12", "solver=mpbcfw"),
         *("solver.latent_rounds=3", "budget.max_iterations=6"),
     ),
@@ -75,9 +75,7 @@ def new_recorder(config, problem):
 
 def undisturbed_and_left(config):
     """Return the recorder of a run, and the folders that it would have left at some iterations."""
-    problem, left = problem_of(config), []
-
-    times = itertools.count()
+    problem, left, times = problem_of(config), [], itertools.count()
 
     def look(solver, recorder, progress, reason):
         if recorder.rows and next(times) in LEFT_AT:
@@ -109,16 +107,13 @@ def gone_on(config, folder):
     return recorder
 
 
-def rows_of(recorder):
-    return pd.DataFrame(recorder.rows).drop(columns=MEASURED)
-
-
 def check_that_it_goes_on(config):
     whole, left = undisturbed_and_left(config)
     assert len(left) >= 2  # some end before all moments have come
     for folder in left:
         recorder = gone_on(config, folder)
-        pd.testing.assert_frame_equal(rows_of(recorder), rows_of(whole), check_exact=True)
+        rows = [pd.DataFrame(one.rows).drop(columns=MEASURED) for one in (recorder, whole)]
+        pd.testing.assert_frame_equal(*rows, check_exact=True)
         found, wanted = (one.problem.arrays(one.w) for one in (recorder, whole))
         for name in wanted:
             np.testing.assert_array_equal(found[name], wanted[name])
@@ -139,11 +134,6 @@ def test_so_does_a_run_of_another_kind(tmp_path, what, request):
     check_that_it_goes_on(config_of(tmp_path, *options, data=()))
 
 
-class Holder:
-    def __init__(self, **what):
-        vars(self).update(what)
-
-
 class Inner(NamedTuple):
     rows: np.ndarray
     count: int
@@ -156,26 +146,6 @@ class Known(state.Stateful):
         self.w, self.inner = np.zeros(3), Inner(np.zeros((2, 2), np.int64), 0)
         self.bits, self.pair = np.random.PCG64(1), (0.5, Clock("work"))
         self.share, self.name, self.other = math.nan, "", "never stored"
-
-
-def stored(tmp_path, what):
-    with (tmp_path / checkpoint_file.NAME).open("wb") as file:
-        checkpoint_file.write(file, WHOSE, what)
-    return checkpoint_file.read(tmp_path, WHOSE)
-
-
-def test_a_state_is_arrays_and_plain_values_and_comes_back(tmp_path):
-    one, other = Known(), Known()
-    one.w, one.inner = np.array([1.0, -0.0, 5e-324]), Inner(np.arange(4).reshape(2, 2), 7)
-    one.bits.random_raw(5)
-    one.pair[1].oracle_calls, one.share, one.name = 9, 0.1, "φ"
-    other.restore(stored(tmp_path, one.state()))
-    np.testing.assert_array_equal(other.w, one.w)
-    assert np.signbit(other.w).tolist() == [False, True, False]
-    np.testing.assert_array_equal(other.inner.rows, one.inner.rows)
-    assert (other.inner.count, other.share, other.name) == (7, 0.1, "φ")
-    assert other.pair[1].oracle_calls == 9
-    assert other.bits.random_raw(3).tolist() == one.bits.random_raw(3).tolist()
 
 
 @pytest.mark.parametrize(
@@ -227,19 +197,26 @@ def broken_off(config, monkeypatch, iteration):
             runner.run(config, Silent())
 
 
-def frame_of(outcome):
-    return read_trace(outcome.folder).frame.drop(columns=MEASURED)
+def gone_on_and_whole(config, other):
+    """Finish a run that was broken off; return what became of it, and what was said.
+
+    Its trace is that of another run of the same options.
+    """
+    said = []
+    with shown_by(said.append):
+        outcome = runner.run(config, Silent())
+    frames = [read_trace(one.folder).frame for one in (outcome, runner.run(other, Silent()))]
+    frames = [frame.drop(columns=MEASURED) for frame in frames]
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
+    return outcome, [text for text in said if text.startswith("Going on after iteration")]
 
 
 def test_the_same_command_goes_on(tmp_path, monkeypatch):
-    config, said = config_of(tmp_path / "a", *FW, ALWAYS), []
+    config = config_of(tmp_path / "a", *FW, ALWAYS)
     broken_off(config, monkeypatch, 5)
     assert run_folders(tmp_path / "a") == ["seed=0.partial"]
-    with shown_by(said.append):
-        outcome = runner.run(config, Silent())
-    assert [text for text in said if text.startswith("Going on after iteration 5")]
-    wanted = frame_of(runner.run(config_of(tmp_path / "b", *FW), Silent()))
-    pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
+    outcome, (told,) = gone_on_and_whole(config, config_of(tmp_path / "b", *FW))
+    assert told.startswith("Going on after iteration 5")
     (resumed,) = read_trace(outcome.folder).metadata["resumed"]
     assert resumed["iteration"] == 5
     assert 0 < outcome.summary["checkpoint_time"] < outcome.summary["wall_time"]
@@ -249,20 +226,11 @@ def test_the_same_command_goes_on(tmp_path, monkeypatch):
 
 def test_a_path_goes_on_with_the_stage_that_was_left(tmp_path, monkeypatch):
     options = ("solver=mpbcfw", "clock=work", "path=[1.0]", "budget.max_iterations=4", ALWAYS)
-    config, said = config_of(tmp_path / "a", *options), []
+    config = config_of(tmp_path / "a", *options)
     runner.run(config.path_steps()[0], Silent())
     broken_off(config, monkeypatch, 3)
-    with shown_by(said.append):
-        outcome = runner.run(config, Silent())
-    assert sum(text.startswith("Going on") for text in said) == 1
-    wanted = frame_of(runner.run(config_of(tmp_path / "b", *options), Silent()))
-    pd.testing.assert_frame_equal(frame_of(outcome), wanted, check_exact=True)
-
-
-def altered(file, change):
-    content = bytearray(file.read_bytes())
-    change(content)
-    file.write_bytes(content)
+    _, said = gone_on_and_whole(config, config_of(tmp_path / "b", *options))
+    assert len(said) == 1
 
 
 def of_another_program(content):
@@ -301,14 +269,17 @@ def cut(content):
 def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why):
     config, said = config_of(tmp_path, *FW, ALWAYS), []
     broken_off(config, monkeypatch, 3)
-    altered(partial_folder(config.folder) / checkpoint_file.NAME, change)
+    file = partial_folder(config.folder) / checkpoint_file.NAME
+    content = bytearray(file.read_bytes())
+    change(content)
+    file.write_bytes(content)
     with shown_by(said.append):
         outcome = runner.run(config, Silent())
     (told,) = said
-    assert told.startswith(f"The checkpoint in {partial_folder(config.folder)} is left aside: ")
+    assert told.startswith(f"The checkpoint in {file.parent} is left aside: ")
     assert why in told
-    assert "resumed" not in read_trace(outcome.folder).metadata
-    assert len(frame_of(outcome)) == 9
+    trace = read_trace(outcome.folder)
+    assert ("resumed" in trace.metadata, len(trace.frame)) == (False, 9)
 
 
 def test_force_begins_anew(tmp_path, monkeypatch):
@@ -324,17 +295,6 @@ def test_checkpoints_can_be_left_out(tmp_path, monkeypatch):
     config = config_of(tmp_path, *FW, "checkpoint.every=null")
     broken_off(config, monkeypatch, 3)
     assert not (partial_folder(config.folder) / checkpoint_file.NAME).exists()
-
-
-def test_the_state_at_the_end_is_kept_on_demand(tmp_path):
-    config = config_of(tmp_path, *FW, "checkpoint.keep=true")
-    outcome = runner.run(config, Silent())
-    whose = checkpoint_file.identity(
-        f"{config.hash()}/seed=0", read_trace(outcome.folder).metadata["dataset"]["fingerprint"]
-    )
-    with shown_by(pytest.fail):
-        found = checkpoints.resume(outcome.folder, whose, begun(config))
-    assert (found.solver.k, found.progress.iteration) == (8, 8)
 
 
 class Nothing(Solver):
@@ -360,7 +320,7 @@ def test_checkpoints_take_a_hundredth_of_the_time():
         now[0] += 2.0
 
     made = checkpoints.Checkpoints(Checkpoint(every=10.0), {}, write, lambda: now[0])
-    recorder, progress = Holder(state=dict, rows=[{}]), checkpoints.Progress()
+    recorder, progress = SimpleNamespace(state=dict, rows=[{}]), checkpoints.Progress()
     solver = Nothing(Clock("work"))
     with shown_by(pytest.fail):
         while now[0] < 2000.0:
@@ -374,7 +334,7 @@ def test_checkpoints_take_a_hundredth_of_the_time():
 def test_a_solver_without_a_state_is_told_once():
     said = []
     made = checkpoints.Checkpoints(Checkpoint(every=0.0), {}, lambda dump: dump(io.BytesIO()))
-    recorder = Holder(state=dict, rows=[{}])
+    recorder = SimpleNamespace(state=dict, rows=[{}])
     with shown_by(said.append):
         for _ in range(2):
             solver = Nothing(Clock("work"), says=None)
@@ -390,35 +350,35 @@ def last_told(log):
     return max((int(line[0]) for line in words if line and line[0].isdigit()), default=-1)
 
 
+SLOW = """
+import time
+from ssvm_bench.solvers import fw
+from ssvm_bench.solvers.fw import Config
+CODE_VERSION = 1
+class Slow(fw.FrankWolfe):
+    def iterate(self):
+        super().iterate()
+        time.sleep(0.02)
+def build(config, problem, clock, seed):
+    return Slow(config, problem, clock)
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_process_loses_no_more_than_an_interval(tmp_path, number):
     """Of a solver of another package, whose own classes are found again."""
-    code = (
-        "import time\n"
-        "from ssvm_bench.solvers import fw\n"
-        "from ssvm_bench.solvers.fw import Config\n"
-        "CODE_VERSION = 1\n"
-        "class Slow(fw.FrankWolfe):\n"
-        "    def iterate(self):\n"
-        "        super().iterate()\n"
-        "        time.sleep(0.02)\n"
-        "def build(config, problem, clock, seed):\n"
-        "    return Slow(config, problem, clock)\n"
-    )
-    options = program.install_solver(tmp_path, "slow", code)
-    words = ("run", *options, *USPS, "clock=work", "budget.max_iterations=40", ALWAYS)
-    results = tmp_path / "results"
-    path = program.path_with(tmp_path)
-    log = tmp_path / "log"
-    with program.started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
+    options = program.install_solver(tmp_path, "slow", SLOW)
+    results = f"results_dir={tmp_path / 'results'}"
+    words = ("run", *options, *USPS, "clock=work", "budget.max_iterations=40", ALWAYS, results)
+    log, path = tmp_path / "log", program.path_with(tmp_path)
+    with program.started(*words, log=log, PYTHONPATH=path) as process:
         wait_until(lambda: last_told(log) >= 3, process)
         program.end(process, number)
     left = last_told(log)
     assert left < 40
-    with program.started(*words, f"results_dir={results}", log=log, PYTHONPATH=path) as process:
-        assert process.wait(program.PATIENCE) == 0
-    assert "Going on after iteration" in log.read_text()
-    (folder,) = results.glob("runs/*/*/*/seed=0")
-    metadata = read_trace(folder).metadata
-    assert metadata["resumed"][0]["iteration"] in (left, left + 1)
-    assert list(read_trace(folder).frame["iteration"]) == list(range(41))
+    done = program.completed(log, *words, PYTHONPATH=path)
+    assert (done.returncode, "Going on after iteration" in done.stderr) == (0, True)
+    (folder,) = tmp_path.glob("results/runs/*/*/*/seed=0")
+    trace = read_trace(folder)
+    assert trace.metadata["resumed"][0]["iteration"] in (left, left + 1)
+    assert list(trace.frame["iteration"]) == list(range(41))

@@ -67,22 +67,16 @@ def slurm():
 
 
 @pytest.fixture
-def variables(request, tmp_path, monkeypatch):
-    """Return environment variables of a program with an engine."""
-    (tmp_path / "marks").mkdir()
+def arguments(request, tmp_path, monkeypatch):
+    """Return the arguments of an experiment whose solver is troubled."""
     monkeypatch.setenv("SSVM_BENCH_MARKS", str(tmp_path / "marks"))
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)  # as `TROUBLED` leaves it
     if request.node.get_closest_marker("slurm"):
         for key, text in request.getfixturevalue("slurm").items():
             monkeypatch.setenv(key, text)
-    return {}
-
-
-@pytest.fixture
-def arguments(tmp_path, variables):
-    """Return the arguments of an experiment whose solver is troubled."""
-    (tmp_path / "solver").mkdir()
+    for folder in ("marks", "solver"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "solver" / "troubled.py").write_text(program.TROUBLED)
     (tmp_path / "solver" / "troubled.yaml").write_text("# troubled\nstep: line_search\n")
     (tmp_path / "grid.yaml").write_text(GRID)
@@ -92,18 +86,8 @@ def arguments(tmp_path, variables):
 
 def options(name):
     """Return the options of an engine with two runs at once."""
-    own = (
-        ("--parallel=2", "--time-limit=5", "--memory=500M", "--partition=all")
-        if name == "submitit"
-        else ("--jobs=2",)
-    )
-    return (f"--backend={name}", *own)
-
-
-def parent(pid):
-    """Return the parent of a process."""
-    text = Path(f"/proc/{pid}/stat").read_text()
-    return int(text.rpartition(")")[2].split()[1])
+    slurm = ("--parallel=2", "--time-limit=5", "--memory=500M", "--partition=all")
+    return (f"--backend={name}", *(slurm if name == "submitit" else ("--jobs=2",)))
 
 
 def counted(results):
@@ -111,24 +95,34 @@ def counted(results):
     return {folder.name: read_trace(folder).frame[COUNTED] for folder in find_runs(results)}
 
 
+def left_by_ctrl_c(tmp_path, words, k):
+    """Make slow runs, end the command after some iterations of one; return its log."""
+    (tmp_path / "marks" / "slowly").touch()
+    with started(*words, log=tmp_path / "log", anew=True) as process:
+        wait_until(lambda: marks(tmp_path / "marks", k=k), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(program.PATIENCE) == 1
+    return (tmp_path / "log").read_text()
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_path, arguments):
     """Two runs, of one of which the worker is killed, and one that fails."""
     undisturbed = call(*arguments, f"results_dir={tmp_path / 'here'}")
     assert undisturbed.exit_code == 0, undisturbed.output
-    shutil.rmtree(tmp_path / "marks")
-    (tmp_path / "marks").mkdir()
-    (tmp_path / "marks" / "slowly").touch()
-    log, results = tmp_path / "log", tmp_path / "results"
-    with started(
-        *arguments, *options(name), "seed=0,1,9", "--debug", log=log, anew=True
-    ) as process:
-        wait_until(lambda: marks(tmp_path / "marks", k=4), process)
-        (mark,) = marks(tmp_path / "marks", k=4)[:1]
+    folder, log, results = tmp_path / "marks", tmp_path / "log", tmp_path / "results"
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "slowly").touch()
+    words = (*arguments, *options(name), "seed=0,1,9", "--debug")
+    with started(*words, log=log, anew=True) as process:
+        wait_until(lambda: marks(folder, k=4), process)
+        mark = marks(folder, k=4)[0]
         seed, _, pid = mark.name.split("-")
-        os.kill(parent(int(pid)), signal.SIGKILL)
+        parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+        os.kill(int(parent), signal.SIGKILL)
         wait_until(lambda: not program.is_alive(int(pid)), process)  # else it may get to its end
-        (tmp_path / "marks" / "slowly").unlink()
+        (folder / "slowly").unlink()
         assert process.wait(program.PATIENCE) == 1, log.read_text()
     assert "troubled seed=9 failed: The run failed in iteration" in log.read_text()
     assert 'raise RuntimeError("tired")' in log.read_text()
@@ -136,45 +130,34 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
     here, there = counted(tmp_path / "here"), counted(results)
     assert here.keys() == there.keys()
     assert all(here[key].equals(there[key]) for key in here)
-    about = {folder.name: read_metadata(folder) for folder in find_runs(results)}
-    assert all(one["engine"] == name for one in about.values())
-    assert all(set(one["threads"].values()) == {"1"} for one in about.values())
-    assert all(re.fullmatch(r"\d+ cores?, \d+ GB", one["node"]) for one in about.values())
+    about = {run.name: read_metadata(run) for run in find_runs(results)}
+    for one in about.values():
+        assert (one["engine"], {*one["threads"].values()}) == (name, {"1"})
+        assert re.fullmatch(r"\d+ cores?, \d+ GB", one["node"])
     (again,) = about[f"seed={seed}"]["resumed"]
     assert again["iteration"] >= 4
     # no iteration was computed twice but that in which the worker died
-    twice = [k for k in range(12) if len(marks(tmp_path / "marks", seed, k)) > 1]
-    assert len(twice) <= 1
+    assert sum(len(marks(folder, seed, k)) > 1 for k in range(12)) <= 1
     assert not list((results / ".engines").glob("*"))
 
 
 @pytest.mark.parametrize("name", ENGINES[:2])
 def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
-    (tmp_path / "marks" / "slowly").touch()
-    log, more = tmp_path / "log", ("seed=0,1,2", "budget.max_iterations=100")
-    with started(*arguments, *options(name), *more, log=log, anew=True) as process:
-        wait_until(lambda: marks(tmp_path / "marks", k=3), process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(program.PATIENCE) == 1
-    text = log.read_text()
+    words = (*arguments, *options(name), "seed=0,1,2", "budget.max_iterations=100")
+    text = left_by_ctrl_c(tmp_path, words, 3)
     assert "Ending after the current iterations" in text
     assert "the same command goes on" in text
     assert "Traceback" not in text
-    partial = [name for name in run_folders(tmp_path / "results") if name.endswith(".partial")]
-    assert 1 <= len(partial) <= 2
-    assert len(find_runs(tmp_path / "results")) == 0
+    left = run_folders(tmp_path / "results")
+    assert 1 <= len(left) <= 2
+    assert all(each.endswith(".partial") for each in left)
 
 
 @pytest.mark.parametrize("name", ENGINES[2:])
 def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, arguments):
-    (tmp_path / "marks" / "slowly").touch()
     arguments = (*arguments, "budget.max_iterations=100")
-    log = tmp_path / "log"
-    with started(*arguments, *options(name), log=log, anew=True) as process:
-        wait_until(lambda: marks(tmp_path / "marks", k=2), process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(program.PATIENCE) == 1
-    (job,) = re.findall(r"To cancel them: scancel (\d+)", log.read_text())
+    text = left_by_ctrl_c(tmp_path, (*arguments, *options(name)), 2)
+    (job,) = re.findall(r"To cancel them: scancel (\d+)", text)
     status = call(*arguments, "--backend=submitit", "--status")
     assert re.search(rf"SLURM job {job}: .*RUNNING", status.stdout)
     again = call(*arguments, *options(name))
@@ -193,9 +176,8 @@ def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path,
     log = tmp_path / "log"
     seldom = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
     with started(*seldom, *options(name), log=log, anew=True) as process:
-        wait_until(
-            lambda: marks(tmp_path / "marks", "0", 4) and marks(tmp_path / "marks", "1", 2), process
-        )
+        found = tmp_path / "marks"
+        wait_until(lambda: marks(found, "0", 4) and marks(found, "1", 2), process)
         (job,) = re.findall(r"as job (\d+)", log.read_text())
         subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
         subprocess.run(["scancel", f"{job}_1"], check=True)
@@ -213,8 +195,8 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
         (tmp_path / ".engines" / name).mkdir(parents=True)
         (tmp_path / ".engines" / name / "jobs.json").write_text(json.dumps(jobs))
     (tmp_path / ".engines" / "c").mkdir()
-    queue = {"5_0": ("COMPLETED", "None"), "5_1": ("PENDING", "Priority")}
-    states = {name: submitit.State(*about) for name, about in queue.items()}
+    done, waits = submitit.State("COMPLETED", "None"), submitit.State("PENDING", "Priority")
+    states = {"5_0": done, "5_1": waits}
     monkeypatch.setattr(submitit, "slurm", lambda *command, seconds: "")
     monkeypatch.setattr(submitit, "states", lambda: states)
     assert submitit.lines(tmp_path) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
@@ -222,24 +204,16 @@ def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
     assert submitit.lines(tmp_path) == ["SLURM has no jobs of these results."]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Outcome("finished", "gap_tol", Path("/results/x"), {"gap": 0.5, "n": 3, "dual": -1e-320}),
-        LostError("its process died"),
-        ConfigError("no such option"),
-    ],
-)
-def test_a_job_of_slurm_says_as_json_what_became_of_it(answer):
-    if not isinstance(answer, Outcome):
-        answer.traceback = "Traceback …"
-    found = submitit.result_of(submitit.written(JobResult(answer, ("one", "two"))).encode())
-    assert found.messages == ("one", "two")
-    if isinstance(answer, Outcome):
-        assert found.answer == answer
-    else:
+def test_a_job_of_slurm_says_as_json_what_became_of_it():
+    summary = {"gap": 0.5, "n": 3, "dual": -1e-320}
+    outcome = Outcome("finished", "gap_tol", Path("/results/x"), summary)
+    for answer in (outcome, LostError("its process died"), ConfigError("no such option")):
+        if answer is not outcome:
+            answer.traceback = "Traceback …"
+        found = submitit.result_of(submitit.written(JobResult(answer, ("one", "two"))).encode())
+        assert found.messages == ("one", "two")
         assert (type(found.answer), str(found.answer)) == (type(answer), str(answer))
-        assert found.answer.traceback == answer.traceback
+        assert found.answer == answer if answer is outcome else found.answer.traceback
 
 
 @pytest.mark.parametrize(
@@ -270,8 +244,7 @@ def silent():
 def test_a_scheduler_that_does_not_answer_is_told_soon(name, arguments, silent, monkeypatch):
     monkeypatch.setattr("ssvm_bench.base.scheduler.SECONDS", 1)
     result = call(*arguments, f"--backend={name}", f"--address={silent}")
-    assert result.exit_code == 1
-    assert f"answers at {silent}" in result.stderr
+    assert (result.exit_code, f"answers at {silent}" in result.stderr) == (1, True)
 
 
 def test_slurm_that_is_not_there_is_told(tmp_path, arguments, monkeypatch):
@@ -279,8 +252,7 @@ def test_slurm_that_is_not_there_is_told(tmp_path, arguments, monkeypatch):
         pytest.skip("no submitit")
     monkeypatch.setenv("PATH", str(tmp_path))
     result = call(*arguments, "--backend=submitit")
-    assert result.exit_code == 1
-    assert "the command scontrol is missing" in result.stderr
+    assert (result.exit_code, "command scontrol is missing" in result.stderr) == (1, True)
 
 
 @pytest.fixture
@@ -295,12 +267,9 @@ def scheduler():
 def with_worker(arguments, address, *before, folder, **changes):
     """Make an experiment by a scheduler with one worker, which is started by a command."""
     command = [*before, sys.executable, "-m", "distributed.cli.dask_worker", address]
-    with subprocess.Popen(
-        [*command, "--nthreads=1", "--no-nanny", "--no-dashboard"],
-        env=program.environment(**changes),
-        cwd=folder,
-        stderr=subprocess.DEVNULL,
-    ) as worker:
+    command += ["--nthreads=1", "--no-nanny", "--no-dashboard"]
+    how = {"env": program.environment(**changes), "cwd": folder, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **how) as worker:
         try:
             return call(*arguments, "--backend=dask", f"--address={address}")
         finally:
@@ -314,12 +283,10 @@ def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, 
         result = call(*arguments, "--backend=dask", f"--address={scheduler}", "seed=0")
     assert result.exit_code == 1
     assert "has 0 of 1 workers" in result.stderr
-    package = Path(ssvm_bench.__file__).parent
-    shutil.copytree(package, tmp_path / "other" / "ssvm_bench")
-    with (tmp_path / "other" / "ssvm_bench" / "clock.py").open("a") as file:
-        file.write("# another version\n")
-    other = {"PYTHONPATH": tmp_path / "other"}
-    result = with_worker(arguments, scheduler, folder=tmp_path, **other)
+    other = tmp_path / "other"
+    shutil.copytree(Path(ssvm_bench.__file__).parent, other / "ssvm_bench")
+    (other / "ssvm_bench" / "clock.py").write_text("# another version\n")
+    result = with_worker(arguments, scheduler, folder=tmp_path, PYTHONPATH=other)
     assert result.exit_code == 1
     assert "has another version of the program: other sources of ssvm-bench" in result.stderr
     assert run_folders(tmp_path / "results") == []
@@ -337,9 +304,8 @@ def test_a_scheduler_that_ends_ends_the_command(status):
 
 
 def can_unshare():
-    return (
-        bool(shutil.which("unshare")) and not subprocess.run(["unshare", "-m", "true"]).returncode
-    )
+    found = shutil.which("unshare")
+    return found and not subprocess.run([found, "-m", "true"]).returncode
 
 
 @needs_dask
@@ -347,9 +313,8 @@ def can_unshare():
 def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, scheduler):
     (tmp_path / "results").mkdir()
     hidden = f'mount -t tmpfs none {tmp_path / "results"} && exec "$@"'
-    result = with_worker(
-        arguments, scheduler, "unshare", "-m", "sh", "-c", hidden, "sh", folder=tmp_path
-    )
+    before = ("unshare", "-m", "sh", "-c", hidden, "sh")
+    result = with_worker(arguments, scheduler, *before, folder=tmp_path)
     assert result.exit_code == 1
     assert f"does not see the results folder {tmp_path / 'results'}" in result.stderr
 
@@ -392,12 +357,8 @@ def test_a_token_of_jobs_in_a_queue_or_of_another_node_stays(tmp_path, name):
     (folder / name).write_text("{}")
     tokens.sweep(tmp_path)
     assert (folder / "token").exists()
-
-
-def test_what_a_removal_has_left_of_a_token_is_removed(tmp_path):
-    folder = left_by_a_killed_process(tmp_path)
-    for name in ("token", "node"):
-        (folder / name).unlink()
+    for left in ("token", "node", "jobs.json"):  # what a removal has left goes
+        (folder / left).unlink(missing_ok=True)
     (folder / "more").touch()
     tokens.sweep(tmp_path)
     assert not folder.exists()
@@ -416,8 +377,9 @@ class Unlucky(Executor):
     def wait(self, seconds):
         number, job = self.waiting.pop(0)
         self.deaths -= 1
-        dies = self.deaths >= 0
-        return [(number, JobResult(LostError("it died.")) if dies else processes.perform(job))]
+        if self.deaths >= 0:
+            return [(number, JobResult(LostError("it died.")))]
+        return [(number, processes.perform(job))]
 
     def close(self, finished):
         pass
@@ -425,11 +387,7 @@ class Unlucky(Executor):
 
 @pytest.mark.parametrize("deaths", [3, 4])
 def test_a_run_is_begun_again_some_times(tmp_path, arguments, deaths):
-    from ssvm_bench.config.compose import compose_runs
-
-    data = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30", "clock=work")
-    short = ("solver=fw", "budget.max_iterations=2", f"results_dir={tmp_path}")
-    (config,) = compose_runs([*data, *short])
+    config = program.config_of(tmp_path, "solver=fw", "budget.max_iterations=2", "clock=work")
     said, ended = [], {}
     dispatcher = Dispatcher("unlucky", lambda token: Unlucky(deaths))
     with shown_by(said.append):

@@ -88,12 +88,18 @@ def test_missing_data_falls_back_loudly(raw, capsys):
         assert part in captured.err
 
 
-def test_missing_data_fails_when_it_must_be_real(raw):
+def told(raw, *arguments, **options):
+    """Return the message that loading fails with."""
     with pytest.raises(RunFailedError) as failure:
-        load(raw, "real")
-    for part in (raw.file, str(raw.places()[0].parent), raw.url, "source=synthetic"):
-        assert part in str(failure.value)
+        load(raw, *arguments, **options)
     assert failure.value.exit_status == 1
+    return str(failure.value)
+
+
+def test_missing_data_fails_when_it_must_be_real(raw):
+    message = told(raw, "real")
+    for part in (raw.file, str(raw.places()[0].parent), raw.url, "source=synthetic"):
+        assert part in message
 
 
 def test_the_data_folder_wins_over_the_user_folder_and_synthetic_data_over_both(raw, capsys):
@@ -116,8 +122,7 @@ def test_what_is_no_regular_file_is_refused_at_once(raw, kind, monkeypatch):
         socket.socket(socket.AF_UNIX).bind(path.name)
     else:
         put_odd(path, kind)
-    with pytest.raises(RunFailedError, match=f"{path} cannot be used as the tiny data"):
-        load(raw)
+    assert f"{path} cannot be used as the tiny data" in told(raw)
     assert sources.status("tiny").state == "broken"
 
 
@@ -133,12 +138,9 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(raw):
     finally:
         tracemalloc.stop()
     path.open("wb").truncate(1 << 40)  # a hole of a terabyte
-    for read, error in (
-        (lambda: load(raw), RunFailedError),
-        (lambda: raw.read(path), ContentError),
-    ):
+    for read, error in ((load, RunFailedError), (lambda raw: raw.read(path), ContentError)):
         with pytest.raises(error, match=said):
-            read()
+            read(raw)
 
 
 def digest(content):
@@ -153,17 +155,14 @@ def test_other_content_needs_trust_and_never_goes_by_the_name_of_real_data(raw, 
     put(raw, 0, GOOD + b"4")
     put(raw, 1)
     for source in ("auto", "real"):
-        with pytest.raises(RunFailedError) as failure:
-            load(raw, source)
+        message = told(raw, source)
         found, known = digest(GOOD + b"4")[:16], digest(GOOD)[:16]
         for part in (f"{raw.places()[0]} cannot be used as the tiny data", "dataset.trust=true"):
-            assert part in str(failure.value)
-        assert re.search(f"sha256 {found}….*{known}…", str(failure.value))
-        assert failure.value.exit_status == 1
+            assert part in message
+        assert re.search(f"sha256 {found}….*{known}…", message)
     assert load(raw, trust=True).source == "real (altered)"
     assert load(raw, trust=True).x[0, 0] == sum(GOOD + b"4")
-    with pytest.raises(RunFailedError, match=r"dataset\.trust=true"):
-        load(raw)  # what is kept of it is no way in
+    assert "dataset.trust=true" in told(raw)  # what is kept of it is no way in
     assert load(raw, "synthetic", trust=True).source == "synthetic"
     with pytest.raises(ConfigError, match=r"dataset\.n_samples must be ≤ 2"):
         load(raw, trust=True, n_samples=3)
@@ -184,15 +183,13 @@ def test_status_tells_what_is_genuine(raw, registered):
 def test_broken_data_is_never_replaced(raw, source):
     path = put(raw, 0, b"broken")
     put(raw, 1)
-    with pytest.raises(RunFailedError, match="line 1: rubbish") as failure:
-        load(raw, source)
-    for part in (str(path), "Delete", "SSVM_BENCH_DATA"):
-        assert part in str(failure.value)
+    message = told(raw, source)
+    for part in ("line 1: rubbish", str(path), "Delete", "SSVM_BENCH_DATA"):
+        assert part in message
     for broken in (path.mkdir, lambda: path.symlink_to("nowhere")):
         path.rmdir() if path.is_dir() else path.unlink()
         broken()
-        with pytest.raises(RunFailedError, match=str(path)):
-            load(raw, source)
+        assert str(path) in told(raw, source)
 
 
 KEPT = "user/tiny/tiny.gz.ssvm-bench.npz"
@@ -303,18 +300,6 @@ def test_a_user_without_a_home_has_a_cache_folder(monkeypatch):
     assert cache.user_folder().is_absolute()
 
 
-def test_failed_write_leaves_no_torn_file(raw, tmp_path, monkeypatch):
-    path = put(raw)
-
-    def full_disk(file, array):
-        file.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(np, "save", full_disk)
-    assert load(raw).source == "real"
-    assert files(tmp_path) == [str(path.relative_to(tmp_path))]
-
-
 def test_status_tells_where_a_dataset_stands(raw, calls):
     missing = sources.status("tiny")
     assert (missing.state, missing.size, missing.path) == ("missing", 0, raw.places()[0])
@@ -390,42 +375,39 @@ def test_download_goes_to_the_user_folder(remote, tmp_path, capsys):
     assert load(raw).source == "real"
 
 
-def test_download_that_is_not_the_data_is_not_kept(remote, tmp_path, capsys):
-    raw, pages = remote
-    pages["/tiny.gz"] = b"<html>moved</html>"
-    with pytest.raises(RunFailedError, match=r"something else \(line 1: rubbish\)"):
-        load(raw, "real")
-    assert files(tmp_path) == []
-    assert load(raw).source == "synthetic"
-    assert "something else" in capsys.readouterr().err
-
-
 def test_a_download_is_genuine_or_comes_by_https(remote, server, tmp_path):
     raw, pages = remote
-    pages["/tiny.gz"] = GOOD + b"4"
-    with pytest.raises(RunFailedError, match=r"something else \(what is in tiny\.gz has"):
-        raw.get()
-    with pytest.raises(RunFailedError, match="is no https, and nothing else tells genuine data"):
-        replace(raw, sha256={}).get()
-    pages["/tiny.gz"] = bytes(reading.MOST + 1)
-    with pytest.raises(RunFailedError, match="it has more than 34 MB"):
-        raw.get()
+    unknown = replace(raw, sha256={})
+    for of, content, message in (
+        (raw, GOOD + b"4", r"something else \(what is in tiny\.gz has"),
+        (unknown, GOOD + b"4", "is no https, and nothing else tells genuine data"),
+        (raw, bytes(reading.MOST + 1), "it has more than 34 MB"),
+    ):
+        pages["/tiny.gz"] = content
+        with pytest.raises(RunFailedError, match=message):
+            of.get()
     assert files(tmp_path) == []
 
 
-def test_refused_download_falls_back(remote, tmp_path, capsys):
-    raw, _ = remote
-    assert load(raw).source == "synthetic"
-    assert "404" in capsys.readouterr().err
-    assert files(tmp_path / "user") == ["tiny/stand-in.ssvm-bench.npz"]
-
-
-def test_silent_server_is_given_up(remote, monkeypatch):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<html>moved</html>", "something else (line 1: rubbish)"),
+        (b"", "404"),
+        (None, "did not answer within 0.2 s"),
+    ],
+)
+def test_a_download_that_fails_is_told_and_nothing_is_kept(
+    remote, tmp_path, monkeypatch, capsys, content, message
+):
     raw, pages = remote
-    pages["/tiny.gz"] = None
+    pages["/tiny.gz"] = content
     monkeypatch.setattr(transfer, "CONNECT_SECONDS", 0.2)
-    with pytest.raises(RunFailedError, match=r"did not answer within 0\.2 s"):
-        load(raw, "real")
+    assert message in told(raw, "real")
+    assert files(tmp_path) == []
+    assert load(raw).source == "synthetic"
+    assert message in capsys.readouterr().err
+    assert files(tmp_path / "user") == ["tiny/stand-in.ssvm-bench.npz"]
 
 
 @pytest.fixture
@@ -460,17 +442,14 @@ def test_a_folder_with_all_files_is_where_the_data_is(pair, tmp_path):
     assert load(pair, trust=True).x[0, 0] == 0  # the preferred place is whole now
     put_part(pair, "b.gz", 0, GOOD + b"\3")
     assert load(pair, trust=True).x[0, 0] == -3  # and what was kept of it is outdated
-    with pytest.raises(RunFailedError, match=r"what is in a\.gz has the sha256"):
-        load(pair)
+    assert "what is in a.gz has the sha256" in told(pair)
 
 
 def test_a_missing_file_is_named(pair, tmp_path):
-    path = put_part(pair, "a.gz")
-    with pytest.raises(RunFailedError) as failure:
-        load(pair, "real")
+    path, message = put_part(pair, "a.gz"), told(pair, "real")
     place = tmp_path / "data" / "pair"
-    assert f"no {place}/b.gz or {tmp_path}/user/pair/a.gz" in str(failure.value)
-    assert f"Put b.gz from {pair.url} into {place}." in str(failure.value)
+    assert f"no {place}/b.gz or {tmp_path}/user/pair/a.gz" in message
+    assert f"Put b.gz from {pair.url} into {place}." in message
     found = sources.status("pair")
     assert (found.state, found.path) == ("missing", place / "b.gz")
     assert found.hint.endswith("Or put b.gz there.")
@@ -485,16 +464,14 @@ def test_a_broken_file_of_several_is_named(pair, tmp_path):
     found = sources.status("pair")
     assert (found.state, found.path) == ("ready", pair.places()[0])  # its beginning is right
     assert found.size == len(gzip.compress(GOOD + b"\5")) + path.stat().st_size
-    with pytest.raises(RunFailedError, match=r"pair cannot be used .*: b\.gz: line 1: rubbish"):
-        load(pair)
+    assert re.search(r"pair cannot be used .*: b\.gz: line 1: rubbish", told(pair))
     path.write_bytes(b"<html>")
     found = sources.status("pair")
     assert (found.state, found.path, found.size) == ("broken", path, 6)
     path.unlink()
     path.symlink_to("nowhere")
     assert sources.status("pair").path == path
-    with pytest.raises(RunFailedError, match=str(path)):
-        load(pair)
+    assert str(path) in told(pair)
 
 
 def test_several_files_are_downloaded_one_by_one(pair, server, tmp_path, registered):

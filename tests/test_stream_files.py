@@ -2,6 +2,7 @@
 
 import errno
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -141,21 +142,15 @@ def crafted(monkeypatch, path, data, change):
     monkeypatch.undo()
 
 
-def entries(name, function):
-    """Return the change of the entries of a column."""
+def entry(name, place, value):
+    """Return the change of one entry of a column."""
 
     def change(block):
-        return {name: Entries(function(block[name].values.copy()), block[name].lengths)}
+        values = block[name].values.copy()
+        values[place] = value
+        return {name: Entries(values, block[name].lengths)}
 
     return change
-
-
-def put(place, value):
-    def function(values):
-        values[place] = value
-        return values
-
-    return function
 
 
 def narrower(block):
@@ -193,15 +188,15 @@ WITH_EDGE_X = GRAPHS.derived(edge_x=np.ones((len(GRAPHS.edges), 2)))
     ("data", "change", "message"),
     [
         (CHAINS, narrower, "it is damaged: example 4 has 9 entries of x, and needs 12"),
-        (CHAINS, entries("y", put(5, 3)), "label of part 2 of example 5 is 3, and labels are 0"),
-        (CHAINS, entries("x", put(0, np.nan)), "of example 4 is nan, not finite"),
-        (CHAINS, entries("x", put(0, 1e200)), "of example 4 is 1e+200, over 1e+100"),
-        (THIN, entries("columns", put(0, 40)), "has feature 40, and features are 0 to 39"),
-        (THIN, entries("nonzeros", put(0, -1)), "is -1, and must be at least 0"),
-        (THIN, entries("nonzeros", put(0, 9)), "it is damaged: example 4 has"),
+        (CHAINS, entry("y", 5, 3), "label of part 2 of example 5 is 3, and labels are 0"),
+        (CHAINS, entry("x", 0, np.nan), "of example 4 is nan, not finite"),
+        (CHAINS, entry("x", 0, 1e200), "of example 4 is 1e+200, over 1e+100"),
+        (THIN, entry("columns", 0, 40), "has feature 40, and features are 0 to 39"),
+        (THIN, entry("nonzeros", 0, -1), "is -1, and must be at least 0"),
+        (THIN, entry("nonzeros", 0, 9), "it is damaged: example 4 has"),
         (CHAINS, cut, "it is damaged: a cell of example 4 is cut short"),
-        (GRAPHS, entries("edges", put(0, 7)), "of example 4"),
-        (WITH_EDGE_X, entries("edge_x", put(0, -1.0)), "is -1, and must be at least 0"),
+        (GRAPHS, entry("edges", 0, 7), "of example 4"),
+        (WITH_EDGE_X, entry("edge_x", 0, -1.0), "is -1, and must be at least 0"),
         (WITH_EDGE_X, fewer_edge_x, "it is damaged: example 4 has"),
         (CHAINS, no_parts, "example 7 is empty"),
     ],
@@ -226,8 +221,7 @@ def test_a_file_that_is_not_the_same_any_more_is_told(what, path):
     elif what == "replaced":
         export.write(CHAINS, path, export.Export(), rows=ROWS, **ABOUT)
     else:
-        with path.open("ab") as file:
-            file.write(b"PAR1")
+        path.write_bytes(path.read_bytes() + b"PAR1")
     expected = "deleted" if what == "deleted" else "replaced or changed"
     with pytest.raises(RunFailedError, match=f"it was {expected} while it was read"):
         next(chunks)
@@ -251,9 +245,7 @@ def test_a_full_disk_leaves_nothing_behind_and_spares_what_was_there(path, monke
         patched.setattr(pq.ParquetWriter, "write_table", full)
         with pytest.raises(RunFailedError, match=r"Cannot write .*a\.parquet: No space left"):
             export.write(CHAINS, path, export.Export(), **ABOUT)
-    monkeypatch.setattr(
-        export.shutil, "disk_usage", lambda _: export.shutil._ntuple_diskusage(9, 9, 0)
-    )
+    monkeypatch.setattr(export.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     with pytest.raises(RunFailedError, match="it will have about 0 MB, and 0 MB are free"):
         export.write(CHAINS, path, export.Export(), **ABOUT)
     assert path.read_bytes() == before
@@ -280,13 +272,13 @@ def test_a_mistake_in_the_call_of_export(words, status, message, tmp_path):
 
 
 def test_an_export_needs_a_dataset_images_and_a_file(tmp_path):
-    file = tmp_path / "a.parquet"
-    call_ = ("--source", "synthetic", "dataset.n_samples=3")
-    assert "Did you mean usps?" in error_of(call("data", "export", "upsp", file), 2)
-    message = error_of(call("data", "export", "ocr", file, *call_, "--jitter", "shift=1"), 2)
-    assert "--jitter deforms images, and the examples of ocr are none" in message
-    assert "one of: mnist, usps" in message
+    def message(name, file, *words):
+        return error_of(call("data", "export", name, tmp_path / file, *words), 2)
+
+    assert "Did you mean usps?" in message("upsp", "a.parquet")
+    said = message("ocr", "a.parquet", *USPS[1:], "--jitter", "shift=1")
+    assert "--jitter deforms images, and the examples of ocr are none" in said
+    assert "one of: mnist, usps" in said
+    (tmp_path / "folder.parquet").mkdir()
     for name in ("a.csv", "a", "folder.parquet"):
-        (tmp_path / "folder.parquet").mkdir(exist_ok=True)
-        message = error_of(call("data", "export", *USPS[:1], tmp_path / name, *USPS[1:]), 2)
-        assert "must be a file whose name ends in .parquet or .npz" in message
+        assert "must be a file whose name ends in .parquet or .npz" in message(USPS[0], name)

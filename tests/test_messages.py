@@ -6,15 +6,9 @@ import sys
 import pytest
 from program import USPS, call, error_of, install_solver
 
-from ssvm_bench.base.errors import ConfigError, nearest, readable, shown
+from ssvm_bench.base.errors import ConfigError, readable
 from ssvm_bench.cli.commands import explain, report
 from ssvm_bench.figures import drawing, style
-
-
-def test_what_is_echoed_is_one_short_line():
-    assert shown("x" * 10**7, 10) == "x" * 9 + "…"
-    assert shown("a\x1b[2J\n\r\x00\x07\u202e\udcffb") == r"a\x1b[2J\n\r\x00\x07\u202e\udcffb"
-    assert "x" * 200 not in nearest("x" * 5000, ["bcfw"])
 
 
 def test_a_message_is_one_line_of_bounded_length(capsys):

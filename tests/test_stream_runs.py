@@ -108,8 +108,3 @@ def test_free_memory_is_that_of_machine_and_container(tmp_path, monkeypatch):
     assert memory.available() == 8192
     (tmp_path / "memory.max").write_text("3000\n")
     assert memory.available() == 2000
-
-
-def test_status_is_of_datasets_with_raw_files():
-    assert "stream" not in call("data", "status").stdout
-    assert "'stream' has no raw file" in error_of(call("data", "status", "stream"), 2)

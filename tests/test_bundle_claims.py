@@ -88,10 +88,7 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
 
 def test_both_rules_of_accepting_a_point_are_judged():
     slow = {"iterations": 600, "seconds": 70, "rises": 0.1}
-    rules = {
-        "sufficient": statement_runs(),
-        "always": statement_runs(prox_1=slow, prox_10=slow),
-    }
+    rules = {"sufficient": statement_runs(), "always": statement_runs(prox_1=slow, prox_10=slow)}
     runs = [
         run for run in rules["always"] if "prox" not in run.metadata["config"]["solver"]["name"]
     ]

@@ -697,7 +697,7 @@ def test_the_tables_of_several_variants():
     text = claims_table.output(MPBCFW, rows).markdown()
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings == [
-        *("## On the real data", "## At the paper's costs", "## How it is measured"),
+        *("## On the real data", "## At the paper's costs", "## How it is measured")
     ]
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     starts = [[line.split("|")[3].strip() for line in table[2:]] for table in tables[::3]]

@@ -137,8 +137,7 @@ def test_what_is_missing_in_part_is_named():
 
 
 @pytest.mark.parametrize(
-    ("factor", "shift"),
-    [(0.5, fidelity.LOWER), (1, fidelity.ALIKE), (2, fidelity.HIGHER)],
+    ("factor", "shift"), [(0.5, fidelity.LOWER), (1, fidelity.ALIKE), (2, fidelity.HIGHER)]
 )
 def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
     plain = paper("ocr")

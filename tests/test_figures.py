@@ -475,11 +475,7 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     contents = []
     for name in ("one", "two"):
         figure, table = draw_some()
-        written = save(
-            drawn(table, figure),
-            tmp_path / name / "iterations",
-            ["png", "pdf", "svg"],
-        )
+        written = save(drawn(table, figure), tmp_path / name / "iterations", ["png", "pdf", "svg"])
         assert {path.suffix[1:] for path in written} == set(starts)
         for path in written:
             assert path.read_bytes().startswith(starts[path.suffix[1:]])
@@ -491,11 +487,7 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
     pd.testing.assert_frame_equal(csv, table.reset_index(drop=True), check_dtype=False, rtol=1e-5)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFailedError, match="results_dir"):
-        save(
-            drawn(table, figure),
-            tmp_path / "file" / "iterations",
-            ["png"],
-        )
+        save(drawn(table, figure), tmp_path / "file" / "iterations", ["png"])
 
 
 def test_times_of_several_processors_are_told():

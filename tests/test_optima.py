@@ -67,11 +67,7 @@ def test_values_only_get_better_and_outlive_their_runs(tmp_path):
 
 
 def test_problem_instances_are_kept_apart_and_in_order(tmp_path):
-    runs = [
-        seen([0.1], [0.1], source="synthetic"),
-        seen([2.0], [1.0]),
-        seen([9.0], [8.0], lam=0.1),
-    ]
+    runs = [seen([0.1], [0.1], source="synthetic"), seen([2.0], [1.0]), seen([9.0], [8.0], lam=0.1)]
     best = optima.reference(runs, tmp_path)
     assert best[REAL] == (2.0, 1.0)
     assert best[STAND_IN] == (0.1, 0.1)

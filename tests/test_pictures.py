@@ -419,8 +419,7 @@ def test_real_pictures_are_prepared_in_the_cache_folder(raw, user, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "file"),
-    [("weizmann", "weizmann_horse_db.tar.gz"), ("stanford", "iccv09Data.tar.gz")],
+    ("name", "file"), [("weizmann", "weizmann_horse_db.tar.gz"), ("stanford", "iccv09Data.tar.gz")]
 )
 def test_real_pictures_that_are_missing(tmp_path, name, file):
     command = ("run", f"dataset={name}", "dataset.source=real", f"results_dir={tmp_path}")

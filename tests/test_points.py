@@ -157,10 +157,7 @@ def test_taking_points_keeps_the_cliques_and_pairs_that_are_whole():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (
-            {"labeled": np.ones(3, bool)},
-            r"labeled must be .* \(4,\), got bool of shape \(3,\)",
-        ),
+        ({"labeled": np.ones(3, bool)}, r"labeled must be .* \(4,\), got bool of shape \(3,\)"),
         ({"labeled": np.ones(4)}, "labeled must be an array of bool"),
         ({"labeled": np.array([True, False, True, False])}, "no labeled point has the label 1"),
         ({"x": np.array([[0.0], [np.nan], [0.0], [0.0]])}, "a feature .* is nan"),
@@ -171,10 +168,7 @@ def test_taking_points_keeps_the_cliques_and_pairs_that_are_whole():
         ({"pairs": np.array([[1, 0]]), "weights": np.ones(1)}, "k < l"),
         ({"pairs": np.array([[0, 1]]), "weights": -np.ones(1)}, "weights of pair 0 is -1, and"),
         ({"pairs": np.array([[0, 1], [0, 1]]), "weights": np.ones(2)}, "twice"),
-        (
-            {"pairs": np.array([[0, 1]]), "weights": np.ones(2)},
-            r"weights must be .* shape \(1,\)",
-        ),
+        ({"pairs": np.array([[0, 1]]), "weights": np.ones(2)}, r"weights must be .* shape \(1,\)"),
     ],
 )
 def test_points_that_contradict_themselves_are_refused(wrong, message):

@@ -270,9 +270,7 @@ def test_headings_are_for_people_and_differ(tmp_path):
     again.metadata["dataset"]["fingerprint"] = "other"
     store(tmp_path, again, config="b")
     titles = sorted(contents.titles(groups_of(tmp_path)).values())
-    assert titles == [
-        *("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)"),
-    ]
+    assert titles == [*("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)")]
 
 
 # ---- groups, tables, figures ------------------------------------------------------------------

@@ -157,15 +157,9 @@ def test_intersection_over_union_is_that_of_pixels():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (
-            {"pixels": np.ones((5, 2), int)},
-            r"pixels .* \(6, 2\), got int64 of shape \(5, 2\)",
-        ),
+        ({"pixels": np.ones((5, 2), int)}, r"pixels .* \(6, 2\), got int64 of shape \(5, 2\)"),
         ({"pixels": np.zeros((6, 2), int)}, "a point has no pixels"),
-        (
-            {"frame": np.array([0, 0, 0, 1, 1, -1])},
-            "frame of point 5 is -1, and must be at",
-        ),
+        ({"frame": np.array([0, 0, 0, 1, 1, -1])}, "frame of point 5 is -1, and must be at"),
     ],
 )
 def test_pixels_and_frames_are_checked(more, message):
@@ -191,9 +185,7 @@ def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
     shown, show = [], ("data", "show", "scribbles", "--source", "synthetic")
     draw_rows = pictures.draw_rows
     monkeypatch.setattr(
-        pictures,
-        "draw_rows",
-        lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1],
+        pictures, "draw_rows", lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1]
     )
     output = ("--run", file.parent, "--output", tmp_path / "shown.png")
     assert call(*show, 0, *output).exit_code == 0

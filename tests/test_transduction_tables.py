@@ -51,10 +51,7 @@ def trace(dataset, options, columns, solver=OURS, oracle=None, config=None):
         dataset={"name": dataset, "n": 9, "d": 2, "fingerprint": observed},
         objective="softmax " + " ".join(map(str, (oracle or {}).values())),
         options=config or {},
-        config={
-            "dataset": {"name": dataset, "kind": dataset, **options},
-            "oracle": oracle or {},
-        },
+        config={"dataset": {"name": dataset, "kind": dataset, **options}, "oracle": oracle or {}},
     )
 
 

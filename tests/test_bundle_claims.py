@@ -72,7 +72,7 @@ def test_each_statement_is_judged_by_its_condition(number, changes, verdict):
 def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, verdict):
     runs = []
     for name, several in seconds.items():
-        runs += [run_of("bmrm", 1, dataset=name), run_of("prox_bmrm", 1, dataset=name)]
+        runs += [run_of(method, 1, dataset=name) for method in ("bmrm", "prox_bmrm")]
         runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
     *_, table = paper.tables(costs(runs))
     assert table.title == "What the report says of its benchmarks"
@@ -89,27 +89,24 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_judged():
 def test_both_rules_of_accepting_a_point_are_judged():
     slow = {"iterations": 600, "seconds": 70, "rises": 0.1}
     rules = {"sufficient": statement_runs(), "always": statement_runs(prox_1=slow, prox_10=slow)}
-    runs = [
-        run for run in rules["always"] if "prox" not in run.metadata["config"]["solver"]["name"]
-    ]
+    runs = []
     for rule, of_rule in rules.items():
         for run in of_rule:
             solver = run.metadata["config"]["solver"]
             if "prox" in solver["name"]:
                 solver["accept"] = rule
+            if "prox" in solver["name"] or rule == "always":
                 runs.append(run)
     costs_, *_, claims = paper.tables(costs(runs))
-    assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == [
-        "Prox-BMRM (accept=always)",
-        "Prox-BMRM (accept=sufficient)",
-    ] * 2
+    names = ["Prox-BMRM (accept=always)", "Prox-BMRM (accept=sufficient)"] * 2
+    assert [row[1] for row in costs_.rows if "Prox-BMRM" in row[1]] == names
     first = "Prox-BMRM needs fewer iterations than BMRM at low λ."
     assert [[row[0], row[3]] for row in claims.rows if first in row[0]] == [
         [f"{first} (4.4; accept=sufficient)", bold(HOLDS)],
         [f"{first} (4.4; accept=always)", bold(FAILS)],
     ]
-    planes = [row for row in claims.rows if "falls steadily" in row[0]]
-    assert len(planes) == 1  # which does not depend on it
+    # which does not depend on it
+    assert sum("falls steadily" in row[0] for row in claims.rows) == 1
 
 
 def told(runs, key):
@@ -131,10 +128,9 @@ def started(solver, lam_n, seconds, iterations, **more):
 def test_the_costs_are_read_without_the_start_by_sgd_too():
     runs = [run_of("bmrm", 1, seconds=20), run_of("bmrm", 10, seconds=10)]
     runs += [started("prox_bmrm", 1, 15.1, 49), started("prox_bmrm", 10, 8.9, 29)]
-    (first, second) = readings(costs(runs))
-    assert (first, second) == ("", "without SGD")
-    after = readings(costs(runs))["without SGD"]
-    prox = [row for row in rows_of(after) if row["title"] == "Prox-BMRM"]
+    found = readings(costs(runs))
+    assert list(found) == ["", "without SGD"]
+    prox = [row for row in rows_of(found["without SGD"]) if row["title"] == "Prox-BMRM"]
     # nine of ten passes are left out, and their seconds but for the last evaluation's
     assert [of(row, "iterations") for row in prox] == [(20, 20), (40, 40)]
     assert [round(of(row, "seconds").low, 9) for row in prox] == [4.0, 10.2]
@@ -149,26 +145,19 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
 def test_a_run_that_ended_in_its_start_is_not_read_without_it():
     run = started("prox_bmrm", 1, 2, 4)
     run.frame["iteration"] = [0, 2, 4]
-    (row,) = (
-        row for row in rows_of(costs([run_of("bmrm", 1), run])) if row["P"] and "p" in row["solver"]
-    )
-    assert math.isnan(row["start_iterations"])
+    rows = {row["solver"]: row for row in rows_of(costs([run_of("bmrm", 1), run]))}
+    assert math.isnan(rows["prox_bmrm"]["start_iterations"])
 
 
 def test_the_costs_are_read_at_the_seconds_of_the_report_s_passes():
     pass_seconds = 3600 * 0.04878 / 157
-    runs = [run_of("bmrm", 1, seconds=10, iterations=100)]
-    runs += [run_of("prox_bmrm", 1, seconds=20, iterations=10)]
+    runs = [run_of("bmrm", 1, seconds=10), run_of("prox_bmrm", 1, seconds=20, iterations=10)]
     for run in runs:
-        run.frame["gram_time"] = 1.0
-        run.frame["qp_time"] = 2.0
-    at_report = readings(costs(runs))["at the report's pass"]
-    plain, prox = rows_of(at_report)
-    assert of(plain, "seconds").low == pytest.approx(100 * pass_seconds + 3)
-    assert of(prox, "seconds").low == pytest.approx(10 * pass_seconds + 3)
-    assert of(prox, "speedup").low == pytest.approx(
-        (100 * pass_seconds + 3) / (10 * pass_seconds + 3)
-    )
+        run.frame["gram_time"], run.frame["qp_time"] = 1.0, 2.0
+    plain, prox = rows_of(readings(costs(runs))["at the report's pass"])
+    many, few = 100 * pass_seconds + 3, 10 * pass_seconds + 3
+    found = [of(plain, "seconds").low, of(prox, "seconds").low, of(prox, "speedup").low]
+    assert found == pytest.approx([many, few, many / few])
 
 
 def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
@@ -185,22 +174,16 @@ def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
 
 def test_what_the_report_s_iterations_take_is_told():
     """On its landmarks, speed-ups in iterations fall with λ: passes of BMRM differ in length."""
-    runs = [
-        run_of("bmrm", 10, dataset="landmarks", source="synthetic"),
-        run_of("prox_bmrm", 10, dataset="landmarks", source="synthetic"),
-    ]
+    about = {"dataset": "landmarks", "source": "synthetic"}
+    runs = [run_of(method, 10, **about) for method in ("bmrm", "prox_bmrm")]
     for run in runs:
         run.metadata["dataset"]["n"], run.metadata["lam"] = 7000, 10 / 7000
     (table,) = (one for one in paper.tables(costs(runs)) if one.title.startswith("The report's"))
     plain, prox = ([row for row in table.rows if row[1] == name] for name in ("BMRM", "Prox-BMRM"))
     assert [row[3] for row in plain] == ["83.1", "144", "79.8", "159"]
     assert [row[3] for row in prox] == ["89.1", "90.8", "93.1", "90.9"]
-    assert [row[4:] for row in prox] == [
-        ["3.9", "3.6"],
-        ["3.4", "5.4"],
-        ["2.5", "2.1"],
-        ["1.4", "2.4"],
-    ]
+    assert [row[4] for row in prox] == ["3.9", "3.4", "2.5", "1.4"]
+    assert [row[5:] for row in prox] == [["3.6"], ["5.4"], ["2.1"], ["2.4"]]
     others = paper.tables(costs([run_of("bmrm", 5)]))  # a λ that is not in its Table 2
     assert not [one for one in others if one.title.startswith("The report's")]
 
@@ -230,36 +213,33 @@ def test_the_largest_speedup_is_that_of_several_planes_at_the_smallest_lambda(ch
 
 
 def test_figure_3_is_of_mnist():
-    about = {"dataset": "plates", "source": "synthetic"}
-    runs = [run_of("bmrm", 1, rises=0.0, **about), run_of("prox_bmrm", 1, rises=0.0, **about)]
-    *_, claims = paper.tables(costs(runs))
+    about = {"dataset": "plates", "source": "synthetic", "rises": 0.0}
+    *_, claims = paper.tables(costs([run_of(of, 1, **about) for of in ("bmrm", "prox_bmrm")]))
     assert not [row for row in claims.rows if "fluctuates" in row[0] or "steadily" in row[0]]
 
 
 def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
-    row = {"dataset": "plates", "source": "synthetic", "lam_n": 2000.0, "n": 6788}
+    about, method = {"dataset": "plates", "source": "synthetic"}, bundle_runs.Method("bmrm")
+    row = {**about, "lam_n": 2000.0, "n": 6788}
     assert bundle_runs.report_lam(row) == 100
-    assert bundle_runs.printed(row, "iterations", bundle_runs.Method("bmrm")) == 840
-    assert math.isnan(
-        bundle_runs.printed({**row, "n": 10}, "iterations", bundle_runs.Method("bmrm"))
-    )
-    run = run_of("bmrm", 2000, dataset="plates", source="synthetic")
-    run.metadata["dataset"]["n"] = 6788
-    run.metadata["lam"] = 2000 / 6788
+    assert bundle_runs.printed(row, "iterations", method) == 840
+    assert math.isnan(bundle_runs.printed({**row, "n": 10}, "iterations", method))
+    run = run_of("bmrm", 2000, **about)
+    run.metadata["dataset"]["n"], run.metadata["lam"] = 6788, 2000 / 6788
     costs_, *_ = paper.tables(costs([run]))
     assert costs_.rows[0][:5] == ["2000 (for 100)", "BMRM", "100", "0", "840"]
 
 
+@pytest.mark.parametrize("share", [1.0, 0.6])
 @pytest.mark.parametrize(("solved", "verdict"), [(250, HOLDS), (100, FAILS), (400, FAILS)])
-def test_inner_problems_are_counted_by_iteration(solved, verdict):
-    run = run_of("prox_bmrm", 1, iterations=100)
-    run.frame["qps"], run.frame["rejected"] = float(solved), 0.0
-    (found,) = told([run_of("bmrm", 1), run], "few_qps").values()
-    assert found[1] == verdict
-    run.frame["qps"], run.frame["rejected"] = 0.6 * solved, 40.0  # those are no iterations
-    (found,) = told([run_of("bmrm", 1), run], "few_qps").values()
-    assert found[1] == verdict
-    assert told([run_of("bmrm", 1), run], "fewer_iterations")[""][0].startswith("100 against")
+def test_inner_problems_are_counted_by_iteration(solved, verdict, share):
+    run = run_of("prox_bmrm", 1)
+    run.frame["qps"], run.frame["rejected"] = share * solved, 100.0 * (1 - share)
+    runs = [run_of("bmrm", 1), run]
+    ((_, found),) = told(runs, "few_qps").values()
+    assert found == verdict
+    # rejected points are no iterations
+    assert told(runs, "fewer_iterations")[""][0].startswith("100 against")
     assert told(statement_runs(), "few_qps")[""][1] == UNKNOWN
 
 
@@ -287,26 +267,25 @@ def test_the_constants_are_held_against_the_best(best, verdict):
     ],
 )
 def test_the_best_number_of_planes_needs_a_larger_one(seconds, verdict):
-    runs = [
-        run_of("p_bmrm" if P > 1 else "bmrm", 1, P=P, seconds=taken) for P, taken in seconds.items()
-    ]
+    runs = [run_of("p_bmrm" if P > 1 else "bmrm", 1, P=P, seconds=seconds[P]) for P in seconds]
     assert told(runs, "best_planes")[""][1] == verdict
 
 
 def test_the_classical_method_is_judged_for_each_rule_of_its_prox_term():
+    def classical(alpha, lam, iterations=100):
+        return run_of("classical_bundle", lam, iterations=iterations, options={"alpha": alpha})
+
     claims = [claim for claim in CLAIMS if claim.key.startswith(CLASSICAL)]
     runs = statement_runs()
     assert not any(is_tried(claim, costs(runs)) for claim in claims)
     for alpha, iterations in ((None, 600), (10.0, 400)):
-        options = {"alpha": alpha}
-        runs.append(run_of("classical_bundle", 1, iterations=iterations, options=options))
-        runs.append(run_of("classical_bundle", 10, iterations=50, options=options))
+        runs += [classical(alpha, 1, iterations), classical(alpha, 10, 50)]
     table = costs(runs)
     assert all(is_tried(claim, table) for claim in claims)
     found = [judge(claim, table) for claim in claims]
     assert [one.verdict for one in found] == [FAILS, HOLDS]
     assert found[1].ours == "λ = 10: 50 against 100, λ = 1: 400 against 500"
-    only = costs([*statement_runs(), run_of("classical_bundle", 1, options={"alpha": 1.0})])
+    only = costs([*statement_runs(), classical(1.0, 1)])
     assert [judge(claim, only).verdict for claim in claims] == [UNKNOWN, UNKNOWN]
 
 

@@ -2,13 +2,12 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from program import call
-from test_claims import BEST, ITERATIONS, paper, run, varied
+from test_claims import BEST, ITERATIONS, dataset_of, paper, run, solver_of, varied
 
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
@@ -44,7 +43,7 @@ def at(traces, option, value):
 
 
 def of_solvers(traces, *names):
-    return [trace for trace in traces if trace.metadata["config"]["solver"]["name"] in names]
+    return [trace for trace in traces if solver_of(trace) in names]
 
 
 def find(traces, results_dir=None, key=None):
@@ -68,13 +67,9 @@ def shrinking(dataset, seeds=3):
     return [run(dataset, "mpbcfw", seed, working_set_mean=planes) for seed in range(seeds)]
 
 
-# ---- verdicts ----------------------------------------------------------------------------------
-
-
 def test_a_verdict_that_changes_is_told_with_both_numbers():
     plain = paper("usps", "ocr", "weizmann", "stanford")
-    later = of_solvers(plain, "mpbcfw")
-    later = [one for one in later if one.metadata["dataset"]["name"] != "stanford"]
+    later = [one for one in of_solvers(plain, "mpbcfw") if dataset_of(one) != "stanford"]
     traces = plain + at(later + shrinking("stanford"), "T", 11)
     found = {(f.key, f.dataset): f for f in find(traces, key="inactive")}
     assert found.keys() == {
@@ -102,38 +97,32 @@ def test_a_verdict_that_changes_is_told_with_both_numbers():
 def test_a_verdict_that_stays_is_told():
     plain = paper("weizmann", "stanford")
     traces = plain + at(of_solvers(plain, "mpbcfw", "bcfw"), "histograms", "shares")
-    found = find(traces, key="histograms")
-    assert {f.change for f in found} == {fidelity.STAYS}
-    assert {f.ours == f.theirs for f in found} == {True}
+    found = {(f.change, f.ours == f.theirs) for f in find(traces, key="histograms")}
+    assert found == {(fidelity.STAYS, True)}
     said = answers(traces)["histograms", "shares"]
     assert said == "**No verdict of claims 1, 7, 22, 23, 24, 25, 26 changes**"
 
 
 def test_what_has_no_runs_is_not_measured_and_how_to_make_it_is_told(tmp_path):
     said = answers(paper(), tmp_path)
-    made_by = {key: question.made_by for key, question in QUESTIONS.items()}
-    assert said == {key: f"**not measured**: make it with `{made_by[key[0]]}`" for key in said}
+    made_by = {key: QUESTIONS[key[0]].made_by for key in said}
+    assert said == {key: f"**not measured**: make it with `{made_by[key]}`" for key in said}
     assert {key for key, _ in said} == QUESTIONS.keys()
-    assert ("biases", "constant") in said
-    assert ("biases", "ends") in said
+    assert {("biases", "constant"), ("biases", "ends")} <= said.keys()
 
 
 def test_what_is_missing_in_part_is_named():
     plain = paper("weizmann", "stanford")
     multi = of_solvers(plain, "mpbcfw")  # no BCFW with shares
-    traces = plain + at(multi, "histograms", "shares")
-    said = answers(traces)["histograms", "shares"]
+    said = answers(plain + at(multi, "histograms", "shares"))["histograms", "shares"]
     assert said.startswith("**No verdict of claims 22, 23, 24, 25, 26 changes**. Not measured (")
     assert "(no finished runs of BCFW): claim 1 on Weizmann (for HorseSeg); claim 1 on S" in said
-    one = at([t for t in multi if t.metadata["dataset"]["name"] == "stanford"], "T", 11)
+    one = at([t for t in multi if dataset_of(t) == "stanford"], "T", 11)
     by = {(f.key, f.dataset): f for f in find(plain + one, key="inactive")}
     assert by["planes_small", "usps"].note == "no finished runs"
     assert by["planes_low", "weizmann"].change == fidelity.MISSING
     assert by["planes_grow", "stanford"].change == fidelity.STAYS
     assert by["passes_slowly", "stanford"].change == fidelity.MISSING  # no horses with T = 11
-
-
-# ---- numbers -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,63 +146,50 @@ def test_numbers_are_lower_higher_or_alike_by_all_their_repeats(factor, shift):
     assert "(a run ended before iteration 50): relative gap of BCFW after 50 iterations on" in said
 
 
-def test_repeats_that_overlap_are_alike_and_a_single_one_tells_no_difference():
-    factors = {0: 1.0, 1: 0.5, 2: 0.5}
-    for plain in (paper("ocr"), paper("ocr", seeds=1)):
-        if len(plain) == 4:
-            factors[0] = 0.5
-        other = [
-            scaled(trace, factors[trace.metadata["config"]["seed"]])
-            for trace in of_solvers(plain, "bcfw", "mpbcfw")
-        ]
-        found = find(plain + at(other, "biases", "ends"), key="biases")
-        assert {f.shift for f in found if f.change != fidelity.MISSING} == {fidelity.ALIKE}
-        (gap,) = (f for f in found if (f.key, f.other) == ("gap_bcfw_10", "ends"))
-        assert gap.their_median < gap.our_min
+@pytest.mark.parametrize("factors", [[1.0, 0.5, 0.5], [0.5]])
+def test_repeats_that_overlap_are_alike_and_a_single_one_tells_no_difference(factors):
+    plain = paper("ocr", seeds=len(factors))
+    other = [
+        scaled(trace, factors[trace.metadata["config"]["seed"]])
+        for trace in of_solvers(plain, "bcfw", "mpbcfw")
+    ]
+    found = find(plain + at(other, "biases", "ends"), key="biases")
+    assert {f.shift for f in found if f.change != fidelity.MISSING} == {fidelity.ALIKE}
+    (gap,) = (f for f in found if (f.key, f.other) == ("gap_bcfw_10", "ends"))
+    assert gap.their_median < gap.our_min
 
 
 def scaled(trace, factor):
     """Return a run whose gap is so many times as large."""
-    frame = trace.frame.copy()
-    frame["primal"] = 1 + factor * (frame["primal"] - 1)
-    frame["dual"] = 1 + factor * (frame["dual"] - 1)
-    frame["gap"] = frame["primal"] - frame["dual"]
+    primal, dual = (1 + factor * (trace.frame[name] - 1) for name in ("primal", "dual"))
+    frame = trace.frame.assign(primal=primal, dual=dual, gap=primal - dual)
     return replace(trace, frame=frame)
 
 
 def test_a_number_is_that_of_the_last_evaluated_iteration():
     trace = run("stanford", "bcfw", keep=[0, 1, 2, 8, 20])
-    for what, expected in (
-        ("primal", trace.frame["primal"][3]),
-        ("dual", trace.frame["dual"][3]),
-        ("gap", trace.frame["gap"][3] / trace.frame["primal"][3]),
-        ("call", 2e-3),
-    ):
-        (case,) = cases([trace], {})
+    (case,) = cases([trace], {})
+    last = trace.frame.iloc[3]
+    numbers = {"primal": last["primal"], "dual": last["dual"], "call": 2e-3}
+    for what, expected in {**numbers, "gap": last["gap"] / last["primal"]}.items():
         found = number_claim(Number(what, "bcfw", 10), ["stanford"]).measure(case)
         assert found.values.tolist() == pytest.approx([expected])
         assert found.note == "evaluated at iteration 8"
 
 
-# ---- which runs --------------------------------------------------------------------------------
-
-
 def test_runs_are_compared_that_differ_in_one_option():
     plain = paper("ocr", "usps")
-    multi = of_solvers(plain, "mpbcfw")
+    multi, others = of_solvers(plain, "mpbcfw"), ("bcfw", "bcfw_avg", "mpbcfw_avg")
     both = at(at(multi, "T", 11), "approx_order", "fresh")
     traces = plain + at(multi, "T", 11) + at(multi, "approx_order", "fresh") + both
     traces += at(plain, "biases", "ends")
     for key, value in (("inactive", 11), ("order", "fresh")):
         ours, theirs = sides(QUESTIONS[key], value, MPBCFW.questions, traces)
         assert ours == plain
-        changed = [one for one in theirs if QUESTIONS[key].varied(one)]
-        assert len(changed) == len(multi)
-        assert of_solvers(theirs, "bcfw", "bcfw_avg", "mpbcfw_avg") == of_solvers(
-            plain, "bcfw", "bcfw_avg", "mpbcfw_avg"
-        )
+        assert sum(map(QUESTIONS[key].varied, theirs)) == len(multi)
+        assert of_solvers(theirs, *others) == of_solvers(plain, *others)
     ours, theirs = sides(QUESTIONS["biases"], "ends", MPBCFW.questions, traces)
-    assert {one.metadata["dataset"]["name"] for one in (*ours, *theirs)} == {"ocr"}
+    assert {dataset_of(one) for one in (*ours, *theirs)} == {"ocr"}
     assert len(ours) == len(theirs) == 4 * 3
 
 
@@ -229,20 +205,19 @@ def test_the_same_seeds_and_variants_are_compared():
 
 def test_claims_are_judged_by_the_usual_runs():
     plain = paper()
+    multi = of_solvers(plain, "mpbcfw")
     for option, value in (("T", 11), ("approx_order", "fresh"), ("biases", "ends")):
-        other = at(of_solvers(plain, "mpbcfw"), option, value)
+        other = at(multi, option, value)
         assert usual(MPBCFW.questions, plain + other) == plain
         assert usual(MPBCFW.questions, other) == other  # there is nothing else
-    sweep = plain + at(of_solvers(plain, "mpbcfw"), "T", 5)  # no question: all is judged
+    sweep = plain + at(multi, "T", 5)  # no question: all is judged
     assert usual(MPBCFW.questions, sweep) == sweep
-    (output,) = kinds()["claims"].outputs(
-        FigureData(plain + at(of_solvers(plain, "mpbcfw"), "T", 11), {}), ["mpbcfw"]
-    )
-    (alone,) = kinds()["claims"].outputs(FigureData(plain, {}), ["mpbcfw"])
-    assert output.markdown() == alone.markdown()
 
+    def claims(traces):
+        (output,) = kinds()["claims"].outputs(FigureData(traces, {}), ["mpbcfw"])
+        return output.markdown()
 
-# ---- the bench ---------------------------------------------------------------------------------
+    assert claims(plain + at(multi, "T", 11)) == claims(plain)
 
 
 def bench(folder, *rows, machine="cpu"):
@@ -255,15 +230,12 @@ def bench(folder, *rows, machine="cpu"):
 
 def test_the_bench_s_row_is_the_answer(tmp_path):
     quantity = {"quantity": CLOCK_READS, "unit": "%", "low": 1.5, "high": 3.25}
-    bench(
-        tmp_path,
-        {"subject": "usps", "source": "real", "value": 2.5, **quantity},
-        {"subject": "ocr", "source": "synthetic", "value": 9.0, **quantity},
-    )
+    real = {"subject": "usps", "source": "real", "value": 2.5, **quantity}
+    bench(tmp_path, real, {"subject": "ocr", "source": "synthetic", "value": 9.0, **quantity})
     found = {f.dataset: f for f in find(paper(), tmp_path, "clock")}
     assert (found["usps"].their_median, found["usps"].change) == (2.5, fidelity.MEASURED)
-    missing = (fidelity.MISSING, "no such row in bench/")
-    assert (found["ocr"].change, found["ocr"].note) == missing
+    assert found["ocr"].change == fidelity.MISSING
+    assert found["ocr"].note == "no such row in bench/"
     assert answers(paper(), tmp_path)["clock", ""] == (
         "Reads of the clock, of an exact pass: **2.5 % (1.5 – 3.25) on USPS**. Not measured (no "
         "such row in bench/): reads of the clock, of an exact pass on OCR"
@@ -288,9 +260,6 @@ def test_of_two_machines_the_row_that_was_measured_last_counts(tmp_path):
     assert [one.value for one in measurements.read(tmp_path)] == [1.0]
 
 
-# ---- files -------------------------------------------------------------------------------------
-
-
 def test_the_document_has_a_row_for_each_question_and_value():
     plain = paper()
     traces = plain + at(of_solvers(plain, "mpbcfw"), "T", 11)
@@ -303,12 +272,6 @@ def test_the_document_has_a_row_for_each_question_and_value():
     assert "`oracle.partial_optimality=false` → `true`" in text
     assert "NOT on the real data" not in text
     assert made.table["change"].notna().all()
-    synthetic = []
-    for trace in traces:
-        data = {**trace.metadata["dataset"], "source": "synthetic"}
-        synthetic.append(replace(trace, metadata={**trace.metadata, "dataset": data}))
-    (made,) = kinds()["fidelity"].outputs(FigureData(synthetic, {}), ["mpbcfw"])
-    assert "NOT on the real data" in made.markdown()
 
 
 def test_every_question_is_about_what_there_is():
@@ -332,29 +295,22 @@ def test_every_question_is_about_what_there_is():
 
 
 def test_the_experiment_answers_every_question():
+    def value(config, question):
+        group, name = question.option.split(".")
+        return getattr(getattr(config, group), name, question.default)
+
     experiment = load("fidelity")
     assert experiment.figures == {"fidelity": ("mpbcfw",)}
     configs = experiment.configs()
+    multi = [config for config in configs if config.solver.name == "mpbcfw"]
     for question in OPEN:
-        group, name = question.option.split(".")
         for dataset in question.datasets:
-            mine = [config for config in configs if config.dataset.name == dataset]
-            values = {
-                getattr(getattr(config, group), name)
-                for config in mine
-                if config.solver.name == "mpbcfw"
-            }
+            values = {value(each, question) for each in multi if each.dataset.name == dataset}
             assert values >= {question.default, *question.others}
     # what is by default has been run before, as part of the paper's figures and costs
-    usual_ones = [config for config in configs if not any(map(partial(varies, config), OPEN))]
+    usual_ones = [c for c in configs if not any(value(c, one) in one.others for one in OPEN)]
     assert set(usual_ones) < {*load("mpbcfw_fig4").configs(), *load("mpbcfw_costs").configs()}
     assert len(usual_ones) == 3 * (2 * 2 + 4 * 2)
-
-
-def varies(config, question):
-    """Tell whether a run is of one of the other values of a question."""
-    group, name = question.option.split(".")
-    return getattr(getattr(config, group), name, question.default) in question.others
 
 
 def test_runs_become_a_document(tmp_path):
@@ -364,15 +320,15 @@ def test_runs_become_a_document(tmp_path):
     options = ("clock=work", "budget.max_iterations=12", f"results_dir={tmp_path}")
     small = ("dataset.source=synthetic", "dataset.n_samples=30")
     assert call("experiment", file, *small, *options, "quiet=true").exit_code == 0
-    text = (tmp_path / "fidelity-synthetic.md").read_text()
+    page = tmp_path / "fidelity-synthetic.md"
+    plotted = page.read_bytes()
     assert not (tmp_path / "fidelity.md").exists()
-    assert "NOT on the real data" in text
-    table = pd.read_csv(tmp_path / "fidelity-synthetic.csv")
+    assert "NOT on the real data" in page.read_text()
+    table = pd.read_csv(page.with_suffix(".csv"))
     assert list(table) == list(fidelity.Finding._fields)
     made = table[table["change"] != fidelity.MISSING].set_index("key")
     assert set(made["question"]) == {"inactive"}
     assert set(made.index) == {"planes_small", "passes_small"}
     assert set(made["repeats"]) == {2}
-    plotted = (tmp_path / "fidelity-synthetic.md").read_bytes()
     assert call("plot", file, *small, *options).exit_code == 0
-    assert (tmp_path / "fidelity-synthetic.md").read_bytes() == plotted
+    assert page.read_bytes() == plotted

@@ -13,6 +13,7 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
@@ -152,7 +153,7 @@ def test_on_runs_as_the_paper_describes_them_every_claim_holds():
     rows = usual()
     assert [(row.key, row.dataset) for row in rows] == EVERY
     judged = [row for row in rows if row.key not in OF_MACHINES]
-    assert {(r.key, r.dataset, r.note) for r in judged if r.verdict != judging.HOLDS} == set()
+    assert {(r.key, r.dataset, r.note) for r in judged if r.verdict != HOLDS} == set()
     by_repeat = [row for row in judged if not row.beside]
     assert {row.agree for row in by_repeat} == {3} == {row.repeats for row in by_repeat}
 
@@ -160,7 +161,7 @@ def test_on_runs_as_the_paper_describes_them_every_claim_holds():
 def test_claims_about_another_program_s_time_have_numbers_and_no_verdict():
     for traces in (paper(), [flipped(swapped(trace)) for trace in paper()]):
         mine = [row for row in judge(traces) if row.key in OF_MACHINES]
-        assert {(row.verdict, row.agree) for row in mine} == {(judging.INCOMPARABLE, 0)}
+        assert {(row.verdict, row.agree) for row in mine} == {(INCOMPARABLE, 0)}
         assert all(row.ours and row.paper for row in mine)
     text = claims_table.output(MPBCFW, usual()).markdown()
     assert claims_table.TEXTS["of_machines"] in text
@@ -192,7 +193,7 @@ def test_flipped_runs_flip_the_verdicts():
         return replace(trace, frame=trace.frame.assign(time=trace.frame["time"] * factor))
 
     rows = judge([flipped(slower(swapped(trace))) for trace in paper()])
-    kept = {(r.key, r.dataset) for r in rows if r.verdict != judging.FAILS}
+    kept = {(r.key, r.dataset) for r in rows if r.verdict != FAILS}
     # Slower, so it cannot be faster; who is averaged, and the limits, are as before.
     kept = {key for key in kept if not key[0].startswith(("average", "limits", *OF_MACHINES))}
     assert kept == {("not_faster_plain", "usps"), ("not_faster_avg", "usps")}
@@ -205,14 +206,14 @@ def test_without_runs_nothing_is_measurable(dataset):
     mine = [row for row in rows if row.dataset == name]
     assert [row.key for row in mine] == [key for key, of in EVERY if of == dataset]
     for row in mine:
-        assert (row.verdict, row.note, row.ours) == (judging.UNKNOWN, "no finished runs", "")
+        assert (row.verdict, row.note, row.ours) == (UNKNOWN, "no finished runs", "")
         assert math.isnan(row.median)
 
 
 @pytest.mark.parametrize("solver", SINGLE + MULTI)
 def test_the_solver_that_is_missing_is_named(solver):
     rows = judge([trace for trace in paper() if solver_of(trace) != solver])
-    unknown = [row for row in rows if row.verdict == judging.UNKNOWN]
+    unknown = [row for row in rows if row.verdict == UNKNOWN]
     pair = "avg" if solver.endswith("avg") else "plain"
     of_solver = {
         "bcfw": ("share_bcfw", "call"),
@@ -230,17 +231,17 @@ def test_counted_work_is_no_time_and_clocks_are_not_mixed():
     for row in judge(work):
         timed = row.key.startswith(("not_", "share", "call"))
         if row.dataset == "usps":
-            assert row.verdict == (judging.UNKNOWN if timed else judging.HOLDS)
+            assert row.verdict == (UNKNOWN if timed else HOLDS)
     both = replaced("ocr", "mpbcfw", lambda seed: {"clock": "cpu"})
     assert "different clocks" in one(both, "similar_plain", "ocr").note
-    assert one(both, "below_plain", "ocr").verdict == judging.HOLDS
+    assert one(both, "below_plain", "ocr").verdict == HOLDS
 
 
 def test_without_repeats_there_is_no_spread_to_compare_with():
     rows = {row.key: row for row in judge(paper(seeds=1)) if row.dataset == "usps"}
-    assert rows["not_slower_plain"].verdict == judging.UNKNOWN
+    assert rows["not_slower_plain"].verdict == UNKNOWN
     assert "no repeats" in rows["not_slower_plain"].note
-    assert rows["below_plain"].verdict == judging.HOLDS
+    assert rows["below_plain"].verdict == HOLDS
     assert rows["below_plain"].ours == "100 %"
 
 
@@ -254,22 +255,22 @@ def test_the_gap_to_reach_leaves_time_to_reach_it():
     assert measures.target_gap([trace]) > trace.frame["gap"].min()
     alike = [run("usps", solver, seed) for solver in ("bcfw", "mpbcfw") for seed in range(2)]
     for row in judge(alike):
-        assert row.dataset != "usps" or row.key != "fewer_plain" or row.verdict == judging.HOLDS
+        assert row.dataset != "usps" or row.key != "fewer_plain" or row.verdict == HOLDS
 
 
 def test_averages_are_judged_by_the_primal_that_the_plain_solver_reaches():
     row = one(paper("ocr"), "average_bcfw", "ocr")
-    assert (row.verdict, row.repeats) == (judging.HOLDS, 3)
+    assert (row.verdict, row.repeats) == (HOLDS, 3)
     slow = replaced("ocr", "bcfw_avg", lambda _: {"primal": 1 + np.exp(-0.02 * ITERATIONS) / 2})
     row = one(slow, "average_bcfw", "ocr")
-    assert (row.verdict, row.ours) == (judging.FAILS, "not reached")
+    assert (row.verdict, row.ours) == (FAILS, "not reached")
 
 
 def test_the_limits_are_shares_of_passes_and_of_iterations():
     row = one([run("ocr", "mpbcfw", options={"N": 41, "M": 1000})], "limits", "ocr")
-    assert (row.verdict, row.median) == (judging.FAILS, 1.0)  # 41 planes after 40 iterations
+    assert (row.verdict, row.median) == (FAILS, 1.0)  # 41 planes after 40 iterations
     row = one([run("ocr", "mpbcfw", options={"N": 1000, "M": 30})], "limits", "ocr")
-    assert (row.verdict, row.median) == (judging.HOLDS, 0.5)
+    assert (row.verdict, row.median) == (HOLDS, 0.5)
     assert "at most 15 passes an iteration" in row.note
 
 
@@ -279,7 +280,7 @@ def test_the_slope_rule_is_held_against_the_best_fixed_number():
         time = factor * run("ocr", "mpbcfw").frame["time"].to_numpy()
         return [run("ocr", "mpbcfw", seed, options=options, time=time) for seed in range(2)]
 
-    for factor, verdict in ((1.5, judging.HOLDS), (0.5, judging.FAILS)):
+    for factor, verdict in ((1.5, HOLDS), (0.5, FAILS)):
         runs = paper("ocr") + fixed(1, 3.0) + fixed(20, factor)
         rows = judge(runs + varied(runs, dataset_costs=costs()))
         row = next(r for r in rows if (r.key, r.dataset, r.counted) == ("rule", "ocr", True))
@@ -300,46 +301,44 @@ def test_equal_iterations_are_those_evaluated_in_both_runs_of_a_seed():
     assert row.repeats == 1
     assert row.note == "6 common evaluations, at iterations 6 to 36"
     apart = [run("ocr", "bcfw", keep=[0, 1, 3]), run("ocr", "mpbcfw", keep=[0, 2, 4])]
-    assert one(apart, "below_plain", "ocr").verdict == judging.UNKNOWN
+    assert one(apart, "below_plain", "ocr").verdict == UNKNOWN
 
 
 def test_where_the_primal_is_behind_is_told():
     row = one(replaced("ocr", "mpbcfw", lambda _: {"primal": behind(9)}), "below_plain", "ocr")
-    assert (row.verdict, row.median, row.agree) == (judging.FAILS, 31 / 40, 0)
+    assert (row.verdict, row.median, row.agree) == (FAILS, 31 / 40, 0)
     assert row.note == (
         "40 common evaluations, at iterations 1 to 40; "
         "not lower at 27 of 120 evaluations, the last at iteration 9"
     )
 
 
-@pytest.mark.parametrize(
-    ("count", "verdict", "median"), [(1, judging.HOLDS, 1.0), (2, judging.FAILS, 31 / 40)]
-)
+@pytest.mark.parametrize(("count", "verdict", "median"), [(1, HOLDS, 1.0), (2, FAILS, 31 / 40)])
 def test_curves_are_medians_over_the_repeats(count, verdict, median):
     late = replaced("ocr", "mpbcfw", lambda seed: {"primal": behind(9)} if seed < count else {})
     row = one(late, "curves_plain", "ocr")
     assert (row.verdict, row.median) == (verdict, median)
-    if verdict == judging.FAILS:
+    if verdict == FAILS:
         assert row.note.endswith("not lower at 9 of 40 evaluations, the last at iteration 9")
 
 
 def test_duals_are_compared_as_primals_are_averages_by_their_own():
     low = np.where(ITERATIONS <= 9, -3.0, 1 - np.exp(-ITERATIONS) / 2)
     row = one(replaced("ocr", "mpbcfw", lambda seed: {"dual": low}), "duals_plain", "ocr")
-    assert (row.verdict, row.median, row.beside) == (judging.FAILS, 31 / 40, "other readings")
+    assert (row.verdict, row.median, row.beside) == (FAILS, 31 / 40, "other readings")
     assert row.note.endswith("not higher at 27 of 120 evaluations, the last at iteration 9")
     runs = [run("ocr", solver) for solver in ("bcfw_avg", "mpbcfw_avg")]
-    assert one(runs, "duals_avg", "ocr").verdict == judging.HOLDS
+    assert one(runs, "duals_avg", "ocr").verdict == HOLDS
     for trace, own in zip(runs, (0.5, 0.1), strict=True):
         trace.frame["dual_of_average"] = own
-    assert one(runs, "duals_avg", "ocr").verdict == judging.FAILS
+    assert one(runs, "duals_avg", "ocr").verdict == FAILS
 
 
 def test_always_sooner_is_to_every_gap_below_the_optimal_value():
     runs = [run("ocr", "bcfw"), run("ocr", "mpbcfw")]
     assert one(runs, "quality_plain", "ocr").median == 1.0  # the gap of the start
     row = one([runs[0], run("ocr", "mpbcfw", primal=behind(9))], "quality_plain", "ocr")
-    assert (row.verdict, row.median) == (judging.FAILS, pytest.approx(np.exp(-0.9)))
+    assert (row.verdict, row.median) == (FAILS, pytest.approx(np.exp(-0.9)))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +360,7 @@ def test_shares_are_those_of_iterations_not_of_evaluations(primal, median, end):
         [run("ocr", "bcfw", keep=rare), run("ocr", "mpbcfw", keep=rare, **primal)],
         *("below_plain", "ocr"),
     )
-    assert (row.verdict == judging.HOLDS, row.median) == (median == 1.0, median)
+    assert (row.verdict == HOLDS, row.median) == (median == 1.0, median)
     assert row.note.endswith(end)
 
 
@@ -373,7 +372,7 @@ def test_the_primal_after_the_exact_pass_is_a_second_measure():
 
     late = np.where(ITERATIONS <= 10, 3.0, 1.0)
     ahead, ahead_after = seen(late), seen(behind(-1), primal=late)
-    assert (ahead.verdict, ahead_after.verdict) == (judging.HOLDS, judging.FAILS)
+    assert (ahead.verdict, ahead_after.verdict) == (HOLDS, FAILS)
     assert ahead.note.endswith(
         "after the exact pass lower at 75 %; not lower at 10 of 40 evaluations, "
         "the last at iteration 10"
@@ -392,22 +391,22 @@ def test_slow_growth_is_that_of_the_horses_or_slower_by_half():
         return one(traces, "passes_slowly", "stanford")
 
     row = growth(PASSES["stanford"])
-    assert (row.verdict, row.median) == (judging.HOLDS, 10 / 4)
+    assert (row.verdict, row.median) == (HOLDS, 10 / 4)
     assert row.note == (
         "half of 63 passes at iteration 10, on the horses half of 400 at 4; 40 iterations"
     )
     as_quickly, none, falls = PASSES["horses"], np.full(41, 50), np.maximum(60 - ITERATIONS, 0)
     for series in (as_quickly, none, falls):
-        assert growth(series).verdict == judging.FAILS
-    assert growth(PASSES["stanford"], PASSES["stanford"]).verdict == judging.FAILS
+        assert growth(series).verdict == FAILS
+    assert growth(PASSES["stanford"], PASSES["stanford"]).verdict == FAILS
     alone = one([run("stanford", "mpbcfw")], "passes_slowly", "stanford")
-    assert alone.verdict == judging.UNKNOWN
+    assert alone.verdict == UNKNOWN
     assert alone.note == "no finished runs on the horses to compare with"
 
 
 def test_nan_duals_leave_the_primal_comparison_alone():
     bare = [run("ocr", s, k, dual=np.full(41, NAN)) for s in ("bcfw", "mpbcfw") for k in (0, 1)]
-    assert one(bare, "below_plain", "ocr").verdict == judging.HOLDS
+    assert one(bare, "below_plain", "ocr").verdict == HOLDS
     assert one(bare, "similar_plain", "ocr").note == "no positive duality gap"
 
 
@@ -425,7 +424,7 @@ def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
     assert "ended before" in one(early, "faster_plain", "stanford").note
     stuck = replaced("stanford", "mpbcfw", lambda _: {"primal": np.full(41, 9.0)})
     row = one(stuck, "faster_plain", "stanford")
-    assert (row.verdict, row.median) == (judging.FAILS, math.inf)
+    assert (row.verdict, row.median) == (FAILS, math.inf)
     assert row.ours.startswith("not reached")
 
 
@@ -433,7 +432,7 @@ def test_an_inexact_oracle_may_turn_the_gap_negative():
     primal = 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS
     inexact = replaced("stanford", "mpbcfw", lambda _: {"primal": primal})
     row = one(inexact, "faster_plain", "stanford")
-    assert row.verdict in (judging.HOLDS, judging.FAILS)
+    assert row.verdict in (HOLDS, FAILS)
     assert np.isfinite(one(inexact, "gain_plain", "stanford").median)
 
 
@@ -451,15 +450,15 @@ def test_what_substantially_and_small_mean(key, dataset, inside, outside):
         multi = run(dataset, "mpbcfw", **curves, time=factor * time)
         row = one([single, multi], key, dataset)
         assert row.median == pytest.approx(factor)
-        assert row.verdict == (judging.HOLDS if factor in inside else judging.FAILS)
+        assert row.verdict == (HOLDS if factor in inside else FAILS)
 
 
 @pytest.mark.parametrize(
     ("key", "factor", "verdict"),
     [
-        ("not_faster_plain", 0.25, judging.FAILS),
-        *(("not_slower_plain", factor, judging.HOLDS) for factor in (0.25, 0.9, 1.09)),
-        ("not_slower_plain", 1.2, judging.FAILS),
+        ("not_faster_plain", 0.25, FAILS),
+        *(("not_slower_plain", factor, HOLDS) for factor in (0.25, 0.9, 1.09)),
+        ("not_slower_plain", 1.2, FAILS),
     ],
 )
 def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth(key, factor, verdict):
@@ -470,9 +469,9 @@ def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth(key, facto
 def test_the_median_decides_and_the_repeats_are_counted():
     few = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed == 0 else {})
     row = one(few, "below_plain", "ocr")
-    assert (row.verdict, row.agree, row.min, row.max) == (judging.HOLDS, 2, 0.0, 1.0)
+    assert (row.verdict, row.agree, row.min, row.max) == (HOLDS, 2, 0.0, 1.0)
     most = replaced("ocr", "mpbcfw", lambda seed: {"primal": np.full(41, 9.0)} if seed else {})
-    assert one(most, "below_plain", "ocr").verdict == judging.FAILS
+    assert one(most, "below_plain", "ocr").verdict == FAILS
 
 
 def test_passes_count_iterations_that_were_not_evaluated():
@@ -488,7 +487,7 @@ def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
     times = {"time": calls * 120e-6, "oracle_time": calls * 100e-6}
     fast = replaced("weizmann", "bcfw", lambda _: times)
     share = one(fast, "share_bcfw", "weizmann")
-    assert (share.verdict, share.median) == (judging.INCOMPARABLE, pytest.approx(5 / 6))
+    assert (share.verdict, share.median) == (INCOMPARABLE, pytest.approx(5 / 6))
     assert "it would be 98 %–99.6 %" in share.note
     assert one(fast, "call", "weizmann").note == "10×–50× faster than the paper's"
 
@@ -502,13 +501,13 @@ def test_real_data_and_stand_ins_are_judged_apart():
     assert list(dict.fromkeys(row.source for row in rows)) == ["real", "synthetic"]
     assert {r.dataset for r in rows if r.source == "real" and r.repeats} == {"ocr"}
     gains = [r for r in rows if r.source == "real" and (r.key, r.dataset) == ("gain_plain", "ocr")]
-    assert [row.verdict for row in gains] == [judging.UNKNOWN]  # USPS is there, but a stand-in
+    assert [row.verdict for row in gains] == [UNKNOWN]  # USPS is there, but a stand-in
 
 
 def test_data_that_the_paper_drew_are_judged_with_real_ones():
     rows = judge(paper("usps", source="drawn") + paper("ocr"))
     (gain,) = [row for row in rows if (row.key, row.dataset) == ("gain_plain", "ocr")]
-    assert gain.verdict != judging.UNKNOWN  # it compares OCR with USPS
+    assert gain.verdict != UNKNOWN  # it compares OCR with USPS
     text = claims_table.output(MPBCFW, rows).markdown()
     assert "\n## On the real data, and on data drawn as the paper's are\n" in text
     assert "⚠" not in text
@@ -525,7 +524,7 @@ def test_weizmann_stands_for_horseseg_only_where_that_is_missing():
 def test_runs_that_differ_in_more_than_the_seed_are_no_repeats():
     sweep = [run("ocr", "mpbcfw", 0, options={"N": N}) for N in (5, 10)]
     row = one(sweep + [t for t in paper("ocr") if solver_of(t) == "bcfw"], "passes_ocr", "ocr")
-    assert row.verdict == judging.UNKNOWN
+    assert row.verdict == UNKNOWN
     assert row.note == "runs of MP-BCFW differ in more than the seed"
 
 
@@ -551,7 +550,7 @@ def test_an_experiment_can_ask_for_every_paper():
 def test_a_missing_reference_optimum_is_a_reason():
     rows = judging.evaluate(MPBCFW, paper(), {})
     gain = next(r for r in rows if (r.key, r.dataset) == ("gain_plain", "ocr"))
-    assert (gain.verdict, gain.note) == (judging.UNKNOWN, "no reference optimum")
+    assert (gain.verdict, gain.note) == (UNKNOWN, "no reference optimum")
 
 
 def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data(tmp_path):
@@ -613,15 +612,15 @@ def test_starts_are_judged_apart():
     truth, oracle = ([row for row in rows if row.start == start] for start in ("truth", "oracle"))
     assert [row.key for row in truth] == [row.key for row in oracle] == [key for key, _ in EVERY]
     assert truth == judge(late)
-    assert {row.verdict for row in oracle} == {judging.HOLDS, judging.INCOMPARABLE}
+    assert {row.verdict for row in oracle} == {HOLDS, INCOMPARABLE}
     below = [row.verdict for row in rows if (row.key, row.dataset) == ("below_plain", "ocr")]
-    assert below == [judging.FAILS, judging.HOLDS]
+    assert below == [FAILS, HOLDS]
 
 
 def test_a_variant_without_runs_on_a_dataset_is_not_measurable_there():
     rows = judge(paper() + varied(paper("ocr"), "oracle"))
     usps = [row for row in rows if (row.dataset, row.start) == ("usps", "oracle")]
-    assert {row.verdict for row in usps} == {judging.UNKNOWN}
+    assert {row.verdict for row in usps} == {UNKNOWN}
     gain = next(row for row in rows if (row.key, row.start) == ("gain_plain", "oracle"))
     assert "on USPS to compare with" in gain.note
 
@@ -632,9 +631,9 @@ def test_a_claim_that_fails_at_the_paper_s_costs_says_what_it_does_at_measured_t
     for measured, said in ((slow, judging.TWICE), (paper(), "It holds at the times measured")):
         rows = {(r.key, r.dataset, r.counted): r for r in judge(measured + counted)}
         row = rows["faster_plain", "stanford", True]
-        assert (row.verdict, said in row.note) == (judging.FAILS, True)
+        assert (row.verdict, said in row.note) == (FAILS, True)
         assert "measured here" not in rows["faster_plain", "stanford", False].note
-        assert rows["faster_avg", "stanford", True].verdict == judging.HOLDS
+        assert rows["faster_avg", "stanford", True].verdict == HOLDS
         given = {claim.key for claim in MPBCFW.claims if claim.given}
         assert given == {"share_bcfw", "call"} == given - {key for key, _, at in rows if at}
 

@@ -37,8 +37,9 @@ def test_ratios_are_medians_over_seeds_with_their_ends():
     b.append(trace("mpbcfw", 7))  # without a partner
     (row,) = ratios(a, b).to_dict("records")
     assert row["pairs"] == row["reached_a"] == row["reached_b"] == 3
-    assert [row["time"], row["time_min"], row["time_max"]] == pytest.approx([0.5, 0.25, 0.75])
-    assert [row["calls"], row["calls_min"], row["calls_max"]] == pytest.approx([0.5, 0.25, 0.75])
+    for cost in ("time", "calls"):
+        ends = [row[name] for name in (cost, f"{cost}_min", f"{cost}_max")]
+        assert ends == pytest.approx([0.5, 0.25, 0.75])
 
 
 def test_who_does_not_get_there_is_infinitely_slow():
@@ -75,11 +76,8 @@ def test_seconds_of_different_machines_and_clocks_are_left_out():
 def test_folders_pair_the_same_options_and_solvers_all_of_them():
     a = [trace("mpbcfw", options={"T": T}) for T in (5, 10)]
     b = [trace("mpbcfw", factor=T / 10, options={"T": T}) for T in (5, 10)]
-    found = ratios(a, b, same_curve=True)
-    assert dict(zip(found["a"], found["calls"], strict=True)) == {
-        "mpbcfw T=5": 0.5,
-        "mpbcfw T=10": 1.0,
-    }
+    found = ratios(a, b, same_curve=True).set_index("a")["calls"].to_dict()
+    assert found == {"mpbcfw T=5": 0.5, "mpbcfw T=10": 1.0}
     assert len(pairs.paired(a, [trace("bcfw")], same_curve=False)) == 2
     assert pairs.paired(a, [trace("bcfw", lam=3.0)], same_curve=False) == []
 
@@ -113,13 +111,13 @@ def test_too_many_comparisons_have_no_figure(tmp_path, monkeypatch):
 
 def test_messages(tmp_path):
     stored_traces.write([trace("bcfw"), trace("mpbcfw", 1)], tmp_path, "made_up")
-    where = f"results_dir={tmp_path}"
-    assert "Did you mean mpbcfw?" in error_of(call("compare", "bcfw", "mpbcwf", where), 2)
-    assert "no results folder" in error_of(call("compare", tmp_path, "bcfw", where), 2)
-    assert "no runs on 'ocr'" in error_of(
-        call("compare", "bcfw", "mpbcfw", where, "--dataset", "ocr"), 2
-    )
-    assert "no two runs to compare" in error_of(call("compare", "bcfw", "mpbcfw", where), 1)
+    for words, status, message in (
+        (("bcfw", "mpbcwf"), 2, "Did you mean mpbcfw?"),
+        ((tmp_path, "bcfw"), 2, "no results folder"),
+        (("bcfw", "mpbcfw", "--dataset", "ocr"), 2, "no runs on 'ocr'"),
+        (("bcfw", "mpbcfw"), 1, "no two runs to compare"),
+    ):
+        assert message in error_of(call("compare", *words, f"results_dir={tmp_path}"), status)
 
 
 def test_latex_has_no_character_that_means_something_else():
@@ -135,10 +133,10 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     for run in fast:
         run.frame["approx_passes"] = [0, 4, 4, 4]
     best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
-    table = comparison.compare([*base, *fast], best).set_index("solver")
-    assert table.loc["bcfw", ["passes", "to_passes", "to_time"]].tolist() == [30, 30, 6]
-    assert table.loc["mpbcfw", ["passes", "to_passes", "to_time"]].tolist() == [15, 15, 3]
-    ends, arrives, keeps = comparison.sentences(table.reset_index())
+    table = comparison.compare([*base, *fast], best)
+    costs = table.set_index("solver")[["passes", "to_passes", "to_time"]]
+    assert costs.loc[["bcfw", "mpbcfw"]].values.tolist() == [[30, 30, 6], [15, 15, 3]]
+    ends, arrives, keeps = comparison.sentences(table)
     assert "After 30 passes" in ends
     assert "0.5 % of the primal value with BCFW" in ends
     assert arrives == (

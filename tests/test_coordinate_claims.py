@@ -12,6 +12,7 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate import measures, paper
@@ -168,7 +169,7 @@ def one(runs, key, dataset, **options):
 
 def test_on_runs_as_the_paper_describes_them_every_claim_holds():
     rows = judged()
-    found = {(row.key, row.dataset, row.note) for row in rows if row.verdict != judging.HOLDS}
+    found = {(row.key, row.dataset, row.note) for row in rows if row.verdict != HOLDS}
     assert found == set()
     shown = {(row.key, row.dataset) for row in rows}
     assert shown == {(claim.key, name) for claim in PAPER.claims for name in claim.paper}
@@ -214,7 +215,7 @@ def contrary(seeds=2):
 
 def test_contrary_runs_flip_every_verdict():
     rows = judge(contrary(), ratio=1.6)
-    found = {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS}
+    found = {(row.key, row.ours, row.note) for row in rows if row.verdict != FAILS}
     assert found == set()
     assert {row.key for row in rows} == {claim.key for claim in PAPER.claims}
 
@@ -234,17 +235,17 @@ def test_contrary_runs_flip_every_verdict():
 )
 def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
     rows = judge([run for run in of_paper() if not missing.has(run)])
-    notes = {row.key: row.note for row in rows if row.verdict == judging.UNKNOWN}
+    notes = {row.key: row.note for row in rows if row.verdict == UNKNOWN}
     assert notes == dict.fromkeys(unknown, f"no finished runs of {missing.name}")
 
 
 def test_what_the_bench_has_not_measured_is_unknown():
     row = one(of_paper(), "first_sweep", "adult", ratio=None)
     note = "no such row in bench/: `make bench` measures it"
-    assert (row.verdict, row.note) == (judging.UNKNOWN, note)
+    assert (row.verdict, row.note) == (UNKNOWN, note)
     of_stand_in = [row._replace(source="synthetic") for row in bench(1.0)]
     rows = judging.evaluate(PAPER, of_paper(), {}, of_stand_in)
-    assert {row.verdict for row in rows if row.key == "first_sweep"} == {judging.UNKNOWN}
+    assert {row.verdict for row in rows if row.key == "first_sweep"} == {UNKNOWN}
 
 
 def test_warm_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
@@ -302,13 +303,13 @@ def test_a_claim_is_measured_as_it_says(key, dataset, runs, median, note):
 
 @pytest.mark.parametrize(
     ("seconds", "met", "verdict"),
-    [(0.25, True, judging.HOLDS), (0.75, True, judging.UNKNOWN), (0.25, False, judging.UNKNOWN)],
+    [(0.25, True, HOLDS), (0.75, True, UNKNOWN), (0.25, False, UNKNOWN)],
 )
 def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still(seconds, met, verdict):
     warm_start = dcd("usps", path=["2/n"], seconds=seconds, met=met)
     row = one([warm_start, dcd("usps", met=False)], "path", "usps")
     assert row.verdict == verdict
-    if verdict == judging.HOLDS:
+    if verdict == HOLDS:
         assert row.ours == "< 0.25×"
         assert "more than 1 s" in row.note
 
@@ -327,7 +328,7 @@ def test_a_run_that_did_not_meet_its_tolerance_is_slow_or_unknown():
         slow = dcd("usps", bound="true", seconds=seconds, met=False)
         return one([fast, slow], "tracked_faster", "usps")
 
-    assert (against(2.6).median, against(2.6).verdict) == (math.inf, judging.FAILS)
+    assert (against(2.6).median, against(2.6).verdict) == (math.inf, FAILS)
     assert "ended before its tolerance" in against(2.4).note
     never = [dcd("usps", met=False), dcd("usps", bound="true")]
     assert "did not get to its tolerance" in one(never, "tracked_faster", "usps").note
@@ -360,7 +361,7 @@ def test_a_factor_of_two_is_one_within_a_quarter_of_it_and_its_parts_are_told():
         return one([dcd("usps"), slow], "tracked_faster", "usps")
 
     found = [row(seconds).verdict for seconds in (1.49, 1.5, 2.5, 2.51)]
-    assert found == [judging.FAILS, judging.HOLDS, judging.HOLDS, judging.FAILS]
+    assert found == [FAILS, HOLDS, HOLDS, FAILS]
     assert row(1.5).note == (
         "to 0.01: 1.5 s and 20 sweeps against 1 s and 40; a sweep takes 3× as long, and there are "
         "0.5× as many looks at an example"
@@ -372,14 +373,14 @@ def test_later_sweeps_are_compared_with_the_first_one():
         return one([dcd("usps", products="compute", later=later)], "slower_later", "usps")
 
     assert row(1.5).median == pytest.approx(1.5)
-    assert [row(later).verdict for later in (1.1, 1.0)] == [judging.HOLDS, judging.FAILS]
+    assert [row(later).verdict for later in (1.1, 1.0)] == [HOLDS, FAILS]
     assert row(1.5).note.startswith("in the second half 80 % of the steps are pairs; ")
 
 
 def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
     for gaps, passes in (((1, 0.06, 0.049, 0.001), 2), ((1, 0.06), math.inf)):
         row = one([online("adult", "gap", gaps=gaps)], "one_pass", "adult")
-        assert (row.median, row.verdict) == (passes, judging.FAILS)
+        assert (row.median, row.verdict) == (passes, FAILS)
         assert row.note.startswith("verified relative gap after one pass 0.06")
 
 
@@ -389,15 +390,15 @@ def test_one_pass_is_judged_at_each_lam_and_other_claims_where_their_runs_are():
     rows = [row for row in judge([*of_paper(), other]) if row.dataset == "mnist"]
     of_other = {row.key for row in rows if row.title == "MNIST, n = 1000, λ = 100/n"}
     assert of_other == {"one_pass", "stable", "dual_online"}
-    assert judging.UNKNOWN not in {row.verdict for row in rows}
+    assert UNKNOWN not in {row.verdict for row in rows}
 
 
 def test_one_pass_stores_w_and_what_it_has_room_for():
     def row(kept):
         return one([streamed("mnist", kept=kept), streamed("mnist", n=N // 2)], "storage", "mnist")
 
-    assert row(53 * paper.CONSTANT - 3).verdict == judging.HOLDS
-    assert row(53 * paper.CONSTANT - 2.9).verdict == judging.FAILS
+    assert row(53 * paper.CONSTANT - 3).verdict == HOLDS
+    assert row(53 * paper.CONSTANT - 2.9).verdict == FAILS
     assert row(50.0).note == (
         "3 numbers of w and 50 planes; after 1000 examples 450 have weight, after 500 examples "
         "450, whose kernel matrices have 2e+05 and 2e+05 numbers"
@@ -410,11 +411,11 @@ def test_what_is_kept_is_compared_with_half_of_the_examples():
         runs[0].frame["fixed_examples"] = [0.0, left]
         return one(runs, "cache", "digits")
 
-    assert row(50 * paper.STEADY * 0.99).verdict == judging.HOLDS
-    assert row(50 * paper.STEADY * 1.01).verdict == judging.FAILS
+    assert row(50 * paper.STEADY * 0.99).verdict == HOLDS
+    assert row(50 * paper.STEADY * 1.01).verdict == FAILS
     assert row(60.0).note == "60 planes after 1000 examples, 50 after 500; 6 % of the examples"
     full = row(40.0, left=7.0)
-    assert full.verdict == judging.UNKNOWN
+    assert full.verdict == UNKNOWN
     assert "7 examples had to leave" in full.note
     assert "part of the examples" in one([online("digits", "gap")], "cache", "digits").note
 
@@ -433,11 +434,11 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     )
     assert row("slow_larank", slower).median == pytest.approx(9 / 4)
     calls = row("calls_larank", slower)
-    assert (calls.median, calls.verdict) == (1.5, judging.HOLDS)
-    assert row("calls_larank", early).verdict == judging.FAILS
+    assert (calls.median, calls.verdict) == (1.5, HOLDS)
+    assert row("calls_larank", early).verdict == FAILS
     assert "ended before" in row("calls_larank", never).note
     beyond = row("schedule_larank", never)
-    assert (beyond.median, beyond.verdict) == (math.inf, judging.HOLDS)
+    assert (beyond.median, beyond.verdict) == (math.inf, HOLDS)
     assert beyond.note.endswith("against not reached")
     assert "ended before" in row("schedule_larank", never, seconds=1.0).note
 
@@ -449,10 +450,10 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
         runs += [online("ocr", "mining", gaps=gaps, seconds=slowest)]
         return one(runs, "crucial", "ocr")
 
-    assert row(1.9).verdict == judging.HOLDS  # the others take 2 s
-    assert (row(4.0).median, row(4.0).verdict) == (4.0, judging.HOLDS)
+    assert row(1.9).verdict == HOLDS  # the others take 2 s
+    assert (row(4.0).median, row(4.0).verdict) == (4.0, HOLDS)
     never = row(4.0, gaps=(1, 0.5))
-    assert (never.median, never.verdict) == (math.inf, judging.HOLDS)
+    assert (never.median, never.verdict) == (math.inf, HOLDS)
     assert never.note == (
         "to a relative gap of 0.2: gap 1 s, one_pass 2 s, larank 2 s, mining not reached"
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
+from helpers import iterated
 from points import solver
 from program import call, error_of, real_data
 from raw_data import packed
@@ -24,10 +25,17 @@ N_PICTURES = 4
 pytestmark = pytest.mark.usefixtures("few_pictures")
 
 
-def load(source="synthetic", module=BMX_TREES, **options):
-    return module.load(
-        davis.SequenceConfig("davis_bmx_trees", "davis_bmx_trees", source, **options)
-    )
+def load(source="synthetic", **options):
+    name = "davis_bmx_trees"
+    return BMX_TREES.load(davis.SequenceConfig(name, name, source, **options))
+
+
+def classified(data):
+    """Return the problem of a sequence, the classifier of its labelled points, and its scores."""
+    config = transduction.Config("tiny", "transduction", loss="crammer_singer", nu=1.0, potts=0.1)
+    problem = transduction.build(config, data).problem(config.nu)
+    made = iterated(solver(problem, "inductive"), 1)
+    return problem, made, problem.measured(made.reported().w)[1]
 
 
 def test_points_are_the_superpixels_of_all_frames_and_the_first_is_labelled():
@@ -76,31 +84,21 @@ def test_features_of_ones_own(tmp_path):
 
 
 def test_every_solver_scores_frames_that_are_not_labelled():
-    options = {"loss": "crammer_singer", "nu": 1.0, "potts": 0.1}
-    config = transduction.Config("tiny", "transduction", **options)
-    problem = transduction.build(config, load()).problem(config.nu)
+    problem, _, measured = classified(load())
     assert problem.overlap.counted.tolist() == [1, 2, 3]
-    truth = problem.truth
-    assert 0.6 < problem.overlap.mean_iou(truth) < 1.0  # superpixels are no pixels
-    made = solver(problem, "inductive")
-    made.iterate()
-    measured = problem.measured(made.reported().w)[1]
+    best = problem.overlap.mean_iou(problem.truth)
+    assert 0.6 < best < 1.0  # superpixels are no pixels
     assert measured["iou"] > 0.2
-    assert measured["truth_iou"] == problem.overlap.mean_iou(truth)
+    assert measured["truth_iou"] == best
     assert measured["told_iou"] > 0.9  # the classifier knows the first frame
 
 
 def test_with_all_frames_annotated_the_classifier_alone_is_scored():
     whole = load(annotated="all")
     assert whole.labeled.all()
-    config = transduction.Config("tiny", "transduction", loss="crammer_singer", nu=1.0, potts=0.1)
-    problem = transduction.build(config, whole).problem(config.nu)
-    made = solver(problem, "inductive")
-    made.iterate()
-    measured = problem.measured(made.reported().w)[1]
+    problem, made, measured = classified(whole)
     assert np.isnan([measured[name] for name in ("iou", "accuracy", "false_pixels")]).all()
-    scores = made.scores.argmax(axis=1) == 1
-    truth = problem.truth == 1
+    scores, truth = made.scores.argmax(axis=1) == 1, problem.truth == 1
     assert measured["told_iou"] == (scores & truth).sum() / (scores | truth).sum()
 
 
@@ -138,22 +136,19 @@ def test_frames_and_masks_that_do_not_fit(tmp_path):
 @real_data("davis/davis2016-480p-car-shadow.tar.gz")
 @pytest.mark.parametrize(("module", "frames"), [(BMX_TREES, 80), (CAR_SHADOW, 40)])
 def test_real_sequences(module, frames):
-    raw = module.RAW
-    path = raw.find()
-    with raw.explained(path):
-        raw.check(path)
-        pictures = raw.open(path)
+    path = module.RAW.find()
+    with module.RAW.explained(path):
+        module.RAW.check(path)
+        pictures = module.RAW.open(path)
     assert len(pictures) == frames
     assert pictures[0].truth.shape == (480, 854)
     assert 0.003 < pictures[0].truth.mean() < 0.11
 
 
 def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
-    data = load()
-    name = {"name": "davis_bmx_trees"}
+    data, name = load(), {"name": "davis_bmx_trees"}
     run = make_trace(
-        [8.0, 8.0],
-        [np.nan] * 2,
+        *([8.0, 8.0], [np.nan] * 2),
         solver="dcadmm",
         source="synthetic",
         columns={"iou": 1.0, "accuracy": 1.0},
@@ -166,9 +161,9 @@ def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
     (output,) = figures.KINDS[0].files(FigureData([run], {}, "video"), ["frames"])
     assert output.table["frame"].tolist() == [1, 2, 3]
-    figure, inside = data.pixels[:, 1], data.pixels[data.y == 1].sum(axis=1)
-    frame = data.frame[data.y == 1]
+    chosen = data.y == 1
     for number, iou in zip((1, 2, 3), output.table["iou"], strict=True):
-        both = figure[(data.y == 1) & (data.frame == number)].sum()
-        union = inside[frame == number].sum() + figure[data.frame == number].sum() - both
+        here = data.frame == number
+        both = data.pixels[chosen & here, 1].sum()
+        union = data.pixels[chosen & here].sum() + data.pixels[here, 1].sum() - both
         assert iou == pytest.approx(both / union)

@@ -31,15 +31,10 @@ def curve(table, quantity="duality gap", solver="bcfw"):
     return chosen.set_index("x")[["median", "min", "max", "repeats"]]
 
 
-# ---- numbers ----------------------------------------------------------------------------------
-
-
 def test_the_three_quantities_and_their_band():
-    table = table_of(
-        [make_trace([p, p / 2], [0.0, 0.5], seed=seed) for seed, p in enumerate([4.0, 8.0, 6.0])],
-        primal=1.5,
-        dual=0.75,
-    )
+    values = enumerate([4.0, 8.0, 6.0])
+    runs = [make_trace([p, p / 2], [0.0, 0.5], seed=seed) for seed, p in values]
+    table = table_of(runs, primal=1.5, dual=0.75)
     assert list(table.columns) == list(curves.COLUMNS)
     assert curve(table).loc[0].tolist() == pytest.approx([6, 4, 8, 3])
     assert curve(table).loc[1].tolist() == pytest.approx([2.5, 1.5, 3.5, 3])
@@ -101,15 +96,18 @@ def test_repeats_that_were_evaluated_elsewhere_are_interpolated():
     assert gap.loc[1].tolist() == pytest.approx([5, 4, 6, 2])
 
 
-def test_oracle_calls_and_passes_are_axes():
-    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
-    assert run.metadata["dataset"]["n"] == 2
-    for axis, end, label in (
+@pytest.mark.parametrize(
+    ("axis", "end", "label"),
+    [
         ("calls", 70, "calls of the exact oracle"),
         ("passes", 35, "passes of the exact oracle (calls / n)"),
-    ):
-        assert curve(table_of([run], axis)).index.tolist() == [0, end]
-        assert curves.axis_label([run], axis) == label
+    ],
+)
+def test_oracle_calls_and_passes_are_axes(axis, end, label):
+    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
+    assert run.metadata["dataset"]["n"] == 2
+    assert curve(table_of([run], axis)).index.tolist() == [0, end]
+    assert curves.axis_label([run], axis) == label
 
 
 def test_against_time_a_run_is_interpolated_as_a_log_plot_draws_it():
@@ -172,59 +170,78 @@ def test_a_band_lies_within_the_measured_values(values, axis):
         assert drawn["max"].max() <= max(measured) * (1 + 1e-9)
 
 
-# ---- what belongs together --------------------------------------------------------------------
-
-
 def test_sources_and_lambdas_are_never_mixed():
-    table = table_of(
-        [
-            make_trace([4.0], [0.0]),
-            make_trace([8.0], [0.0], source="synthetic"),
-            make_trace([16.0], [0.0], lam=0.1),
-        ]
-    )
+    runs = [make_trace([4.0], [0.0]), make_trace([8.0], [0.0], source="synthetic")]
+    table = table_of([*runs, make_trace([16.0], [0.0], lam=0.1)])
     gap = table[table["quantity"] == "duality gap"]
     assert gap["median"].tolist() == pytest.approx([4, 8, 16])
     assert gap["repeats"].tolist() == [1, 1, 1]
     assert gap["source"].tolist() == ["real", "synthetic", "real"]
 
 
-def test_an_older_run_without_a_later_option_is_a_repeat_of_one_at_its_default():
-    def run(seed, **later):
-        return make_trace([4.0], [0.0], seed=seed, options={"kind": "mpbcfw", **later})
+def made(solver="bcfw", seed=0, lam=0.5, config=None, **options):
+    """Return a run of one row, of which its options matter."""
+    about = {"solver": solver, "seed": seed, "lam": lam, "config": config, "options": options}
+    return make_trace([4.0], [0.0], **about)
 
-    assert labels([run(0), run(1, rule="slope")]) == ["bcfw", "bcfw"]
-    assert labels([run(0), run(1, rule="fixed")]) == ["bcfw rule=slope", "bcfw rule=fixed"]
+
+def along(path, lam, **more):
+    return made(lam=lam, config={"path": path}, **more)
+
+
+PATHS = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
+PATHS += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
+SEARCH, STEP = {"step": "line_search"}, {"step": "2n/(k+2n)"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        # an older run without a later option is a repeat of one at its default
+        ([made(kind="mpbcfw"), made(seed=1, kind="mpbcfw", rule="slope")], ["bcfw", "bcfw"]),
+        (
+            [made(kind="mpbcfw"), made(seed=1, kind="mpbcfw", rule="fixed")],
+            ["bcfw rule=slope", "bcfw rule=fixed"],
+        ),
+        ([made(T=5)], ["bcfw"]),
+        ([made(T=5), made(seed=1, T=10), made("fw")], ["bcfw T=5", "bcfw T=10", "fw"]),
+        # a path names a curve only where another one leads to the same problem
+        (PATHS, ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]),
+        (
+            [*PATHS, along(["10/n", 1.0], 0.5), along([], 0.1)],
+            [
+                *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
+                *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
+            ],
+        ),
+        # an option that only some runs have is null for the others
+        (
+            [
+                made("fw", config={"dataset": {"name": "ocr"}}),
+                made("fw", 1, config={"dataset": {"name": "ocr", "folds": [0]}}, epsilon=0.1),
+            ],
+            ["fw dataset.folds=null epsilon=null", "fw dataset.folds=[0] epsilon=0.1"],
+        ),
+        # an option of a solver that differs somewhere is named everywhere
+        (
+            [
+                made(**SEARCH),
+                made(**STEP),
+                made(lam=0.25, **SEARCH),
+                made("fw", lam=0.25, **SEARCH),
+            ],
+            ["bcfw step=line_search", "bcfw step=2n/(k+2n)", "bcfw step=line_search", "fw"],
+        ),
+    ],
+)
+def test_runs_are_named_by_what_they_differ_in(runs, names):
+    assert labels(runs) == names
 
 
 def test_runs_with_other_options_are_other_curves_and_not_repeats():
-    traces = [make_trace([4.0], [0.0], seed=0, options={"T": 5})]
-    assert labels(traces) == ["bcfw"]
-    traces.append(make_trace([8.0], [0.0], seed=1, options={"T": 10}))
-    traces.append(make_trace([2.0], [0.0], solver="fw"))
-    assert labels(traces) == ["bcfw T=5", "bcfw T=10", "fw"]
-    table = table_of(traces)
-    assert set(table["repeats"]) == {1}
+    assert set(table_of([made(T=5), made(seed=1, T=10)])["repeats"]) == {1}
     assert style.color("bcfw T=5") == style.color("bcfw")
     assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
-
-
-def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
-    def along(path, lam, **options):
-        return make_trace([4.0], [0.0], lam=lam, config={"path": path}, **options)
-
-    runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
-    runs += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
-    assert labels(runs) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
-    runs.append(along(["10/n", 1.0], 0.5))
-    runs.append(along([], 0.1))
-    assert labels(runs) == [
-        *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
-        *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
-    ]
-
-
-# ---- what the figure says ---------------------------------------------------------------------
 
 
 def test_notes_and_axis_label():
@@ -250,7 +267,6 @@ def test_a_solver_always_has_the_same_distinct_look():
     solvers = [name for name in style.looks() if " " not in name]
     known = {(style.color(name), style.line(name)) for name in solvers}
     assert len(known) == len(solvers)
-    assert style.color("my_solver") == style.color("my_solver")
     assert not {color for color, _ in known} & set(style.OTHERS)
     assert style.line("my_solver_avg") == "--"
     assert style.line("p_bmrm K=10") == ":"
@@ -307,23 +323,17 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
     assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
 
 
-# ---- working sets and passes ------------------------------------------------------------------
-
-
 def selecting(planes, approx_calls, oracle_calls, **changes):
-    count = len(planes)
     columns = {"working_set_mean": planes, "approx_calls": approx_calls}
     spent = {"oracle_calls": oracle_calls, "columns": columns}
-    return make_trace([1.0] * count, [0.0] * count, **spent, **changes)
+    return make_trace([1.0] * len(planes), [0.0] * len(planes), **spent, **changes)
 
 
 def test_working_sets_and_passes_of_the_solvers_that_have_them():
-    runs = [
-        selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], solver="mpbcfw", iteration=[0, 1, 4]),
-        selecting([0.0, 0.0], [0, 0], [0, 2]),
-    ]
-    chosen = convergence.with_working_sets(runs)
-    table = convergence.selection(chosen, {}, "iteration")
+    without = selecting([0.0, 0.0], [0, 0], [0, 2])
+    multi = {"solver": "mpbcfw", "iteration": [0, 1, 4]}
+    runs = [selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], **multi), without]
+    table = convergence.selection(convergence.with_working_sets(runs), {}, "iteration")
     assert set(table["solver"]) == {"mpbcfw"}
     planes, passes = (curve(table, name, "mpbcfw") for name in SELECTION)
     assert planes["median"].tolist() == [1, 3, 2]
@@ -333,9 +343,8 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     figure = drawing.draw_curves(table, "iteration", "A title", log_y=False)
     assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
-    assert convergence.with_working_sets(runs[1:]) == []
     (kind,) = (kind for kind in convergence.KINDS if kind.name == "selection")
-    assert list(kind.outputs(FigureData(runs[1:], {}), ["iteration"])) == []
+    assert list(kind.outputs(FigureData([without], {}), ["iteration"])) == []
 
 
 def draw_some(**changes):
@@ -354,20 +363,22 @@ def test_the_figure_shows_source_size_and_curves():
     assert all(panel.get_yscale() == "log" for panel in figure.axes)
     assert [panel.get_ylabel() for panel in figure.axes] == list(curves.QUANTITIES)
     assert figure.axes[0].get_title(loc="left") == "toy: real data, n = 2, λ = 1/n"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "MP-BCFW-avg"]
-    line = figure.axes[2].lines[0]
-    assert line.get_ydata() == pytest.approx([4.5, 1.5, 0.6])
+    assert names_in(figure) == ["BCFW", "MP-BCFW-avg"]
+    assert figure.axes[2].lines[0].get_ydata() == pytest.approx([4.5, 1.5, 0.6])
     figure, _ = draw_some(source="synthetic")
     assert "synthetic, no real data" in figure.axes[0].get_title(loc="left")
 
 
+def extent_of_legend(figure):
+    figure.canvas.draw()
+    return figure.legends[0].get_window_extent(figure.canvas.get_renderer())
+
+
 def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():
     figure, _ = draw_some()
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    legend = figure.legends[0].get_window_extent(renderer)
+    legend = extent_of_legend(figure)
     for panel in figure.axes:
-        box = panel.get_tightbbox(renderer)
+        box = panel.get_tightbbox(figure.canvas.get_renderer())
         assert not box.overlaps(legend)
         assert figure.bbox.x0 <= box.x0
         assert box.x1 <= figure.bbox.x1
@@ -376,15 +387,10 @@ def test_the_legend_covers_no_panel_and_nothing_leaves_the_page():
 
 @pytest.mark.parametrize("length", [1, 30, 60, 90])
 def test_long_names_take_fewer_columns_of_the_legend(length):
-    options = [{"T": "x" * length}, {"T": "y" * length}, {"T": "z"}]
-    runs = [
-        make_trace([9.0, 3.0], [0.0, 1.0], solver=name, options=of)
-        for name in ("bcfw", "mpbcfw")
-        for of in options
-    ]
+    names = ("x" * length, "y" * length, "z")
+    runs = [made(solver, T=name) for solver in ("bcfw", "mpbcfw") for name in names]
     figure = drawing.draw_curves(table_of(runs), "iteration", "names")
-    figure.canvas.draw()
-    legend = figure.legends[0].get_window_extent(figure.canvas.get_renderer())
+    legend = extent_of_legend(figure)
     assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
 
 
@@ -412,44 +418,30 @@ def test_how_numbers_are_written():
     assert (words.runs(1), words.runs(2)) == ("1 run", "2 runs")
 
 
-def test_an_option_that_only_some_runs_have_is_null_for_the_others():
-    def run(seed, data, **options):
-        of_data = {"solver": "fw", "seed": seed, "config": {"dataset": data}}
-        return make_trace([1.0], [0.0], options=options, **of_data)
-
-    runs = [run(0, {"name": "ocr"}), run(1, {"name": "ocr", "folds": [0]}, epsilon=0.1)]
-    shown = ["fw dataset.folds=null epsilon=null", "fw dataset.folds=[0] epsilon=0.1"]
-    assert labels(runs) == shown
+def said_in(figure):
+    """Return the text within each panel."""
+    return ["".join(text.get_text() for text in panel.texts) for panel in figure.axes]
 
 
-def test_an_option_of_a_solver_that_differs_somewhere_is_named_everywhere():
-    runs = [
-        make_trace([1.0], [0.0], solver="bcfw", options={"step": "line_search"}, lam=0.5),
-        make_trace([1.0], [0.0], solver="bcfw", options={"step": "2n/(k+2n)"}, lam=0.5),
-        make_trace([1.0], [0.0], solver="bcfw", options={"step": "line_search"}, lam=0.25),
-        make_trace([1.0], [0.0], solver="fw", options={"step": "line_search"}, lam=0.25),
-    ]
-    one, other = "bcfw step=line_search", "bcfw step=2n/(k+2n)"
-    assert labels(runs) == [one, other, one, "fw"]
+def names_in(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap():
+@pytest.mark.parametrize("axis", curves.AXES)
+def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap(axis):
     runs = [make_trace([4.0, 2.0, 1.5], [0.0, 0.5, 0.9])]
     runs += [make_trace([4.0, 3.0, 2.0], [NAN] * 3, solver="ssg", seed=seed) for seed in range(2)]
-    for axis in curves.AXES:
-        table = table_of(runs, axis)
-        assert curve(table, "primal suboptimality", "ssg")["median"].iloc[-1] == pytest.approx(1)
-        for quantity in ("dual suboptimality", "duality gap"):
-            assert curve(table, quantity, "ssg").index.isna().tolist() == [True]
-            assert curve(table, quantity)["median"].notna().all()
-        notes = curves.notes(table, runs, axis)
-        assert notes[1:] == [
-            "Without a dual value, and so without dual suboptimality and gap: SSG."
-        ]
-        figure = drawing.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
-        assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
-        assert not [text for panel in figure.axes for text in panel.texts if text.get_text()]
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BCFW", "SSG"]
+    table = table_of(runs, axis)
+    assert curve(table, "primal suboptimality", "ssg")["median"].iloc[-1] == pytest.approx(1)
+    for quantity in ("dual suboptimality", "duality gap"):
+        assert curve(table, quantity, "ssg").index.isna().tolist() == [True]
+        assert curve(table, quantity)["median"].notna().all()
+    notes = curves.notes(table, runs, axis)
+    assert notes[1:] == ["Without a dual value, and so without dual suboptimality and gap: SSG."]
+    figure = drawing.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+    assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
+    assert said_in(figure) == ["", "", ""]
+    assert names_in(figure) == ["BCFW", "SSG"]
 
 
 def drawn(table, figure):
@@ -457,16 +449,13 @@ def drawn(table, figure):
 
 
 def test_a_panel_without_a_curve_says_why(tmp_path):
-    run = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg")
-    for dual, first in ((1.0, ""), (NAN, "no dual value is known")):
-        table = table_of([run], dual=dual)
-        panels = drawing.draw_curves(table, "iteration", "A title").axes
-        said = ["".join(text.get_text() for text in panel.texts) for panel in panels]
-        assert said == [first, "no dual value is known", "no dual value is known"]
+    run, unknown = make_trace([4.0, 2.0], [NAN] * 2, solver="ssg"), "no dual value is known"
+    for dual, first in ((1.0, ""), (NAN, unknown)):
+        figure = drawing.draw_curves(table_of([run], dual=dual), "iteration", "A title")
+        assert said_in(figure) == [first, unknown, unknown]
     table = table_of([make_trace([1.0, 1.0], [1.0, 2.0])])
     figure = drawing.draw_curves(table, "iteration", "A title")
-    said = ["".join(text.get_text() for text in panel.texts) for panel in figure.axes]
-    assert said == ["no positive values"] * 3
+    assert said_in(figure) == ["no positive values"] * 3
     assert len(save(drawn(table, figure), tmp_path / "empty", ["png"])) == 2
 
 
@@ -491,19 +480,16 @@ def test_files_are_what_their_names_say_and_are_reproducible(tmp_path):
 
 
 def test_times_of_several_processors_are_told():
-    traces = [
-        make_trace([4.0, 2.0], [0.0, 0.0], seed=seed, solver=solver, cpu=cpu)
-        for seed, solver, cpu in ((0, "bcfw", "A"), (1, "bcfw", "B"), (0, "fw", "B"))
-    ]
+    def timed(seed, solver, cpu, **more):
+        return make_trace([4.0, 2.0], [0.0, 0.0], seed=seed, solver=solver, cpu=cpu, **more)
+
+    traces = [timed(0, "bcfw", "A"), timed(1, "bcfw", "B"), timed(0, "fw", "B")]
     note = curves.processors_note(traces)
     assert "different processors, within the repeats of 1 of 2 curves: 1 on A, 2 on B." in note
     assert note in curves.timing_notes(traces)
     assert curves.processors_note(traces[1:]) == ""
-    apart = curves.processors_note([traces[0], traces[2]])
-    assert "processors: 1 on A, 1 on B." in apart
-    moved = make_trace(
-        [4.0, 2.0], [0.0, 0.0], cpu="B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}]
-    )
+    assert "processors: 1 on A, 1 on B." in curves.processors_note([traces[0], traces[2]])
+    moved = timed(0, "bcfw", "B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}])
     assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
     for trace in traces:
         trace.metadata["clock"] = "work"  # counted seconds are the same on all of them

@@ -40,9 +40,8 @@ def store(run, results):
 def test_the_file_names_the_run_that_saw_each_value(tmp_path):
     runs = [seen([4.0, 2.0, 3.0], [0.0, 0.5, 0.25]), seen([2.5, 2.5], [0.0, 1.0], seed=1)]
     assert optima.reference(runs, tmp_path) == {REAL: (2.0, 1.0)}
-    text = (tmp_path / "reference" / "optima.json").read_text()
-    assert text.endswith("}\n")
-    (instance,) = json.loads(text)["instances"]
+    assert (tmp_path / optima.FILE).read_text().endswith("}\n")
+    (instance,) = stored(tmp_path)
     assert [instance[key] for key in ("dataset", "source", "n", "lam")] == ["toy", "real", 2, 0.5]
     assert instance["best_primal"] == {
         "value": 2.0,

@@ -2,20 +2,10 @@
 
 import os
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    SOLVERS,
-    Table,
-    dataset,
-    iterated,
-    problem,
-    quadratic_program,
-    random_chains,
-    random_multiclass,
-    solver,
-    together,
-)
+from helpers import SOLVERS, dataset, iterated, problem, random_multiclass, solver
 
 from ssvm_bench.base.linalg import best_interpolation
 
@@ -23,12 +13,12 @@ DIGITS = random_multiclass(12, 5, 3, seed=4)
 
 
 @pytest.mark.parametrize(
-    "data", [random_multiclass(4, 3, 2, seed=5), random_chains([2, 1, 2], 2, 2, seed=6)]
+    "data", [random_multiclass(4, 3, 2, seed=5), helpers.random_chains([2, 1, 2], 2, 2, seed=6)]
 )
 @pytest.mark.parametrize("name", SOLVERS)
 def test_primal_and_dual_enclose_the_optimum(data, name):
     posed = problem(data, 0.25)
-    optimum, _ = quadratic_program(Table(data), 0.25)
+    optimum, _ = helpers.quadratic_program(helpers.Table(data), 0.25)
     made = solver(posed, name)
     for _ in range(100):
         made.iterate()
@@ -60,7 +50,7 @@ EASY = {
 @pytest.mark.parametrize("name", SOLVERS)
 def test_all_solvers_reach_the_optimum_of_a_quadratic_program(shape, name):
     posed, tolerance = problem(EASY[shape]), 1e-6
-    optimum, _ = quadratic_program(Table(EASY[shape]), posed.lam)
+    optimum, _ = helpers.quadratic_program(helpers.Table(EASY[shape]), posed.lam)
     made = solver(posed, name)
     for _ in range(1500):  # the averages' error falls like 1/k², that of the others geometrically
         made.iterate()
@@ -116,7 +106,7 @@ def test_features_times_4_and_lambda_times_16_give_the_same_bits(name):
     data = DIGITS
     scaled = dataset(4 * data.x, data.y, data.n_labels)
     one, other = solver(problem(data, 0.1), name), solver(problem(scaled, 1.6), name)
-    for _ in together(6, one, other):
+    for _ in helpers.together(6, one, other):
         np.testing.assert_array_equal(one.reported().w, 4 * other.reported().w)
         assert one.reported().dual == other.reported().dual
 
@@ -124,7 +114,7 @@ def test_features_times_4_and_lambda_times_16_give_the_same_bits(name):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_single_term(name):
     # n = 1: BCFW is FW, and a permutation has one element
-    posed = problem(random_chains([3], 3, 2, seed=2))
+    posed = problem(helpers.random_chains([3], 3, 2, seed=2))
     made, batch = solver(posed, name), solver(posed, "fw")
     for _ in range(5):
         made.iterate()

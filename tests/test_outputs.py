@@ -39,30 +39,24 @@ def long_trace(rows=3000, seed=0, **changes):
     """Return a run like those of a block solver: noisy primal, smooth dual, working sets."""
     noise = 1 + 0.05 * np.random.default_rng(seed).random(rows)
     k = np.arange(rows)
-    run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **changes)
-    run.frame["oracle_calls"], run.frame["approx_calls"] = 10 * k, 70 * k
-    run.frame["time"] = run.frame["cpu_time"] = 0.1 * k + 0.01 * seed
-    run.frame["working_set_mean"] = 1 + k / (10 + k)
+    columns = {"approx_calls": 70 * k, "working_set_mean": 1 + k / (10 + k)}
+    spent = {"oracle_calls": 10 * k, "time": 0.1 * k + 0.01 * seed, "columns": columns}
+    run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **spent, **changes)
     run.summary["best_primal"] = float(run.frame["primal"].min())
     run.summary["best_dual"] = float(run.frame["dual"].max())
     return run
 
 
-# ---- thinned traces ---------------------------------------------------------------------------
-
-
 def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
-    runs = [long_trace(rows, seed) for seed, rows in enumerate([3000, 2500])]
+    runs = [long_trace(3000, 0), long_trace(2500, 1)]
     stored = stored_traces.write(runs, tmp_path, "some")
     assert [path.name for path in (tmp_path / "traces/some").iterdir()] == ["toy-bcfw.parquet"]
+    types = {name: column.dtype for name, column in COLUMNS.items()}
     for run, kept in zip(runs, stored, strict=True):
         assert len(kept.frame) <= 150
-        assert kept.metadata == run.metadata
-        assert kept.summary == run.summary
+        assert (kept.metadata, kept.summary) == (run.metadata, run.summary)
         assert kept.folder == tmp_path / run.folder
-        assert [str(kept.frame[name].dtype) for name in COLUMNS] == [
-            column.dtype for column in COLUMNS.values()
-        ]
+        assert kept.frame[[*types]].dtypes.astype(str).to_dict() == types
         whole = run.frame.set_index("iteration").loc[kept.frame["iteration"]].reset_index()
         exact = ["iteration", "oracle_calls", "approx_calls", "primal", "dual", "gap"]
         pd.testing.assert_frame_equal(kept.frame[exact], whole[exact], check_exact=True)
@@ -96,13 +90,12 @@ def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path
 
 @pytest.mark.parametrize("axis", curves.AXES)
 def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
+    def dual(traces):
+        table = suboptimality(traces, {instance_of(runs[0].metadata): Best(1.0, 1.0)}, axis)
+        return table[table["quantity"] == "dual suboptimality"]
+
     runs = [long_trace(3000 - 50 * seed, seed) for seed in range(3)]
-    best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
-    tables = []
-    for traces in (runs, stored_traces.write(runs, tmp_path, "some")):
-        table = suboptimality(traces, best, axis)
-        tables.append(table[table["quantity"] == "dual suboptimality"])
-    whole, kept = tables
+    whole, kept = dual(runs), dual(stored_traces.write(runs, tmp_path, "some"))
     between = np.interp(kept["x"], whole["x"], np.log10(whole["median"]))
     # a fiftieth of a decade is less than a line is wide; time has 101 points, whatever is kept
     shown = kept["x"] >= (kept["x"].max() / 100 if axis == "time" else 0)
@@ -111,15 +104,16 @@ def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
 
 
 def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
-    stored_traces.write([long_trace(20, 0), long_trace(20, 1)], tmp_path, "some")
-    stored_traces.write([long_trace(10, 1), long_trace(10, 2)], tmp_path, "some")
-    assert [len(run.frame) for run in stored_traces.read(tmp_path, "some")] == [20, 10, 10]
-    other = long_trace(5)
-    moved = replace(other, folder=tmp_path / "runs/toy/bcfw/new/seed=0")
-    stored_traces.write([moved], tmp_path, "some")
-    assert [run.folder.parent.name for run in stored_traces.read(tmp_path, "some")] == ["new"]
-    stored_traces.write([long_trace(5, source="synthetic")], tmp_path, "some")
-    assert len(stored_traces.read(tmp_path, "some")) == 2
+    def stored(*runs):
+        stored_traces.write(runs, tmp_path, "some")
+        return stored_traces.read(tmp_path, "some")
+
+    stored(long_trace(20, 0), long_trace(20, 1))
+    kept = stored(long_trace(10, 1), long_trace(10, 2))
+    assert [len(run.frame) for run in kept] == [20, 10, 10]
+    moved = replace(long_trace(5), folder=tmp_path / "runs/toy/bcfw/new/seed=0")
+    assert [run.folder.parent.name for run in stored(moved)] == ["new"]
+    assert len(stored(long_trace(5, source="synthetic"))) == 2
     assert stored_traces.read(tmp_path, "another") == []
 
 
@@ -145,9 +139,6 @@ def test_a_damaged_file_is_one_message(tmp_path, content):
     assert "\n" not in str(error.value)
 
 
-# ---- the files of an experiment ---------------------------------------------------------------
-
-
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "two.yaml"
@@ -158,9 +149,8 @@ def file(tmp_path):
 @pytest.fixture
 def results(tmp_path, file):
     """Write all runs of the experiment; return the results folder."""
-    results = tmp_path / "results"
-    make_runs(file, results)
-    return results
+    make_runs(file, tmp_path / "results")
+    return tmp_path / "results"
 
 
 def make_runs(file, results, *overrides, source="real"):
@@ -168,8 +158,8 @@ def make_runs(file, results, *overrides, source="real"):
     for config in compose_runs([*grid.words, f"results_dir={results}", *overrides], True):
         config = config.with_source(source)
         run = long_trace(40, config.seed, solver=config.solver.name, source=source)
-        run.frame["primal"] += 0.1 * (config.solver.name == "bcfw")
         if config.solver.name == "bcfw":
+            run.frame["primal"] += 0.1
             run.frame["working_set_mean"] = 0.0
         metadata = {
             **run.metadata,
@@ -185,11 +175,10 @@ def make_runs(file, results, *overrides, source="real"):
 
 
 def plot(file, results, *overrides):
-    said = []
+    """Draw the experiment into a results folder, None for the usual one; return what is said."""
+    said, where = [], [] if results is None else [f"results_dir={results}"]
     with shown_by(said.append):
-        return experiment_files.plot(
-            str(file), ["svg"], [f"results_dir={results}", *overrides]
-        ), said
+        return experiment_files.plot(str(file), ["svg"], [*where, *overrides]), said
 
 
 def contents(results):
@@ -215,8 +204,7 @@ def test_everything_is_drawn_again_without_the_raw_runs(file, results):
     (results / "runs").rename(results.with_name("moved"))
     for path in (results / "figures/two").iterdir():
         path.unlink()
-    _, said = plot(file, results)
-    assert said == []
+    assert plot(file, results)[1] == []
     assert contents(results) == before
     (results / "reference/optima.json").unlink()
     plot(file, results)
@@ -226,10 +214,8 @@ def test_everything_is_drawn_again_without_the_raw_runs(file, results):
 def test_raw_runs_and_stored_ones_are_drawn_together(file, results, blank):
     plot(file, results)
     before = contents(results)
-    solver = results / "runs/ocr/bcfw"
-    solver.rename(results.with_name("moved"))
-    _, said = plot(file, results)
-    assert said == []
+    (results / "runs/ocr/bcfw").rename(results.with_name("moved"))
+    assert plot(file, results)[1] == []
     assert contents(results) == before
 
 
@@ -239,8 +225,7 @@ def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp
     for variants in ("10", "10, 20"):
         file.write_text(text.format(variants).replace("[bcfw, mpbcfw]", "mpbcfw"))
         make_runs(file, results, *(["solver.N=20"] if "20" in variants else []))
-        _, said = plot(file, results)
-        assert said == []
+        assert plot(file, results)[1] == []
         (results / "runs").rename(tmp_path / f"moved {variants}")  # only those stored are left
     stored = stored_traces.read(results, "two")
     made = {run.metadata["config"]["solver"]["N"] for run in stored}
@@ -261,17 +246,15 @@ def test_stored_runs_are_drawn_where_the_raw_ones_are_gone(file, results, blank)
 
 def test_where_the_numbers_come_from_is_beside_the_figures(file, results, blank):
     plot(file, results)
-    text = (results / "figures/two/provenance.json").read_text()
-    content = json.loads(text)
+    content = json.loads((results / "figures/two/provenance.json").read_text())
     assert (content["runs"], content["timed_beside_other_runs"]) == (4, 2)
     assert content["commits"] == {"c0ffee": 4}
     assert content["versions"] == {"numpy": {"2.0": 4}}
-    assert [content["started"][key][:10] for key in ("first", "last")] == [
-        *("2020-01-01", "2020-01-02")
-    ]
+    days = [content["started"][key][:10] for key in ("first", "last")]
+    assert days == ["2020-01-01", "2020-01-02"]
     (data,) = content["datasets"]
-    assert (data["name"], data["source"], data["fingerprint"]) == ("ocr", "real", "f-real")
-    assert data["runs"] == 4
+    shown = [data[key] for key in ("name", "source", "fingerprint", "runs")]
+    assert shown == ["ocr", "real", "f-real", 4]
 
 
 def test_stand_ins_have_files_of_their_own(file, tmp_path, blank):
@@ -296,9 +279,6 @@ def test_the_claims_table_is_written_where_it_is_asked_for(file, results):
     assert set(pd.read_csv(files[1])["dataset"]) == {"usps", "ocr", "horseseg", "stanford"}
 
 
-# ---- committed results ------------------------------------------------------------------------
-
-
 def test_committed_results_change_only_where_that_is_asked_for(file, results, monkeypatch, blank):
     monkeypatch.chdir(results.parent)
     plot(file, "results")
@@ -306,9 +286,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     committed = contents(results)
     make_runs(file, "results", "solver.T=7")  # better ones, with other options
 
-    said = []
-    with shown_by(said.append):
-        drawn = experiment_files.plot(str(file), ["svg"], ["solver.T=7"])
+    drawn, said = plot(file, None, "solver.T=7")
     own = Path("results", folder.OWN)
     assert {path.parent for path in drawn} == {own / "figures/two"}
     assert f"go to {own}" in said[-1]
@@ -325,10 +303,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert len(stored) == 8
     assert {trace.metadata["config"]["solver"]["T"] for trace in stored} == {7, 10}
     assert optima.reference(stored, where) == optima.reference(stored, results)
-
-    said = []
-    with shown_by(said.append):
-        experiment_files.plot(str(file), ["svg"], ["solver.T=7"])
+    _, said = plot(file, None, "solver.T=7")
     assert not any("missing" in line for line in said)
 
 
@@ -358,6 +333,6 @@ def test_several_experiments_are_drawn_by_one_call(file, results):
 
 def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):
     monkeypatch.chdir(results.parent)
-    drawn = experiment_files.plot(str(file), ["svg"])
+    drawn, _ = plot(file, None)
     assert {path.parent for path in drawn} == {Path("results/figures/two")}
     assert not (results / folder.OWN).exists()

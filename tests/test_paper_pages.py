@@ -72,9 +72,8 @@ def test_every_item_has_a_command_or_a_reason(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_is_named_is_there(page):
     spans = re.findall(r"`([^`]+)`", page.read_text(encoding="utf-8"))
-    targets = re.findall(
-        r"^([a-z-]+):", "".join(file.read_text(encoding="utf-8") for file in MAKEFILES), re.M
-    )
+    rules = "".join(file.read_text(encoding="utf-8") for file in MAKEFILES)
+    targets = re.findall(r"^([a-z-]+):", rules, re.M)
     experiments = catalog.entries("experiments")
     for span in spans:
         if found := re.match(r"ssvm-bench (?:experiment|plot) (\w+)", span):

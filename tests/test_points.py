@@ -37,23 +37,19 @@ def load(name, source="synthetic", **options):
 @pytest.mark.parametrize("name", SETS)
 def test_stand_ins_have_the_sizes_and_classes_of_the_real_sets(name):
     data = load(name)
-    raw = registry.module("dataset", name).RAW
-    assert data.n == raw.n
+    assert data.n == registry.module("dataset", name).RAW.n
     assert data.x.shape[1] == (117 if name == "ssl_bci" else 241)
     assert data.structure == "points"
-    share = data.y.mean()
-    assert share == pytest.approx(0.2 if name == "ssl_usps" else 0.5, abs=0.01)
+    assert data.y.mean() == pytest.approx(0.2 if name == "ssl_usps" else 0.5, abs=0.01)
 
 
 def test_splits_are_different_points_of_both_classes():
-    chosen = set()
-    for labeled in (10, 100):
-        for split in (0, 5, 11):
-            data = load("ssl_g241c", labeled=labeled, split=split)
-            assert data.labeled.sum() == labeled
-            assert set(data.y[data.labeled]) == {0, 1}
-            chosen.add(data.fingerprint)
-    assert len(chosen) == 6  # what is told is part of the data
+    splits = [(labeled, split) for labeled in (10, 100) for split in (0, 5, 11)]
+    made = [load("ssl_g241c", labeled=labeled, split=split) for labeled, split in splits]
+    for data, (labeled, _) in zip(made, splits, strict=True):
+        assert data.labeled.sum() == labeled
+        assert set(data.y[data.labeled]) == {0, 1}
+    assert len({data.fingerprint for data in made}) == 6  # what is told is part of the data
 
 
 @pytest.mark.parametrize(("option", "value"), [("labeled", 50), ("split", 12), ("split", -1)])
@@ -70,27 +66,24 @@ def matlab(**arrays):
 
 def test_files_of_the_benchmark_are_parsed_and_put_into_a_fixed_order():
     x, y = np.arange(24.0).reshape(8, 3), np.array([[-1], [1]] * 4, np.int16)
-    data = ssl.parse(matlab(X=x, y=y))
-    np.testing.assert_array_equal(data, np.hstack((x, y)))
-    rows = ssl.parse(matlab(idxLabs=np.array([[1, 8]], np.uint16)))
-    assert rows.tolist() == [[1, 8]]
-    with pytest.raises(ContentError, match="not a MATLAB file"):
-        ssl.parse(b"MATLAB 5.0 MAT-file, but no more")
-    with pytest.raises(ContentError, match="not a MATLAB file"):
-        ssl.parse(matlab(X=x))
+    np.testing.assert_array_equal(ssl.parse(matlab(X=x, y=y)), np.hstack((x, y)))
+    assert ssl.parse(matlab(idxLabs=np.array([[1, 8]], np.uint16))).tolist() == [[1, 8]]
+    for content in (b"MATLAB 5.0 MAT-file, but no more", matlab(X=x)):
+        with pytest.raises(ContentError, match="not a MATLAB file"):
+            ssl.parse(content)
     # the classes of g241c are sorted in its file, which must not be seen in the dataset
     sorted_ = np.diff(load("ssl_g241c").y.astype(int))
     assert np.count_nonzero(sorted_) > 500
+
+
+ONES = {"ssl_digit1": 734, "ssl_usps": 300, "ssl_bci": 200, "ssl_g241c": 750, "ssl_g241n": 748}
 
 
 @real_data("ssl/SSL,set=1,data.mat")
 @pytest.mark.parametrize("name", SETS)
 def test_real_sets(name):
     data = load(name, "real", labeled=100, split=3)
-    assert data.labeled.sum() == 100
-    assert data.source == "real"
-    ones = {"ssl_digit1": 734, "ssl_usps": 300, "ssl_bci": 200, "ssl_g241c": 750, "ssl_g241n": 748}
-    assert data.y.sum() == ones[name]
+    assert (data.source, data.labeled.sum(), data.y.sum()) == ("real", 100, ONES[name])
     assert np.count_nonzero(np.diff(data.y.astype(int))) > data.n / 5
 
 
@@ -101,8 +94,7 @@ def test_moons():
     assert np.bincount(data.y).tolist() == [150] * 4
     assert not data.labeled.any()
     assert len(data.cliques) == 25
-    problem = posed(data)
-    assert problem.energy.value(data.y.astype(int)) == 0
+    assert posed(data).energy.value(data.y.astype(int)) == 0
     for c in range(25):
         of = data.cliques.points(c)
         counts = np.bincount(data.y[of], minlength=4)
@@ -121,9 +113,7 @@ def test_moons_are_drawn_whatever_is_asked_for(asked):
 
 
 def test_other_sources_are_refused():
-    with pytest.raises(
-        ConfigError, match=r"source=sun is not known.* Valid: auto, real, synthetic"
-    ):
+    with pytest.raises(ConfigError, match=r"source=sun is not known.* Valid: auto, real, synth"):
         moons.Config("moons", "moons", "sun")
     with pytest.raises(ConfigError, match="source=drawn is not known"):  # real data exist
         ssl.SplitConfig("ssl_digit1", "ssl_digit1", "drawn")
@@ -188,29 +178,26 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
     assert call("run", *DIGITS, OURS, *options).exit_code == 0
     (folder,) = tmp_path.rglob("seed=0")
     trace = read_run(folder)
-    behind = list(trace.frame)[13:]
-    assert behind == [
+    assert list(trace.frame)[13:] == [
         *("accuracy", "augmented_lagrangian", "residual", "rho", "condition_18"),
         *("label_changes", "label_time", "supervised_gap"),
     ]
-    assert trace.frame["dual"].isna().all()
-    assert trace.frame["gap"].isna().all()
+    assert trace.frame[["dual", "gap"]].isna().all(axis=None)
     assert trace.frame["oracle_calls"].tolist() == [1, 2, 3, 4]
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["accuracy"] == trace.frame["accuracy"].iloc[-1]
     assert summary["test_loss"] == pytest.approx(1 - summary["accuracy"])
     assert trace.metadata["lam"] == 0.05
     assert trace.metadata["objective"] == "softmax, linear, scaling none, balance 0.1"
+    data = load("ssl_digit1")
     with np.load(folder / "weights.npz") as stored:
-        data = load("ssl_digit1")
         assert stored["w"].shape == (2 * 241,)
         right = (stored["y"] == data.y)[~data.labeled]
     assert right.mean() == pytest.approx(summary["accuracy"])
     # under counted work, a second run is the same
     call("run", *DIGITS, OURS, *options, "force=true")
-    again = read_run(folder).frame.drop(columns=["cpu_time", "eval_time"])
-    first = trace.frame.drop(columns=["cpu_time", "eval_time"])
-    assert again.equals(first)
+    again, timed = read_run(folder).frame, ["cpu_time", "eval_time"]
+    assert again.drop(columns=timed).equals(trace.frame.drop(columns=timed))
 
 
 @pytest.mark.parametrize(

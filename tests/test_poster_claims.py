@@ -12,6 +12,7 @@ from traces import make_trace
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster import paper as poster
@@ -98,7 +99,7 @@ def judge(traces, best=BEST):
 
 def unknown(rows):
     """Return claim → note of those that are not measurable."""
-    return {row.key: row.note for row in rows if row.verdict == judging.UNKNOWN}
+    return {row.key: row.note for row in rows if row.verdict == UNKNOWN}
 
 
 @functools.cache
@@ -120,7 +121,7 @@ def without(traces, *solvers):
 
 def test_on_runs_as_the_poster_describes_them_every_claim_holds():
     rows = judged()
-    assert {(row.key, row.title, row.note) for row in rows if row.verdict != judging.HOLDS} == set()
+    assert {(row.key, row.title, row.note) for row in rows if row.verdict != HOLDS} == set()
     titles = [f"OCR, n = {N}, λ = {lam}" for lam in ("0.001", "1/n", "2/n")]
     for claim in POSTER.claims:
         shown = [row.title for row in rows if row.key == claim.key]
@@ -151,7 +152,7 @@ def contrary(n):
 def test_contrary_runs_flip_every_verdict():
     rows = judge(contrary(N) + contrary(HALF))
     assert [row.key for row in rows] == [claim.key for claim in POSTER.claims]
-    assert {(row.key, row.ours, row.note) for row in rows if row.verdict != judging.FAILS} == set()
+    assert {(row.key, row.ours, row.note) for row in rows if row.verdict != FAILS} == set()
 
 
 IN_PASSES = ("ahead", "passes")
@@ -201,9 +202,9 @@ def test_the_cutting_planes_of_the_poster_are_those_without_a_cache():
         assert found == dict.fromkeys(claims, f"no finished runs of 1-slack (cache={left_out})")
     better = [t for t in of_poster() if cache(t) != 5]
     better.append(run("one_slack_cached", falling(20)))
-    assert one(better, "ahead_bcfw_cached").verdict == judging.FAILS
+    assert one(better, "ahead_bcfw_cached").verdict == FAILS
     row = one(better, "ahead_bcfw_cutting_plane")
-    assert (row.verdict, "1-slack (cache=0) has" in row.note) == (judging.HOLDS, True)
+    assert (row.verdict, "1-slack (cache=0) has" in row.note) == (HOLDS, True)
 
 
 def test_self_checks_and_other_baselines_are_not_counted():
@@ -232,8 +233,8 @@ def test_self_checks_and_other_baselines_are_not_counted():
 def test_a_missing_reference_optimum_is_a_reason():
     rows = judging.evaluate(POSTER, of_poster(), {})
     verdicts = {row.key: (row.verdict, row.note) for row in rows}
-    assert verdicts["ahead_bcfw_eg"] == (judging.UNKNOWN, "no reference optimum")
-    assert verdicts["rate_bcfw"][0] == judging.HOLDS  # the gap needs none
+    assert verdicts["ahead_bcfw_eg"] == (UNKNOWN, "no reference optimum")
+    assert verdicts["rate_bcfw"][0] == HOLDS  # the gap needs none
 
 
 def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
@@ -242,7 +243,7 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     baseline = run("eg", [10, 1], passes=[0, 4])
     row = one([ours, baseline], "ahead_bcfw_eg")
     assert 10**0.75 < 6  # so behind after one pass; ahead after two, three and four
-    assert (row.median, row.verdict) == (3 / 4, judging.FAILS)
+    assert (row.median, row.verdict) == (3 / 4, FAILS)
     assert row.note == (
         "4 numbers of passes, not lower at 1 of 4 points, the last at pass 1; "
         "after 4 passes, EG has 2× our suboptimality"
@@ -253,7 +254,7 @@ def test_nothing_is_compared_beyond_the_end_of_a_baseline():
     ours = run("bcfw", [10, 6, 2, 0.9], passes=[0, 1, 2, 3])
     baselines = [run("eg", [10, 7, 3], passes=[0, 1, 2]), run("fw", [10, 7], passes=[0, 0.5])]
     assert one([ours, *baselines], "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
-    assert one([ours, *baselines], "ahead_bcfw_fw").verdict == judging.UNKNOWN
+    assert one([ours, *baselines], "ahead_bcfw_fw").verdict == UNKNOWN
 
 
 def test_one_of_our_repeats_is_compared_with_the_median_of_the_baseline():
@@ -261,17 +262,17 @@ def test_one_of_our_repeats_is_compared_with_the_median_of_the_baseline():
     baselines = [run("eg", [10, e, e], seed, passes=[0, 1, 2]) for seed, e in enumerate([2, 4, 9])]
     row = one(ours + baselines, "ahead_bcfw_eg")
     assert (row.min, row.median, row.max) == (0, 1, 1)
-    assert (row.agree, row.repeats, row.verdict) == (2, 3, judging.HOLDS)
+    assert (row.agree, row.repeats, row.verdict) == (2, 3, HOLDS)
 
 
 def test_the_lowest_of_a_family_counts_and_averages_are_compared_with_the_same_averages():
-    assert one(of_poster(), "ahead_bcfw_any_ssg").verdict == judging.HOLDS
+    assert one(of_poster(), "ahead_bcfw_any_ssg").verdict == HOLDS
     better = [*without(of_poster(), "ssg_tail"), run("ssg_tail", falling(20))]
     lowest = one(better, "ahead_bcfw_any_ssg")
-    assert (lowest.verdict, lowest.median) == (judging.FAILS, 0)
+    assert (lowest.verdict, lowest.median) == (FAILS, 0)
     assert "SSG-tavg has 0.4" in lowest.note
     found = [one(better, f"ahead_bcfw{form}_ssg").verdict for form in ("", "_avg", "_tail")]
-    assert found == [judging.HOLDS, judging.HOLDS, judging.FAILS]
+    assert found == [HOLDS, HOLDS, FAILS]
 
 
 def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
@@ -284,7 +285,7 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
     assert row.note.endswith("to 0.1: 2.99 passes, EG 7.98")
     row = one([*ours, made("eg", 10, 0.99, 0.98, 0.97, 0.2)], "passes_bcfw_eg")
-    assert (row.median, row.verdict) == (math.inf, judging.HOLDS)
+    assert (row.median, row.verdict) == (math.inf, HOLDS)
     assert row.note.endswith("to 0.1: 2.99 passes, no baseline")
     early = made("eg", 10, 0.99, 0.98)
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
@@ -293,16 +294,16 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     row = one([*ours, third, short], "passes_bcfw_eg")
     assert row.note.endswith("to 0.5: 1.87 passes, no baseline")  # 0.1 takes longer than it ran
     row = one([made("bcfw", 10, 0.15, 0.11), early], "passes_bcfw_eg")
-    assert (row.verdict, "after the first pass" in row.note) == (judging.UNKNOWN, True)
+    assert (row.verdict, "after the first pass" in row.note) == (UNKNOWN, True)
 
 
 def test_runs_are_found_by_their_options():
     traces = of_poster()
-    assert one(traces, "step").verdict == judging.HOLDS
+    assert one(traces, "step").verdict == HOLDS
     alone = [*without(traces, "bcfw"), run("bcfw", falling(60))]
     assert one([*alone, run("bcfw", falling(50), step=FIXED)], "step").median == 0
     row = one(alone, "step")
-    assert (row.verdict, FIXED in row.note) == (judging.UNKNOWN, True)
+    assert (row.verdict, FIXED in row.note) == (UNKNOWN, True)
     mixed = [*traces, run("bcfw", falling(50), 7, sampling="permutation")]
     assert "differ in more than the seed" in one(mixed, "start").note
 
@@ -310,9 +311,9 @@ def test_runs_are_found_by_their_options():
 def test_the_size_of_an_error_is_not_known_below_what_is_known_of_the_optimum():
     loose = Best(primal=1.5, dual=1.0)  # an error of 5 may be one of 4.5
     row = one(everything(), "size_bcfw", best=loose)
-    assert (row.verdict, row.note) == (judging.UNKNOWN, measures.TOO_LOOSE)
+    assert (row.verdict, row.note) == (UNKNOWN, measures.TOO_LOOSE)
     for key in ("rate_bcfw", "ahead_bcfw_ssg"):
-        assert one(everything(), key, best=loose).verdict == judging.HOLDS
+        assert one(everything(), key, best=loose).verdict == HOLDS
     fw = run("fw", [10, 5, 0.5], passes=[0, 1, 2], dual=[-9, -9, -9])
     assert one([fw], "tight_fw", best=loose).median == pytest.approx((1 + 5 + 9) / 5)
 
@@ -324,7 +325,7 @@ def test_a_call_costs_its_share_of_the_time_and_finds_planes():
     ours, baseline, tail, empty = map(made, ("bcfw", "ssg", "bcfw_tail", "bcfw_tail"))
     ours.frame["time"] = [0.0, 1.0, 3.0]
     row = one([ours, baseline], "call")
-    assert (row.median, row.verdict) == (1.5, judging.HOLDS)
+    assert (row.median, row.verdict) == (1.5, HOLDS)
     baseline.metadata["clock"] = "cpu"
     assert "different clocks" in one([ours, baseline], "call").note
     tail.frame["working_set_mean"], empty.frame["working_set_mean"] = [1.0, 1.5, 1.8], 0.0
@@ -340,7 +341,7 @@ def test_errors_of_the_oracle_are_compared_with_what_they_leave():
     traces = [run(s, falling(half), falls=True) for s, half in (("bcfw", 50), ("bcfw_inexact", 60))]
     row = one([*traces, run("ssg", falling(90))], "inexact_calls")
     assert row.median == pytest.approx(60 / 50, rel=0.05)
-    assert row.verdict == judging.HOLDS
+    assert row.verdict == HOLDS
 
 
 def test_calls_are_compared_with_those_on_half_of_the_examples():
@@ -350,9 +351,7 @@ def test_calls_are_compared_with_those_on_half_of_the_examples():
     assert one(everything(), "size_fw").note.endswith("1.2e+04 calls at n = 200, 6e+03 at 100")
 
 
-@pytest.mark.parametrize(
-    ("factor", "verdict"), [(FACTOR * 0.98, judging.HOLDS), (FACTOR * 1.03, judging.FAILS)]
-)
+@pytest.mark.parametrize(("factor", "verdict"), [(FACTOR * 0.98, HOLDS), (FACTOR * 1.03, FAILS)])
 @pytest.mark.parametrize("power", [1, -1])
 def test_what_independent_of_n_means(factor, verdict, power):
     whole = [run("bcfw", falling(500 * factor**power)), run("ssg", falling(9))]
@@ -378,7 +377,7 @@ def test_a_part_of_the_examples_is_not_judged_itself():
     rows = judge(of_poster() + of_poster(n=HALF))
     assert {row.title for row in rows} == {"OCR"}
     alone = judge(of_poster(n=HALF))
-    assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {judging.HOLDS}
+    assert {row.verdict for row in alone if row.key == "ahead_bcfw_ssg"} == {HOLDS}
 
 
 def test_each_paper_is_judged_where_its_solvers_ran():

@@ -18,7 +18,6 @@ from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import Switched
 from ssvm_bench.report import contents, markup, shown
 from ssvm_bench.report import page as report
-from ssvm_bench.report.experiment_files import kinds
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER
@@ -63,20 +62,21 @@ class Page(HTMLParser):
 
 def store(root, trace, dataset="toy", config="0123456789ab", partial=None):
     """Write a hand-made run where a run of that dataset and solver would be."""
+    about = trace.metadata
     config_ = {
-        "dataset": {"name": dataset, "source": trace.metadata["dataset"]["source"]},
+        "dataset": {"name": dataset, "source": about["dataset"]["source"]},
         "oracle": {"name": "multiclass", "kind": "multiclass"},
         "budget": {"max_iterations": 3},
-        **trace.metadata["config"],
+        **about["config"],
     }
-    data = {**trace.metadata["dataset"], "name": dataset, "n": 50}
-    data["fingerprint"] += dataset
-    metadata = {**trace.metadata, "config": config_, "dataset": data}
+    fingerprint = about["dataset"]["fingerprint"] + dataset
+    data = {**about["dataset"], "name": dataset, "n": 50, "fingerprint": fingerprint}
+    metadata = {**about, "config": config_, "dataset": data}
     solver, seed = config_["solver"]["name"], config_["seed"]
     folder = root / "runs" / dataset.replace("/", "") / solver / config / f"seed={seed}"
-    last = trace.frame.iloc[-1].to_dict()
     best = {"best_primal": trace.frame["primal"].min(), "best_dual": trace.frame["dual"].max()}
-    summary = {**last, **best, "stop_reason": partial or "max_iterations", "train_loss": 0.25}
+    summary = {**trace.frame.iloc[-1].to_dict(), **best, "train_loss": 0.25}
+    summary["stop_reason"] = partial or "max_iterations"
     if partial:
         error = "Traceback\nOops: <it broke>\n"
         return write_partial(folder, trace.frame, metadata, summary, error)
@@ -128,11 +128,14 @@ def html(block):
     return markup.block(block).strip()
 
 
+def table_in(block):
+    """Return the attributes of the only table of a block."""
+    (found,) = Page(html(block)).all("table")
+    return found
+
+
 def groups_of(folder):
     return contents.group(contents.read(folder, SkippedFiles()))
-
-
-# ---- the page ---------------------------------------------------------------------------------
 
 
 def test_statements_compare_the_largest_setting_of_each_variant():
@@ -183,27 +186,16 @@ def test_synthetic_data_are_marked_and_apart(results, page):
     assert "USPS, synthetic, no real data: n = 50, d = 1, λ = 1/n." in page.text
     (warning,) = [p for p in page.all("p") if p.get("class") == "warning"]
     assert warning["role"] == "note"
-    groups = groups_of(results)
-    sources = [
-        {trace.metadata["dataset"]["source"] for trace in part.traces}
-        for parts in groups.values()
-        for part in parts
-    ]
-    assert all(len(found) == 1 for found in sources)
+    for parts in groups_of(results).values():
+        for part in parts:
+            assert len({trace.metadata["dataset"]["source"] for trace in part.traces}) == 1
 
 
 def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
-    def papers():
-        return built(tmp_path).text.count("claims, and what we measure")
-
-    store(tmp_path, run_of("bcfw"), "ocr")
-    assert papers() == 0
-    store(tmp_path, run_of("ssg"), "ocr")  # a baseline of the dual-coordinate paper's, too
-    assert papers() == 1
-    store(tmp_path, run_of("dcd"), "ocr")
-    assert papers() == 2
-    store(tmp_path, run_of("mpbcfw"), "ocr")
-    assert papers() == 3
+    # ssg is a baseline of the dual-coordinate paper's, too
+    for count, solver in enumerate(("bcfw", "ssg", "dcd", "mpbcfw")):
+        store(tmp_path, run_of(solver), "ocr")
+        assert built(tmp_path).text.count("claims, and what we measure") == count
 
 
 def test_metadata_that_a_page_needs_are_checked(tmp_path):
@@ -273,16 +265,10 @@ def test_headings_are_for_people_and_differ(tmp_path):
     assert titles == [*("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)")]
 
 
-# ---- groups, tables, figures ------------------------------------------------------------------
-
-
-def budget(iterations, solver="bcfw"):
-    trace = run_of(solver)
-    trace.metadata["config"]["budget"] = {"max_iterations": iterations}
-    return trace
-
-
 def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
+    def budget(iterations, solver="bcfw"):
+        return run_of(solver, config={"budget": {"max_iterations": iterations}})
+
     store(tmp_path, budget(9, "mpbcfw"), config="c")
     store(tmp_path, run_of("bcfw"), config="d")
     ((only,),) = groups_of(tmp_path).values()
@@ -299,26 +285,30 @@ def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
 
 
 def test_table_to_gap_has_medians_ranges_and_ratios():
+    spent = {"bcfw": [(4.0, 40), (6.0, 60)], "mpbcfw": [(1.0, 10), (1.5, 10)]}
     traces = [
-        make_trace([1.0, 1.0], [0.0, 0.95], time=[0, end], oracle_calls=[0, calls], **of)
-        for end, calls, of in (
-            (4.0, 40, {"seed": 0}),
-            (6.0, 60, {"seed": 1}),
-            (1.0, 10, {"seed": 0, "solver": "mpbcfw"}),
-            (1.5, 10, {"seed": 1, "solver": "mpbcfw"}),
+        make_trace(
+            *([1.0, 1.0], [0.0, 0.95]),
+            solver=solver,
+            seed=seed,
+            time=[0, end],
+            oracle_calls=[0, calls],
         )
+        for solver, costs in spent.items()
+        for seed, (end, calls) in enumerate(costs)
     ]
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
     labels = {name: targets.axis_label(traces, name) for name in targets.COSTS}
-    table = targets.spent(targets.targets(traces, best, targets.GAPS), labels)
-    page = Page(html(table))
-    text = page.text
-    assert "0.1 SSG† 1 of 1 3 0.6 1 0.02 " in text
+    page = Page(html(targets.spent(targets.targets(traces, best, targets.GAPS), labels)))
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
-    assert "0.1 BCFW 2 of 2 5 (4 to 6) 1 50 (40 to 60) 1 " in text
-    assert "0.1 MP-BCFW 2 of 2 1.25 (1 to 1.5) 0.25 10 (10 to 10) 0.2 " in text
-    assert "0.01 MP-BCFW 0 of 2 – – – –" in text
+    for row in (
+        "0.1 SSG† 1 of 1 3 0.6 1 0.02 ",
+        "0.1 BCFW 2 of 2 5 (4 to 6) 1 50 (40 to 60) 1 ",
+        "0.1 MP-BCFW 2 of 2 1.25 (1 to 1.5) 0.25 10 (10 to 10) 0.2 ",
+        "0.01 MP-BCFW 0 of 2 – – – –",
+    ):
+        assert row in page.text
 
 
 def unpacked(text, ends):
@@ -347,9 +337,9 @@ def test_a_figure_has_the_curves_of_every_axis():
     (x, panels), (_, others) = iterations["curves"]
     assert unpacked(x, iterations["x"]) == pytest.approx([0, 1, 2], abs=1e-4)
     shown = [10 ** unpacked(values, iterations["y"][0]) for values in panels[0]]
-    assert shown[0] == pytest.approx([2.5, 1.75, 1.0], rel=1e-4)
-    assert shown[1] == pytest.approx([2.5, 1.5, 1.0], rel=1e-4)
-    assert shown[2] == pytest.approx([2.5, 2.0, 1.0], rel=1e-4)
+    expected = ([2.5, 1.75, 1.0], [2.5, 1.5, 1.0], [2.5, 2.0, 1.0])
+    for values, numbers in zip(shown, expected, strict=True):
+        assert values == pytest.approx(numbers, rel=1e-4)
     assert [len(values) for values in panels] == [3, 1, 3]  # repeats do not differ in their dual
     assert [len(values) for values in others] == [1, 1, 1]
     assert unpacked(calls["curves"][0][0], calls["x"]) == pytest.approx([0, 7, 14], abs=1e-3)
@@ -362,36 +352,23 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
     (axis,) = drawn([trace, other], best, "iteration")["axes"]
     ((_, panels),) = axis["curves"]
     for values in panels[2]:
-        assert np.isnan(unpacked(values, axis["y"][2])).tolist() == [
-            False,
-            False,
-            True,
-            False,
-            False,
-        ]
+        gone = np.isnan(unpacked(values, axis["y"][2]))
+        assert np.flatnonzero(gone).tolist() == [2]
+        assert gone.size == 5
 
 
 def test_texts_of_documents_have_the_marks_of_markdown():
     text = markup.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
     code = "<code>a&lt;b</code> and F*: P(w) − F*"
     assert text == f"<strong>holds</strong> at <em>any</em> F*, {code}"
-    assert Page(html(Table("`t`", ["a", "b"], [["**1**", "|"]]))).all("table") == [{}]
-    rows = [["b", "1"], ["a", "2"]]
-    assert Page(html(Table("t", ["a", "b"], rows))).all("table") == [{"class": "sortable"}]
-    rows[1][0] = ""  # goes on with the row above
-    assert Page(html(Table("t", ["a", "b"], rows))).all("table") == [{}]
+    assert table_in(Table("`t`", ["a", "b"], [["**1**", "|"]])) == {}
+    assert table_in(Table("t", ["a", "b"], [["b", "1"], ["a", "2"]])) == {"class": "sortable"}
+    # the second row goes on with the row above
+    assert table_in(Table("t", ["a", "b"], [["b", "1"], ["", "2"]])) == {}
     listed = html(List(["one", "*two*"], numbered=True))
     assert listed == "<ol><li>one</li><li><em>two</em></li></ol>"
     assert html(Heading("On it")) == "<h3>On it</h3>"
     assert "<strong>Stop</strong>" in html(Warning("Stop"))
-
-
-def test_every_kind_of_figure_has_its_name():
-    assert list(kinds()) == [kind.name for kind in kinds().values()]
-    assert all(kind.choices.names for kind in kinds().values())
-
-
-# ---- in a browser -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -411,19 +388,16 @@ def browser():
 @pytest.fixture
 def opened(browser):
     """Returns a function that opens a page; what it says, and asks for, must be nothing."""
-    said, pages, mine = [], [], set()
+    said, pages, mine = [], [], {"data:,"}
 
     def open_(path, width=1280, **options):
         page = browser.new_page(viewport={"width": width, "height": 900}, **options)
         pages.append(page)
+        mine.add(path.as_uri())
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        urls = (path.as_uri(), "data:,")
-        page.on(
-            "request", lambda request: said.append(request.url) if request.url not in urls else 0
-        )
+        page.on("request", lambda request: said.append(request.url))
         page.goto(path.as_uri())
-        mine.add(path.as_uri())
         return page
 
     yield open_
@@ -452,12 +426,10 @@ def test_page_works_in_a_browser(results, opened):
 
     panel.focus()
     panel.press("ArrowRight")
-    assert (
-        plot.locator(".said").text_content().startswith("MP-BCFW-avg: primal suboptimality 1, at")
-    )
+    said = plot.locator(".said").text_content()
+    assert said.startswith("MP-BCFW-avg: primal suboptimality 1, at")
     panel.press("+")
-    box = panel.bounding_box()
-    before = lines.first.get_attribute("d")
+    box, before = panel.bounding_box(), lines.first.get_attribute("d")
     page.mouse.move(box["x"] + 80, box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + 200, box["y"] + 120)

@@ -33,15 +33,15 @@ def disc(height=40, width=60):
 def test_a_stroke_is_a_connected_part_of_the_skeleton():
     mask = disc() == 1
     whole = stroke(mask, 0.999, np.random.PCG64(0))
+    length = np.count_nonzero(whole)
+    assert (whole <= mask).all()
     for share in (0.1, 0.5):
         drawn = stroke(mask, share, np.random.PCG64(0))
         assert (drawn <= whole).all()
-        assert (whole <= mask).all()
         assert label(drawn, np.ones((3, 3)))[1] == 1
-        length = np.count_nonzero(whole)
         assert share * length <= np.count_nonzero(drawn) <= share * length + 4
     # as thin as a line is, and from end to end
-    assert np.count_nonzero(whole) < 0.1 * np.count_nonzero(mask)
+    assert length < 0.1 * np.count_nonzero(mask)
     others = {stroke(mask, 0.3, np.random.PCG64(seed)).tobytes() for seed in range(5)}
     assert len(others) > 1
 
@@ -77,10 +77,8 @@ def test_contrast_is_that_of_the_formula():
 @pytest.mark.parametrize("pictures", ["weizmann", "stanford"])
 def test_points_are_superpixels_and_labelled_are_those_that_are_scribbled(pictures):
     options = config(pictures=pictures, picture=1)
-    data, (_, picture, segments, strokes) = (
-        scribbles.load(options),
-        scribbles.drawn(options, "synthetic"),
-    )
+    data = scribbles.load(options)
+    _, picture, segments, strokes = scribbles.drawn(options, "synthetic")
     truth = picture.truth
     assert data.pixels.sum() == truth.size
     for k in range(data.n):
@@ -146,12 +144,11 @@ def test_intersection_over_union_is_that_of_pixels():
     scorer = overlap_of(pixels, frame, observed)
     np.testing.assert_array_equal(scorer.iou(np.array([1, 0, 0, 0, 1, 0])), [1.0, 0.5])
     np.testing.assert_array_equal(scorer.iou(np.array([0, 1, 0, 1, 1, 1])), [0.0, 1.0])
-    found = scorer.measured(np.array([0, 0, 0, 1, 1, 0]))
     shares = {"false_pixels": 4 / 19, "missed_pixels": 6 / 19}
+    found = scorer.measured(np.array([0, 0, 0, 1, 1, 0]))
     assert found == {"iou": 0.25, **shares, "truth_iou": 1.0}
-    assert np.isnan(
-        [*overlap_of(pixels, frame, np.zeros(6, int)).measured(np.zeros(6)).values()]
-    ).all()
+    found = overlap_of(pixels, frame, np.zeros(6, int)).measured(np.zeros(6))
+    assert np.isnan([*found.values()]).all()
 
 
 @pytest.mark.parametrize(
@@ -176,29 +173,25 @@ def test_taking_points_keeps_their_pixels_and_frames():
 
 
 def test_a_run_tells_the_overlap_and_is_shown(tmp_path, monkeypatch):
-    options = ("solver=inductive", f"results_dir={tmp_path}", "budget.max_iterations=2")
-    call("run", *SYNTHETIC, *options)
+    options = (*SYNTHETIC, "solver=inductive", f"results_dir={tmp_path}")
+    call("run", *options, "budget.max_iterations=2")
     (file,) = tmp_path.glob("runs/scribbles/inductive/*/seed=0/summary.json")
     summary = json.loads(file.read_text())
     assert 0 < summary["iou"] <= 1
     assert 0 < summary["accuracy"] <= 1
-    shown, show = [], ("data", "show", "scribbles", "--source", "synthetic")
-    draw_rows = pictures.draw_rows
+    shown, draw_rows = [], pictures.draw_rows
     monkeypatch.setattr(
         pictures, "draw_rows", lambda rows, *rest: (shown.extend(rows), draw_rows(rows, *rest))[1]
     )
+    show = ("data", "show", "scribbles", "--source", "synthetic")
     output = ("--run", file.parent, "--output", tmp_path / "shown.png")
     assert call(*show, 0, *output).exit_code == 0
     assert (tmp_path / "shown.png").stat().st_size > 10_000
     (row,) = shown
-    data = scribbles.load(config())
-    assert np.mean(row.predictions[0][1] != row.y) == pytest.approx(
-        (1 - summary["accuracy"]) * np.mean(~data.labeled)
-    )
+    wrong = (1 - summary["accuracy"]) * np.mean(~scribbles.load(config()).labeled)
+    assert np.mean(row.predictions[0][1] != row.y) == pytest.approx(wrong)
     *_, strokes = scribbles.drawn(config(), "synthetic")
     np.testing.assert_array_equal(row.scribbles, strokes)
     assert "is a run on other points" in error_of(call(*show, 1, *output), 1)
     assert "has the pictures 0 to 2" in error_of(call(*show, 3), 2)
-    assert "dataset.picture=9" in error_of(
-        call("run", *SYNTHETIC, *options, "dataset.picture=9"), 2
-    )
+    assert "dataset.picture=9" in error_of(call("run", *options, "dataset.picture=9"), 2)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from program import call, real_data, run_here
+from program import call, error_of, real_data, run_here
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import weizmann
@@ -70,17 +70,16 @@ def test_the_share_of_fixed_labels_is_a_column_of_the_trace(tmp_path):
 
 
 def test_a_warm_started_oracle_is_another_one_in_every_run(tmp_path):
-    option = "oracle.warm_start=true"
-    first, _ = frame_of(tmp_path / "1", option, "clock=work", data=stand_in("stanford"))
-    again, _ = frame_of(tmp_path / "2", option, "clock=work", data=stand_in("stanford"))
+    options, data = ("oracle.warm_start=true", "clock=work"), stand_in("stanford")
+    first, again = (frame_of(tmp_path / name, *options, data=data)[0] for name in "12")
     assert first["primal"].tolist() == again["primal"].tolist()
 
 
 def ahead(tmp_path, data, iterations):
     """Check that MP-BCFW is ahead of BCFW after as many calls, and after as much time."""
-    budget = f"budget.max_iterations={iterations}"
-    plain, _ = frame_of(tmp_path, "solver=bcfw", budget, data=data)
-    multi, _ = frame_of(tmp_path, "solver=mpbcfw", budget, data=data)
+    data = (*data, "clock=work", f"budget.max_iterations={iterations}")
+    solvers = ("solver=bcfw", "solver=mpbcfw")
+    plain, multi = (frame_of(tmp_path, name, data=data)[0] for name in solvers)
     assert multi["oracle_calls"].tolist() == plain["oracle_calls"].tolist()
     assert (multi["dual"][1:] > plain["dual"][1:]).all()
     assert multi["gap"].iloc[-1] < 0.5 * plain["gap"].iloc[-1]
@@ -91,7 +90,7 @@ def ahead(tmp_path, data, iterations):
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_mpbcfw_is_ahead_on_the_stand_ins(tmp_path, name):
-    ahead(tmp_path, (f"dataset={name}", "dataset.source=synthetic", "clock=work"), 8)
+    ahead(tmp_path, (f"dataset={name}", "dataset.source=synthetic"), 8)
 
 
 @real_data("weizmann/weizmann_horse_db.tar.gz")
@@ -103,10 +102,10 @@ def test_mpbcfw_is_ahead_on_the_real_horses(tmp_path, monkeypatch):
         return replace(found, names=found.names[:40], encoded=found.encoded[:40])
 
     monkeypatch.setattr(weizmann, "RAW", replace(weizmann.RAW, open=first, sha256={}, n=40))
-    ahead(tmp_path, ("dataset=weizmann", "dataset.source=real", "clock=work"), 12)
+    ahead(tmp_path, ("dataset=weizmann", "dataset.source=real"), 12)
 
 
 def test_an_oracle_for_two_labels_refuses_nine(tmp_path):
     result = call("run", *stand_in("stanford"), "oracle=mincut", f"results_dir={tmp_path}")
-    assert result.exit_code == 2
-    assert "oracle=mincut does not fit dataset=stanford: it handles two labels" in result.stderr
+    said = error_of(result, 2)
+    assert "oracle=mincut does not fit dataset=stanford: it handles two labels" in said

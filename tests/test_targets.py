@@ -14,12 +14,10 @@ from ssvm_bench.results.problem_instance import Best, instance_of
 def run_of(solver, seed, *, times, gaps, **changes):
     """Return a run with primal 2, n = 2, and five exact calls a row."""
     gaps = np.array(gaps)
-    calls = 5 * np.arange(len(gaps))
-    values = [2.0] * len(gaps), 2 - 2 * gaps
+    changes |= {"oracle_calls": 5 * np.arange(len(gaps)), "columns": {"gap": 2 * gaps}}
     return make_trace(
-        *values, oracle_calls=calls, time=times, solver=solver, seed=seed,
-        columns={"gap": 2 * gaps}, **changes,
-    )  # fmt: skip
+        [2.0] * len(gaps), 2 - 2 * gaps, time=times, solver=solver, seed=seed, **changes
+    )
 
 
 BEST = {instance_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}
@@ -53,9 +51,8 @@ def without_dual(primal):
 
 def test_without_a_dual_the_gap_is_measured_from_the_best_one_known():
     trace = without_dual([4.0, 2.5, 2.0])  # 0.525, 0.24, 0.05 above 1.9
-    assert spent_on(trace, BEST, 0.3) == [1, 5]
-    assert spent_on(trace, BEST, 0.06) == [2, 10]
-    assert spent_on(trace, BEST, 0.04)[0] == np.inf
+    for gap, spent in ((0.3, [1, 5]), (0.06, [2, 10]), (0.04, [np.inf, np.inf])):
+        assert spent_on(trace, BEST, gap) == spent
     unknown = {problem: Best(2.0, math.nan) for problem in BEST}
     assert spent_on(trace, unknown, 0.3)[0] == np.inf
 
@@ -63,20 +60,24 @@ def test_without_a_dual_the_gap_is_measured_from_the_best_one_known():
 def test_what_is_measured_from_the_best_dual_is_marked():
     runs = [*RUNS, without_dual([4.0, 2.0])]
     table = targets.targets(runs, BEST, (0.06,))
-    assert dict(zip(table["solver"], table["bound"], strict=True)) == {
-        "mpbcfw": "own dual",
-        "bcfw": "own dual",
-        "ssg": "best dual",
-    }
+    bounds = table.set_index("solver")["bound"].to_dict()
+    assert bounds == {"mpbcfw": "own dual", "bcfw": "own dual", "ssg": "best dual"}
     notes = targets.notes(table, runs)
     page = markdown(targets.tables(table))
     assert targets.MEANING in notes
     assert "| SSG† (`ssg`) | **1** | **2.5** |" in page
     assert "| MP-BCFW (`mpbcfw`) | 3 | 5 |" in page
     (panel,) = targets.draw(table, {"time": "time"}, "A title", notes).axes
-    ticks = [tick.get_text() for tick in panel.get_yticklabels()]
-    assert ticks == ["MP-BCFW", "BCFW", "SSG†"]
+    assert ticks(panel) == ["MP-BCFW", "BCFW", "SSG†"]
     assert targets.MEANING not in targets.notes(targets.targets(RUNS, BEST, GAPS), RUNS)
+
+
+def ticks(panel):
+    return [tick.get_text() for tick in panel.get_yticklabels()]
+
+
+def texts(panel):
+    return [text.get_text() for text in panel.texts]
 
 
 def row(table, solver, gap):
@@ -114,20 +115,14 @@ def test_the_table_marks_the_best_and_what_was_not_reached():
 def test_the_figure_has_a_point_for_every_median():
     table = targets.targets(RUNS, BEST, GAPS)
     labels = {cost: targets.x_label(RUNS, cost) for cost in targets.COSTS}
-    assert labels == {
-        "time": "time [s] (wall clock)",
-        "calls": "passes of the exact oracle (calls / n)",
-    }
+    passes = "passes of the exact oracle (calls / n)"
+    assert labels == {"time": "time [s] (wall clock)", "calls": passes}
     figure = targets.draw(table, labels, "A title", targets.notes(table, RUNS))
-    assert len(figure.axes) == len(labels)
     for panel, (cost, label) in zip(figure.axes, labels.items(), strict=True):
         assert panel.get_xlabel() == label
-        assert [tick.get_text() for tick in panel.get_yticklabels()] == ["MP-BCFW", "BCFW"]
-        points = sorted(
-            (line.get_ydata()[0], line.get_xdata()[0])
-            for line in panel.lines
-            if line.get_marker() == "o"
-        )
+        assert ticks(panel) == ["MP-BCFW", "BCFW"]
+        marked = [line for line in panel.lines if line.get_marker() == "o"]
+        points = sorted((line.get_ydata()[0], line.get_xdata()[0]) for line in marked)
         drawn = table[table[cost].notna()]
         places = [["mpbcfw", "bcfw"].index(solver) for solver in drawn["solver"]]
         assert points == sorted(zip(places, drawn[cost], strict=True))
@@ -136,9 +131,8 @@ def test_the_figure_has_a_point_for_every_median():
 def test_a_solver_that_never_got_there_is_named_all_the_same():
     runs = [RUNS[0], run_of("bcfw", 0, times=[0, 1], gaps=[1, 0.5])]
     table = targets.targets(runs, BEST, GAPS)
-    figure = targets.draw(table, {"time": "time"}, "A title")
-    (panel,) = figure.axes
-    assert [text.get_text() for text in panel.texts] == ["not reached by most runs"]
+    (panel,) = targets.draw(table, {"time": "time"}, "A title").axes
+    assert texts(panel) == ["not reached by most runs"]
 
 
 def test_a_solver_without_runs_on_a_problem_is_not_said_to_have_failed():
@@ -146,5 +140,4 @@ def test_a_solver_without_runs_on_a_problem_is_not_said_to_have_failed():
     best = {**BEST, instance_of(elsewhere.metadata): Best(2.0, 1.9)}
     table = targets.targets([*RUNS, elsewhere], best, (0.1,))
     both, one = targets.draw(table, {"time": "time"}, "A title").axes
-    assert [text.get_text() for text in both.texts] == []
-    assert [text.get_text() for text in one.texts] == ["no runs"]
+    assert (texts(both), texts(one)) == ([], ["no runs"])

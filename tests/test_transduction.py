@@ -37,22 +37,43 @@ def mixed():
     yield posed(clouds(16, pairs=grid, weights=np.full(15, 0.3)), nu=0.2)
 
 
+def recorded(run, count, value=lambda run: run.augmented_lagrangian()):
+    """Return what a solver has after each of so many iterations."""
+    found = []
+    for _ in range(count):
+        run.iterate()
+        found.append(value(run))
+    return found
+
+
+def configured(*words):
+    """Return the options of a user's call, and the data."""
+    (config,) = compose_runs(["solver=dcadmm", *words])
+    return config, registry.module("dataset", config.dataset.kind).load(config.dataset)
+
+
+def begun(config, data):
+    """Return the problem of a user's call, and the solver at its beginning."""
+    made = transduction.build(config.oracle, data).problem(config.oracle.nu)
+    run = registry.module("solver", "dcadmm").build(config.solver, made, Clock("work"), 0)
+    run.begin()
+    return made, run
+
+
 def test_the_value_is_that_of_the_definition():
     data = clouds(8, L=3, seed=2)
     made = posed(data, nu=0.3, balance=0.5)
-    rng = np.random.default_rng(0)
-    alpha, y = rng.normal(size=(8, 3)), np.where(data.labeled, data.y, 1).astype(int)
+    alpha = np.random.default_rng(0).normal(size=(8, 3))
+    y = np.where(data.labeled, data.y, 1).astype(int)
     K = data.x @ data.x.T
     scores = K @ alpha
     logs = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(8), y]
-    expected = logs.sum() + 0.3 * np.vdot(alpha, K @ alpha)
     value, more = made.measured(Point(data.x.T @ alpha, y))
-    assert value == pytest.approx(expected, rel=1e-12)
+    assert value == pytest.approx(logs.sum() + 0.3 * np.vdot(alpha, K @ alpha), rel=1e-12)
     free = ~data.labeled
     assert more == {"accuracy": pytest.approx((y == data.y)[free].mean())}
-    over = np.where(data.labeled, data.y, 0).astype(int)  # five of eight, where four may be
-    assert np.isfinite(value) == np.isfinite(made.energy.value(y))
-    assert made.energy.value(np.zeros(8, int) + over * 0) == np.inf
+    assert np.isfinite(made.energy.value(y))
+    assert made.energy.value(np.zeros(8, int)) == np.inf  # eight of 0, where four may be
 
 
 @pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
@@ -61,21 +82,20 @@ def test_the_augmented_lagrangian_falls_once_18_holds(loss):
     data = clouds(20, L=3, f=2, apart=1.0, seed=4)
     made = posed(data, nu=0.05, loss=loss, balance=0.3, **REGULAR)
     smallest, largest = made.kernel.extremes
-    enough = np.sqrt(8) * made.lam * largest / smallest**2
-    run = solver(made, rho=1.1 * enough, tau=1.5, tol=1e-12)
-    values, alphas = [], []
-    for _ in range(60):
-        run.iterate()
-        assert run.rho == 1.1 * enough  # it does not rise any more
+    rho = 1.1 * np.sqrt(8) * made.lam * largest / smallest**2
+    run = solver(made, rho=rho, tau=1.5, tol=1e-12)
+
+    def seen(run):
+        assert run.rho == rho  # it does not rise any more
         assert run.diagnostics()["condition_18"] == pytest.approx(1.1)
-        values.append(run.augmented_lagrangian())
-        alphas.append(made.kernel.alpha(run.W).T)
-    rho, lipschitz = run.rho, 2 * made.lam * largest
+        return run.augmented_lagrangian(), made.kernel.alpha(run.W).T
+
+    values, alphas = map(np.array, zip(*recorded(run, 60, seen), strict=True))
+    lipschitz = 2 * made.lam * largest
     factor = lipschitz**2 / (rho * smallest**2) - rho * smallest**2 / 2
     assert factor < 0
-    for k in range(1, 60):
-        fall = factor * ((alphas[k] - alphas[k - 1]) ** 2).sum()
-        assert values[k] - values[k - 1] <= fall + 1e-10
+    moved = (np.diff(alphas, axis=0) ** 2).sum(axis=(1, 2))
+    assert (np.diff(values) <= factor * moved + 1e-10).all()
     assert values[-1] < values[0]
 
 
@@ -89,11 +109,8 @@ def test_the_augmented_lagrangian_falls_where_labels_change_though_18_holds():
     smallest, largest = made.kernel.extremes
     rho = 1.05 * np.sqrt(8) * made.lam * largest / smallest**2
     run = solver(made, rho=rho, tau=1.0, delta=1e-6)
-    changed, values = [], []
-    for _ in range(1600):
-        run.iterate()
-        changed.append(run.label_changes)
-        values.append(run.augmented_lagrangian())
+    seen = recorded(run, 1600, lambda run: (run.label_changes, run.augmented_lagrangian()))
+    changed, values = np.array(seen).T
     assert run.diagnostics()["condition_18"] > 1
     assert np.count_nonzero(changed) >= 3
     falls = -np.diff(values)
@@ -197,21 +214,13 @@ def test_iterates_are_bounded_by_a_regulariser_that_grows():
 def test_where_18_does_not_hold_the_lagrangian_may_rise():
     made = posed(clouds(20, seed=1), nu=0.05)  # fewer features than points: K is singular
     run = solver(made, rho=1e-3)
-    values = []
-    for _ in range(40):
-        run.iterate()
-        values.append(run.augmented_lagrangian())
+    assert np.diff(recorded(run, 40)).max() > 0
     assert run.diagnostics()["condition_18"] == 0
-    assert np.diff(values).max() > 0
 
 
 def test_rho_rises_up_to_its_largest():
     run = solver(posed(clouds(10)), rho=0.5, tau=2.0, rho_max=3.0)
-    rhos = []
-    for _ in range(5):
-        run.iterate()
-        rhos.append(run.diagnostics()["rho"])
-    assert rhos == [0.5, 1.0, 2.0, 3.0, 3.0]
+    assert recorded(run, 5, lambda run: run.diagnostics()["rho"]) == [0.5, 1.0, 2.0, 3.0, 3.0]
 
 
 def test_with_delta_the_classifier_is_the_supervised_one_of_scikit_learn():
@@ -241,10 +250,8 @@ def test_the_gap_to_the_supervised_problem_bounds_it_and_closes(loss):
         run.iterate()
         if k in (0, 5, 20):
             W = train(made, made.kernel, run.y, run.W, Clock("work"))
-            above = made.value(run.scores, run.W, run.y) - made.value(
-                made.kernel.scores(W), W, run.y
-            )
-            assert run.supervised_gap() >= above - 1e-9
+            least = made.value(made.kernel.scores(W), W, run.y)
+            assert run.supervised_gap() >= made.value(run.scores, run.W, run.y) - least - 1e-9
     assert abs(run.supervised_gap()) <= 1e-4 * made.value(run.scores, run.W, run.y)
 
 
@@ -254,9 +261,7 @@ def test_with_delta_the_crammer_singer_classifier_is_that_of_our_svm_solvers():
     run = solved(made, rho=0.1, tau=1.1, delta=1e-6, tol=1e-7)
     # the structural problem is the mean of the losses: λ = 2ν/n
     svm = problem(dataset(made.kernel.G, run.y, 3), 2 * made.lam / data.n)
-    other = structural(svm, "mpbcfw_fast")
-    iterated(other, 300)
-    w, dual = other.reported()
+    w, dual = iterated(structural(svm, "mpbcfw_fast"), 300).reported()
     assert svm.primal(w) - dual <= 1e-7
     value, _ = made.measured(run.reported().w)
     assert value / data.n == pytest.approx(svm.primal(w), abs=1e-5)
@@ -329,12 +334,13 @@ def test_observed_labels_and_bounds_are_kept_in_every_iteration(kind):
 @pytest.mark.parametrize("kind", ["coordinate_descent", "kernel_kmeans"])
 def test_rivals_descend_on_what_they_minimise(kind):
     for made in mixed():
-        run = solver(made, kind)
-        values = []
-        for _ in range(10):
-            run.iterate()
-            row = run.diagnostics()
-            values.append(row.get("kmeans_objective", made.measured(run.reported().w)[0]))
+        values = recorded(
+            solver(made, kind),
+            10,
+            lambda run, made=made: run.diagnostics().get(
+                "kmeans_objective", made.measured(run.reported().w)[0]
+            ),
+        )
         # k-means: the label step; coordinate descent: the training is exact to 1e-6
         assert np.diff(values).max() <= 1e-5 * abs(values[0])
 
@@ -365,8 +371,7 @@ def test_transduction_finds_the_best_labels_of_a_tiny_problem():
 
 def test_the_inductive_baseline_does_not_look_at_other_points():
     data = clouds(20, seed=9)
-    run = solver(posed(data, nu=0.1), "inductive")
-    run.iterate()
+    run = iterated(solver(posed(data, nu=0.1), "inductive"), 1)
     assert run.converged
     other = LogisticRegression(C=5.0, fit_intercept=False, tol=1e-9)
     other.fit(data.x[data.labeled], data.y[data.labeled])
@@ -376,36 +381,27 @@ def test_the_inductive_baseline_does_not_look_at_other_points():
 
 
 def test_counts_and_work():
-    made = posed(clouds(10, L=2))
-    run = iterated(solver(made), 3)
+    run = iterated(solver(posed(clouds(10, L=2))), 3)
     assert run.clock.oracle_calls == 4  # one for the first labels
     assert run.clock.approx_calls == 3
     assert run.clock.now() == pytest.approx(4e-3 + 3 * 20e-6)
     assert run.diagnostics()["label_time"] == pytest.approx(4e-3)
-    assert list(run.diagnostics()) == [
-        *("augmented_lagrangian", "residual", "rho", "condition_18"),
-        *("label_changes", "label_time", "supervised_gap"),
-    ]
+
+
+DIGITS = real_data("ssl/SSL,set=1,data.mat")
 
 
 @pytest.mark.parametrize(
     ("words", "least"),
     [
         (["dataset=moons"], 1.0),
-        pytest.param(
-            ["dataset=ssl_digit1", "dataset.labeled=100"],
-            0.92,
-            marks=real_data("ssl/SSL,set=1,data.mat"),
-        ),
+        pytest.param(["dataset=ssl_digit1", "dataset.labeled=100"], 0.92, marks=DIGITS),
     ],
 )
 def test_the_defaults_reach_the_converged_result(words, least):
     """What a user gets who says no more: the budget is the solver's, the gap the data's."""
-    (config,) = compose_runs(["solver=dcadmm", *words])
-    data = registry.module("dataset", config.dataset.kind).load(config.dataset)
-    made = transduction.build(config.oracle, data).problem(config.oracle.nu)
-    run = registry.module("solver", "dcadmm").build(config.solver, made, Clock("work"), 0)
-    run.begin()
+    config, data = configured(*words)
+    made, run = begun(config, data)
     for _ in range(config.budget.max_iterations):
         run.iterate()
         if run.converged:
@@ -418,14 +414,11 @@ def test_the_defaults_reach_the_converged_result(words, least):
 def test_the_order_of_the_points_decides_no_accuracy():
     """From α = 0 the first labels are by the index; g241c is sorted by class in its file."""
     words = ["dataset=ssl_g241c", "dataset.labeled=100", "oracle.kernel=rbf", "oracle.nu=0.0025"]
-    (config,) = compose_runs(["solver=dcadmm", "oracle.scaling=unit", *words])
-    data = registry.module("dataset", config.dataset.kind).load(config.dataset)
+    config, data = configured("oracle.scaling=unit", *words)
     by_class = np.argsort(data.y, kind="stable")
     first, last = [], []
     for order in (np.arange(data.n), by_class, by_class[::-1]):
-        made = transduction.build(config.oracle, data.take(order)).problem(config.oracle.nu)
-        run = registry.module("solver", "dcadmm").build(config.solver, made, Clock("work"), 0)
-        run.begin()
+        made, run = begun(config, data.take(order))
         first.append(made.accuracy(run.y))
         while not run.converged:
             run.iterate()
@@ -434,29 +427,32 @@ def test_the_order_of_the_points_decides_no_accuracy():
     assert max(last) - min(last) < 0.02
 
 
-def test_a_run_without_a_gap_tells_that_it_has_not_converged():
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("max_iterations", "max_iterations, not converged"), ("converged", "converged")],
+)
+def test_a_run_without_a_gap_tells_that_it_has_not_converged(reason, told):
     (config,) = compose_runs(["solver=dcadmm", "dataset=moons"])
-    shown = {
-        reason: terminal.closing_table([(config, "finished", {"stop_reason": reason})])
-        for reason in ("max_iterations", "converged")
-    }
-    last = {reason: list(table.columns[1].cells)[-1] for reason, table in shown.items()}
-    assert last == {"max_iterations": "max_iterations, not converged", "converged": "converged"}
+    shown = terminal.closing_table([(config, "finished", {"stop_reason": reason})])
+    assert list(shown.columns[1].cells)[-1] == told
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("L", [2, 3])
 def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
-    rng = np.random.default_rng(L)
-    x = rng.normal(size=(L, 2))[np.arange(7) % L] + 0.7 * rng.normal(size=(7, 2))
-    low, high = 1, 4
-    data = points(
-        x, np.arange(7) % L, range(L), L, cliques=cliques([range(7)], [[low] * L], [[high] * L])
+    rng, labels, (low, high) = np.random.default_rng(L), np.arange(7) % L, (1, 4)
+    x = rng.normal(size=(L, 2))[labels] + 0.7 * rng.normal(size=(7, 2))
+    bounds = cliques([range(7)], [[low] * L], [[high] * L])
+    made = posed(
+        points(x, labels, range(L), L, cliques=bounds),
+        nu=0.1,
+        kernel=kernel,
+        sigma=1.0,
+        scaling="none",
     )
-    made = posed(data, nu=0.1, kernel=kernel, sigma=1.0, scaling="none")
     run = solver(made, rho=0.2, tau=1.05)
     K = x @ x.T if kernel == "linear" else np.exp(-cdist(x, x, "sqeuclidean") / 2)
-    observed = np.where(np.arange(7) < L, np.arange(7) % L, -1)
+    observed = np.where(np.arange(7) < L, labels, -1)
     run.y = next(plain_dcadmm.labelings(7, L, observed, (low, high)))
     changes = 0
     plain = plain_dcadmm.algorithm_1(K, 0.1, 0.2, 1.05, L, observed, (low, high), 20)
@@ -464,45 +460,39 @@ def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
         run.iterate()
         changes += run.label_changes
         np.testing.assert_array_equal(run.y, y)
-        for ours, printed in (
-            (run.scores, K @ alpha),
-            (run.beta, beta),
-            (run.multipliers, multipliers),
-        ):
-            np.testing.assert_allclose(ours, printed, rtol=1e-6, atol=1e-6)
+        printed = (K @ alpha, beta, multipliers)
+        for ours, theirs in zip((run.scores, run.beta, run.multipliers), printed, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
     assert changes > 0
 
 
-def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels():
-    for L, n in ((2, 8), (3, 9)):
-        made = posed(clouds(n, L, seed=3), nu=0.3)
-        run = solver(made, "sdp", tol=1e-9)
-        observed, best = made.energy.observed, np.inf
-        for y in labelings(observed, L):
-            if (np.bincount(y, minlength=L) == n // L).all():
-                Y = np.eye(L)[y]
-                W = np.linalg.solve(
-                    made.kernel.G.T @ made.kernel.G + 0.3 * np.eye(3), made.kernel.G.T @ Y
-                )
-                value = ((Y - made.kernel.G @ W) ** 2).sum() + 0.3 * (W**2).sum()
-                assert value == pytest.approx(np.vdot(run.A, Y @ Y.T), rel=1e-10)
-                best = min(best, value)
-        for k in range(2000):
-            run.iterate()
-            if k % 100 == 0:
-                assert run.bound() <= best + 1e-9  # weak duality, from the first iteration on
-        said = run.diagnostics()
-        assert said["residual"] < 1e-3
-        assert said["relaxed"] == pytest.approx(said["relaxed_bound"], rel=1e-3)
-        told = observed >= 0
-        assert (run.y[told] == observed[told]).all()
-        np.testing.assert_allclose(run.M.sum(axis=1), n / L, rtol=1e-9)
-        assert np.linalg.eigvalsh(run.M)[0] > -1e-9
-        np.testing.assert_array_equal(np.diag(run.N), 1.0)
-        np.testing.assert_array_equal(
-            run.N[np.ix_(told, told)], observed[told][:, None] == observed[told]
-        )
-        assert 0 <= run.N.min() <= run.N.max() <= 1
+@pytest.mark.parametrize(("L", "n"), [(2, 8), (3, 9)])
+def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(L, n):
+    made = posed(clouds(n, L, seed=3), nu=0.3)
+    run, G = solver(made, "sdp", tol=1e-9), made.kernel.G
+    observed, best = made.energy.observed, np.inf
+    for y in labelings(observed, L):
+        if (np.bincount(y, minlength=L) == n // L).all():
+            Y = np.eye(L)[y]
+            W = np.linalg.solve(G.T @ G + 0.3 * np.eye(3), G.T @ Y)
+            value = ((Y - G @ W) ** 2).sum() + 0.3 * (W**2).sum()
+            assert value == pytest.approx(np.vdot(run.A, Y @ Y.T), rel=1e-10)
+            best = min(best, value)
+    for k in range(2000):
+        run.iterate()
+        if k % 100 == 0:
+            assert run.bound() <= best + 1e-9  # weak duality, from the first iteration on
+    said = run.diagnostics()
+    assert said["residual"] < 1e-3
+    assert said["relaxed"] == pytest.approx(said["relaxed_bound"], rel=1e-3)
+    told = observed >= 0
+    assert (run.y[told] == observed[told]).all()
+    np.testing.assert_allclose(run.M.sum(axis=1), n / L, rtol=1e-9)
+    assert np.linalg.eigvalsh(run.M)[0] > -1e-9
+    np.testing.assert_array_equal(np.diag(run.N), 1.0)
+    same = observed[told][:, None] == observed[told]
+    np.testing.assert_array_equal(run.N[np.ix_(told, told)], same)
+    assert 0 <= run.N.min() <= run.N.max() <= 1
 
 
 def test_a_restored_relaxation_goes_on():

@@ -58,12 +58,16 @@ def differences(printed):
     return [line.strip() for line in printed.splitlines() if line.startswith("    ✗")]
 
 
-def rewritten(path, column, change, seal):
-    """Change a column of a file of stored traces, with or without its checksum."""
+def visible(folder):
+    return sorted(path for path in folder.rglob("*") if not path.name.startswith("."))
+
+
+def raised(path, column, seal):
+    """Raise the last value of a column of stored traces, with or without its checksum."""
     table = pq.read_table(path)
     about = dict(table.schema.metadata)
     values = table[column].to_numpy().copy()
-    change(values)
+    values[-1] += 0.5
     place = table.column_names.index(column)
     table = table.replace_schema_metadata(None).set_column(place, column, pa.array(values))
     if seal:
@@ -71,35 +75,30 @@ def rewritten(path, column, change, seal):
     pq.write_table(table.replace_schema_metadata(about), path)
 
 
-def raised(values):
-    values[-1] += 0.5
-
-
 def test_all_is_the_same_and_runs_are_made_again(made, results):
-    before = sorted(path for path in results.rglob("*") if not path.name.startswith("."))
+    before = visible(results)
     printed = verified(made, results, "--rerun", 2, "--seed", 3)
     assert differences(printed) == []
     assert "skipped" in printed.splitlines()[0]
     assert not [line for line in printed.splitlines() if line.startswith("–")]  # all were looked at
     (again,) = [line for line in printed.splitlines() if "made again (seed 3)" in line]
     assert again.split()[-4:-1] == ["2", "0", "0"]
-    after = sorted(path for path in results.rglob("*") if not path.name.startswith("."))
-    assert before == after
+    assert visible(results) == before
+
+
+TRACES = "traces/tiny/usps-mpbcfw-synthetic.parquet"
 
 
 def test_a_damaged_trace_is_found(made, results):
-    path = results / "traces" / "tiny" / "usps-mpbcfw-synthetic.parquet"
-    rewritten(path, "primal", raised, seal=False)
-    assert differences(verified(made, results))[0].startswith(f"✗ traces/tiny/{path.name}: ")
+    raised(results / TRACES, "primal", seal=False)
+    assert differences(verified(made, results))[0].startswith(f"✗ {TRACES}: ")
 
 
 def test_values_that_nobody_has_computed_are_found(made, results):
-    path = results / "traces" / "tiny" / "usps-mpbcfw-synthetic.parquet"
-    rewritten(path, "dual", raised, seal=True)
-    found = differences(verified(made, results, "--rerun", 4))
-    assert any("above P" in line for line in found)
-    assert any("the summary has" in line for line in found)
-    assert any("made again, at iteration" in line for line in found)
+    raised(results / TRACES, "dual", seal=True)
+    found = "\n".join(differences(verified(made, results, "--rerun", 4)))
+    for said in ("above P", "the summary has", "made again, at iteration"):
+        assert said in found
 
 
 def test_a_changed_claim_is_found(made, results):
@@ -115,13 +114,15 @@ def test_changed_and_missing_figures_are_found(made, results):
     table = folder / "iterations-synthetic.csv"
     text = table.read_text()
     line = text.splitlines()[3]
-    cells = line.split(",")
-    position = next(k for k, cell in enumerate(cells) if cell.startswith("0.") and len(cell) > 5)
-    cells[position] = f"{float(cells[position]) * (1 + 1e-6):.9g}"
-    table.write_text(text.replace(line, ",".join(cells)))
+    number = next(cell for cell in line.split(",") if cell.startswith("0.") and len(cell) > 5)
+
+    def changed(factor, digits):
+        other = line.replace(number, f"{float(number) * factor:.{digits}g}", 1)
+        table.write_text(text.replace(line, other))
+
+    changed(1 + 1e-6, 9)
     assert differences(verified(made, results)) == []  # the last digit depends on the machine
-    cells[position] = f"{float(cells[position]) * 1.01:.6g}"
-    table.write_text(text.replace(line, ",".join(cells)))
+    changed(1.01, 6)
     for end in ("png", "pdf"):
         table.with_suffix(f".{end}").unlink()
     (folder / "other.csv").write_text("1\n")
@@ -141,8 +142,6 @@ def test_swapped_weights_are_found(made, results):
 
 
 def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
-    from ssvm_bench.verification import data
-
     monkeypatch.setattr(data, "has_raw_file", lambda kind: True)
     monkeypatch.setattr(data.raw_file("usps").__class__, "prepared", True)
     monkeypatch.setattr(data, "kept_in", lambda raw, source: None)
@@ -153,13 +152,13 @@ def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
 
 
 def test_weak_duality_of_rows_and_of_runs_together():
-    def seen(dual, kind="multiclass"):
-        return make_trace([1.0, 0.6], [0.1, dual], config={"oracle": {"kind": kind}})
+    def below(dual, best=None, kind="multiclass"):
+        trace = make_trace([1.0, 0.6], [0.1, dual], config={"oracle": {"kind": kind}})
+        return _dual_below(trace, best)
 
-    trace = seen(0.5)
-    assert _dual_below(trace, Best(0.5, 0.5)).outcome == "same"
-    assert _dual_below(trace, Best(0.4, 0.4)).why.endswith("which another run saw")
-    assert _dual_below(seen(0.7), None).why == "iteration 1: F = 0.7 above P = 0.6"
-    assert _dual_below(seen(0.7, "alpha_expansion"), None).outcome == "skipped"
+    assert below(0.5, Best(0.5, 0.5)).outcome == "same"
+    assert below(0.5, Best(0.4, 0.4)).why.endswith("which another run saw")
+    assert below(0.7).why == "iteration 1: F = 0.7 above P = 0.6"
+    assert below(0.7, kind="alpha_expansion").outcome == "skipped"
     without = make_trace([1.0, 0.6], np.full(2, math.nan))
     assert _dual_below(without, None).outcome == "skipped"

@@ -11,13 +11,11 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.results.problem_instance import Best, instance_of
 
 
-def run_of(solver, seed, *, times, gaps, **changes):
+def run_of(solver, seed, *, times, gaps, **more):
     """Return a run with primal 2, n = 2, and five exact calls a row."""
     gaps = np.array(gaps)
-    changes |= {"oracle_calls": 5 * np.arange(len(gaps)), "columns": {"gap": 2 * gaps}}
-    return make_trace(
-        [2.0] * len(gaps), 2 - 2 * gaps, time=times, solver=solver, seed=seed, **changes
-    )
+    more |= {"oracle_calls": 5 * np.arange(len(gaps)), "columns": {"gap": 2 * gaps}}
+    return make_trace([2.0] * len(gaps), 2 - 2 * gaps, time=times, solver=solver, seed=seed, **more)
 
 
 BEST = {instance_of(run_of("bcfw", 0, times=[0], gaps=[1]).metadata): Best(2.0, 1.9)}

@@ -40,10 +40,8 @@ def nearly_orthogonal(lengths, y, K, scale):
     return dataset(scale * x, y, K, lengths)
 
 
-EASY = {
-    "multiclass": nearly_orthogonal(None, [0, 1, 2, 1], 3, 1.0),
-    "chains": nearly_orthogonal([2, 1, 2], [0, 1, 1, 0, 1], 2, 1.5),
-}
+EASY = {"multiclass": nearly_orthogonal(None, [0, 1, 2, 1], 3, 1.0)}
+EASY["chains"] = nearly_orthogonal([2, 1, 2], [0, 1, 1, 0, 1], 2, 1.5)
 
 
 @pytest.mark.parametrize("shape", EASY)
@@ -142,15 +140,11 @@ def test_best_interpolation_is_the_best_of_a_fine_grid():
     not os.environ.get("SSVM_BENCH_DATA"), reason="SSVM_BENCH_DATA does not name the real data"
 )
 @pytest.mark.parametrize(
-    ("n_samples", "side", "iterations", "tolerance"),
-    [
-        # means of 4 × 4 pixels: 4 digits after some seconds
-        (2000, 4, 50, 1e-4),
-        # the pixels themselves: the error falls like C/k with a larger C
-        (500, 1, 150, 1e-2),
-    ],
+    ("n_samples", "side", "iterations", "tolerance"), [(2000, 4, 50, 1e-4), (500, 1, 150, 1e-2)]
 )
 def test_usps_agrees_with_liblinear(n_samples, side, iterations, tolerance, tmp_path, monkeypatch):
+    # of means of 4 × 4 pixels, 4 digits after some seconds; of the pixels themselves, the error
+    # falls like C/k with a larger C
     # Crammer and Singer's ½‖w‖² + C Σ ξ_i with C = 1 is n P(w) for λ = 1/n
     from sklearn.svm import LinearSVC
 

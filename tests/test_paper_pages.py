@@ -36,9 +36,8 @@ def items(text):
 
 
 def test_every_paper_has_a_page():
-    assert [page.stem for page in PAGES] == sorted(
-        paper.folder.name for paper in registry.papers().values()
-    )
+    folders = sorted(paper.folder.name for paper in registry.papers().values())
+    assert [page.stem for page in PAGES] == folders
 
 
 def test_the_verdicts_are_those_of_the_stored_tables():

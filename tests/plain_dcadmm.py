@@ -22,18 +22,13 @@ MARGIN = 1e-6
 """By how much the best labeling must be better than the next: else rounding would choose."""
 
 
-def softmax_loss(label, beta):
-    """Return log Σ_k exp β_k − β_label, and its gradient."""
-    total = logsumexp(beta)
-    return total - beta[label], np.exp(beta - total) - np.eye(beta.size)[label]
-
-
 def proximal_step(label, centre, rho):
-    """Return the minimiser and the minimum of ℓ(label; β) + ρ/2 ‖β − centre‖²."""
+    """Return where ℓ(label; β) + ρ/2 ‖β − centre‖² is least, and its minimum; ℓ is the softmax."""
 
     def value(beta):
-        loss, slope = softmax_loss(label, beta)
-        return loss + rho / 2 * (beta - centre) @ (beta - centre), slope + rho * (beta - centre)
+        total, away = logsumexp(beta), beta - centre
+        slope = np.exp(beta - total) - np.eye(beta.size)[label]
+        return total - beta[label] + rho / 2 * away @ away, slope + rho * away
 
     def curvature(beta):
         p = np.exp(beta - logsumexp(beta))
@@ -54,17 +49,7 @@ def labelings(n, L, observed, counts):
 def algorithm_1(K, nu, rho, tau, L, observed, counts, iterations):
     """Yield α, β, λ and y of each iteration.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-    nu, rho, tau : float
-    L : int
-        Number of labels.
-    observed : ndarray of int, shape (n,)
-        Labels, −1 where there is none.
-    counts : pair of int
-        Every label has at least, and at most, so many points.
-    iterations : int
+    Where no label is observed, there is −1; a label has at least, and at most, ``counts`` points.
     """
     n = len(K)
     possible = np.array([*labelings(n, L, observed, counts)])

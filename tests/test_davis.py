@@ -147,15 +147,10 @@ def test_real_sequences(module, frames):
 
 def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     data, name = load(), {"name": "davis_bmx_trees"}
-    run = make_trace(
-        *([8.0, 8.0], [np.nan] * 2),
-        solver="dcadmm",
-        source="synthetic",
-        columns={"iou": 1.0, "accuracy": 1.0},
-        dataset=name | {"fingerprint": data.fingerprint},
-        config={"dataset": name | {"kind": "davis_bmx_trees", "source": "synthetic"}},
-    )
-    run = replace(run, folder=tmp_path / "run")
+    about = {"columns": {"iou": 1.0, "accuracy": 1.0}, "solver": "dcadmm", "source": "synthetic"}
+    about["dataset"] = name | {"fingerprint": data.fingerprint}
+    about["config"] = {"dataset": name | {"kind": "davis_bmx_trees", "source": "synthetic"}}
+    run = replace(make_trace([8.0] * 2, [np.nan] * 2, **about), folder=tmp_path / "run")
     rows = run.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}
     write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})

@@ -88,26 +88,12 @@ def test_a_median_counts_values_that_cannot_be_drawn_as_the_lowest():
     assert "interrupted" in " ".join(curves.notes(table_of(runs), runs, "iteration"))
 
 
-def test_repeats_that_were_evaluated_elsewhere_are_interpolated():
-    every = make_trace([8.0, 6.0, 4.0], [0.0] * 3)
-    second = make_trace([8.0, 2.0], [0.0] * 2, iteration=[0, 2], seed=1)
-    gap = curve(table_of([every, second]))
-    assert gap["repeats"].tolist() == [2, 2, 2]
-    assert gap.loc[1].tolist() == pytest.approx([5, 4, 6, 2])
-
-
-@pytest.mark.parametrize(
-    ("axis", "end", "label"),
-    [
-        ("calls", 70, "calls of the exact oracle"),
-        ("passes", 35, "passes of the exact oracle (calls / n)"),
-    ],
-)
-def test_oracle_calls_and_passes_are_axes(axis, end, label):
-    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])
-    assert run.metadata["dataset"]["n"] == 2
-    assert curve(table_of([run], axis)).index.tolist() == [0, end]
-    assert curves.axis_label([run], axis) == label
+def test_oracle_calls_and_passes_are_axes():
+    run = make_trace([8.0, 6.0], [0.0] * 2, oracle_calls=[0, 70])  # of two examples
+    assert curve(table_of([run], "calls")).index.tolist() == [0, 70]
+    assert curve(table_of([run], "passes")).index.tolist() == [0, 35]
+    assert curves.axis_label([run], "calls") == "calls of the exact oracle"
+    assert curves.axis_label([run], "passes") == "passes of the exact oracle (calls / n)"
 
 
 def test_against_time_a_run_is_interpolated_as_a_log_plot_draws_it():
@@ -143,15 +129,11 @@ def test_repeats_without_a_time_in_common_are_told_not_dropped():
     drawing.draw_curves(apart, "time [s]", "apart")
 
 
+RUN = st.lists(st.floats(1e-6, 1e6) | st.just(NAN) | st.floats(-1, 0), min_size=1, max_size=6)
+
+
 @settings(max_examples=25, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.floats(1e-6, 1e6) | st.just(NAN) | st.floats(-1, 0), min_size=1, max_size=6),
-        min_size=1,
-        max_size=4,
-    ),
-    st.sampled_from(sorted(curves.AXES)),
-)
+@given(st.lists(RUN, min_size=1, max_size=4), st.sampled_from(sorted(curves.AXES)))
 def test_a_band_lies_within_the_measured_values(values, axis):
     traces = [make_trace(v, np.zeros(len(v)), seed=seed) for seed, v in enumerate(values)]
     gap = curve(table_of(traces, axis))
@@ -185,57 +167,36 @@ def made(solver="bcfw", seed=0, lam=0.5, config=None, **options):
     return make_trace([4.0], [0.0], **about)
 
 
-def along(path, lam, **more):
-    return made(lam=lam, config={"path": path}, **more)
+def test_runs_are_named_by_the_options_that_differ():
+    older = made(kind="mpbcfw")  # without a later option, which is at its default
+    assert labels([older, made(kind="mpbcfw", rule="slope")]) == ["bcfw", "bcfw"]
+    found = labels([older, made(kind="mpbcfw", rule="fixed")])
+    assert found == ["bcfw rule=slope", "bcfw rule=fixed"]
+    assert labels([made(T=5)]) == ["bcfw"]
+    assert labels([made(T=5), made(T=10), made("fw")]) == ["bcfw T=5", "bcfw T=10", "fw"]
+    # what differs somewhere is named everywhere
+    search, fixed = {"step": "line_search"}, {"step": "2n/(k+2n)"}
+    other_lam = {"lam": 0.25, **search}
+    runs = [made(**search), made(**fixed), made(**other_lam), made("fw", **other_lam)]
+    one, other = "bcfw step=line_search", "bcfw step=2n/(k+2n)"
+    assert labels(runs) == [one, other, one, "fw"]
+    # an option that only some runs have is null for the others
+    data = [{"dataset": {"name": "ocr", **more}} for more in ({}, {"folds": [0]})]
+    found = labels([made("fw", config=data[0]), made("fw", 1, config=data[1], epsilon=0.1)])
+    assert found == ["fw dataset.folds=null epsilon=null", "fw dataset.folds=[0] epsilon=0.1"]
 
 
-PATHS = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1)]
-PATHS += [along(["10/n"], 0.5, seed=1), along([], 0.5, solver="fw")]
-SEARCH, STEP = {"step": "line_search"}, {"step": "2n/(k+2n)"}
+def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem():
+    def along(path, lam, solver="bcfw"):
+        return made(solver, lam=lam, config={"path": path})
 
-
-@pytest.mark.parametrize(
-    ("runs", "names"),
-    [
-        # an older run without a later option is a repeat of one at its default
-        ([made(kind="mpbcfw"), made(seed=1, kind="mpbcfw", rule="slope")], ["bcfw", "bcfw"]),
-        (
-            [made(kind="mpbcfw"), made(seed=1, kind="mpbcfw", rule="fixed")],
-            ["bcfw rule=slope", "bcfw rule=fixed"],
-        ),
-        ([made(T=5)], ["bcfw"]),
-        ([made(T=5), made(seed=1, T=10), made("fw")], ["bcfw T=5", "bcfw T=10", "fw"]),
-        # a path names a curve only where another one leads to the same problem
-        (PATHS, ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]),
-        (
-            [*PATHS, along(["10/n", 1.0], 0.5), along([], 0.1)],
-            [
-                *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
-                *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
-            ],
-        ),
-        # an option that only some runs have is null for the others
-        (
-            [
-                made("fw", config={"dataset": {"name": "ocr"}}),
-                made("fw", 1, config={"dataset": {"name": "ocr", "folds": [0]}}, epsilon=0.1),
-            ],
-            ["fw dataset.folds=null epsilon=null", "fw dataset.folds=[0] epsilon=0.1"],
-        ),
-        # an option of a solver that differs somewhere is named everywhere
-        (
-            [
-                made(**SEARCH),
-                made(**STEP),
-                made(lam=0.25, **SEARCH),
-                made("fw", lam=0.25, **SEARCH),
-            ],
-            ["bcfw step=line_search", "bcfw step=2n/(k+2n)", "bcfw step=line_search", "fw"],
-        ),
-    ],
-)
-def test_runs_are_named_by_what_they_differ_in(runs, names):
-    assert labels(runs) == names
+    runs = [along([], 5.0), along(["10/n"], 0.5), along(["10/n", 0.5], 0.1), along(["10/n"], 0.5)]
+    assert labels([*runs, along([], 0.5, "fw")]) == ["bcfw", "bcfw", "bcfw", "bcfw", "fw"]
+    runs += [along([], 0.5, "fw"), along(["10/n", 1.0], 0.5), along([], 0.1)]
+    assert labels(runs) == [
+        *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
+        *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
+    ]
 
 
 def test_runs_with_other_options_are_other_curves_and_not_repeats():

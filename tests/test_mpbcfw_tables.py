@@ -14,18 +14,10 @@ COUNTED = {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
 def run(solver, primal, dual=None, seed=0, lam=0.5, time=None, passes=0, columns=None, **options):
     """Return a run whose time is counted."""
     dual = -np.asarray(primal, float) if dual is None else dual
-    return make_trace(
-        primal,
-        dual,
-        time=time,
-        solver=solver,
-        seed=seed,
-        lam=lam,
-        options={"M": 1000, "T": 10, **options},
-        columns={"approx_passes": passes, **(columns or {})},
-        config={"oracle": COUNTED},
-        clock="work",
-    )
+    about = {"solver": solver, "seed": seed, "lam": lam, "time": time, "clock": "work"}
+    about["options"] = {"M": 1000, "T": 10, **options}
+    about["columns"] = {"approx_passes": passes, **(columns or {})}
+    return make_trace(primal, dual, config={"oracle": COUNTED}, **about)
 
 
 def best(traces, value=0.0):

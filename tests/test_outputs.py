@@ -161,16 +161,10 @@ def make_runs(file, results, *overrides, source="real"):
         if config.solver.name == "bcfw":
             run.frame["primal"] += 0.1
             run.frame["working_set_mean"] = 0.0
-        metadata = {
-            **run.metadata,
-            "config": config.resolved(),
-            "hash": config.own_hash(),
-            "dataset": {**run.metadata["dataset"], "name": "ocr"},
-            "started": f"2020-01-0{1 + config.seed}T00:00:00+00:00",
-            "versions": {"numpy": "2.0"},
-            "git": "c0ffee",
-            "concurrent_runs": config.seed,
-        }
+        metadata = {**run.metadata, "config": config.resolved(), "hash": config.own_hash()}
+        metadata["dataset"] = {**run.metadata["dataset"], "name": "ocr"}
+        metadata |= {"versions": {"numpy": "2.0"}, "git": "c0ffee", "concurrent_runs": config.seed}
+        metadata["started"] = f"2020-01-0{1 + config.seed}T00:00:00+00:00"
         write_run(config.folder, run.frame, metadata, {}, run.summary, np.zeros(1))
 
 

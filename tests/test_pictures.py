@@ -228,8 +228,6 @@ def test_labels_that_are_wrong_are_refused(labels, message):
         stanford.decode((PHOTOGRAPH, labels))
 
 
-# ---- prepared when they are needed --------------------------------------------------------------
-
 N = 4
 LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.npz"
 

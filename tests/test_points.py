@@ -126,14 +126,9 @@ def test_points_are_not_exported(tmp_path):
 
 
 def test_taking_points_keeps_the_cliques_and_pairs_that_are_whole():
-    data = points(
-        np.arange(6.0)[:, None],
-        [0, 1, 0, 1, 0, 1],
-        [0, 1],
-        cliques=cliques([[0, 2, 4], [1, 3]], [[1, 0], [0, 1]], [[3, 3], [2, 2]]),
-        pairs=np.array([[0, 1], [2, 4], [3, 5]]),
-        weights=np.array([1.0, 2.0, 3.0]),
-    )
+    more = {"cliques": cliques([[0, 2, 4], [1, 3]], [[1, 0], [0, 1]], [[3, 3], [2, 2]])}
+    more |= {"pairs": np.array([[0, 1], [2, 4], [3, 5]]), "weights": np.array([1.0, 2.0, 3.0])}
+    data = points(np.arange(6.0)[:, None], [0, 1, 0, 1, 0, 1], [0, 1], **more)
     taken = data.take(np.array([4, 2, 0]))
     assert taken.labeled.tolist() == [False, False, True]
     assert taken.cliques.points(0).tolist() == [2, 1, 0]

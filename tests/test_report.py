@@ -63,12 +63,9 @@ class Page(HTMLParser):
 def store(root, trace, dataset="toy", config="0123456789ab", partial=None):
     """Write a hand-made run where a run of that dataset and solver would be."""
     about = trace.metadata
-    config_ = {
-        "dataset": {"name": dataset, "source": about["dataset"]["source"]},
-        "oracle": {"name": "multiclass", "kind": "multiclass"},
-        "budget": {"max_iterations": 3},
-        **about["config"],
-    }
+    config_ = {"dataset": {"name": dataset, "source": about["dataset"]["source"]}}
+    config_["oracle"] = {"name": "multiclass", "kind": "multiclass"}
+    config_ |= {"budget": {"max_iterations": 3}, **about["config"]}
     fingerprint = about["dataset"]["fingerprint"] + dataset
     data = {**about["dataset"], "name": dataset, "n": 50, "fingerprint": fingerprint}
     metadata = {**about, "config": config_, "dataset": data}
@@ -285,18 +282,12 @@ def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
 
 
 def test_table_to_gap_has_medians_ranges_and_ratios():
-    spent = {"bcfw": [(4.0, 40), (6.0, 60)], "mpbcfw": [(1.0, 10), (1.5, 10)]}
-    traces = [
-        make_trace(
-            *([1.0, 1.0], [0.0, 0.95]),
-            solver=solver,
-            seed=seed,
-            time=[0, end],
-            oracle_calls=[0, calls],
-        )
-        for solver, costs in spent.items()
-        for seed, (end, calls) in enumerate(costs)
-    ]
+    def reached(solver, seed, end, calls):
+        spent = {"time": [0, end], "oracle_calls": [0, calls]}
+        return make_trace([1.0, 1.0], [0.0, 0.95], solver=solver, seed=seed, **spent)
+
+    traces = [reached("bcfw", 0, 4.0, 40), reached("bcfw", 1, 6.0, 60)]
+    traces += [reached("mpbcfw", 0, 1.0, 10), reached("mpbcfw", 1, 1.5, 10)]
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
     labels = {name: targets.axis_label(traces, name) for name in targets.COSTS}

@@ -18,10 +18,7 @@ RESULTS = ROOT / "results"
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
-    """Return a results folder with nothing in it but what figures are drawn from.
-
-    Curves are tabulated, and not drawn: ``test_figures.py`` does that.
-    """
+    """Return a results folder with what figures are drawn from alone; curves are only tabulated."""
     monkeypatch.setattr("ssvm_bench.figures.drawing.draw_curves", lambda *_: Figure())
     for folder in ("traces", "reference"):
         shutil.copytree(RESULTS / folder, tmp_path / folder)

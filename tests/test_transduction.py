@@ -191,9 +191,8 @@ def test_feasibility_comes_in_the_limit_unlike_with_penalties_and_dual_decomposi
     assert left[0] > 0.01
     assert left[0] / left[1] == pytest.approx(10, rel=0.1)  # never 0 with a finite ρ
     K = made.kernel.G @ made.kernel.G.T
-    duals, violations = zip(
-        *plain_dcadmm.dual_decomposition(K, 0.05, made.energy.minimise, 5.0, 3000), strict=True
-    )
+    steps = plain_dcadmm.dual_decomposition(K, 0.05, made.energy.minimise, 5.0, 3000)
+    duals, violations = zip(*steps, strict=True)
     value, _ = made.measured(ours.reported().w)
     assert max(duals) <= value
     assert max(duals) - max(duals[:1500]) < 0.02 * value  # nor does the bound still rise much
@@ -234,11 +233,8 @@ def test_with_delta_the_classifier_is_the_supervised_one_of_scikit_learn():
     other = LogisticRegression(C=1 / (2 * made.lam), fit_intercept=False, tol=1e-10, max_iter=10000)
     other.fit(features, run.y)
     scores = features @ other.coef_.T
-    np.testing.assert_allclose(
-        run.scores - run.scores.mean(axis=1, keepdims=True),
-        scores - scores.mean(axis=1, keepdims=True),
-        atol=2e-5,
-    )
+    centred = [of - of.mean(axis=1, keepdims=True) for of in (run.scores, scores)]
+    np.testing.assert_allclose(*centred, atol=2e-5)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "crammer_singer", "one_vs_all"])
@@ -305,13 +301,10 @@ def test_training_for_given_labels_ends_where_no_direction_descends(loss):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_permuting_points_changes_nothing(kind):
-    rng = np.random.default_rng(7)
-    data = clouds(30, apart=0.8, seed=8)
-    order = rng.permutation(30)
-    options = {} if kind == "inductive" else {"start": "inductive"}
-    runs = [
-        solver(posed(of, nu=0.1, balance=0.1), kind, **options) for of in (data, data.take(order))
-    ]
+    data, order = clouds(30, apart=0.8, seed=8), np.random.default_rng(7).permutation(30)
+    more = {} if kind == "inductive" else {"start": "inductive"}
+    both = (data, data.take(order))
+    runs = [solver(posed(of, nu=0.1, balance=0.1), kind, **more) for of in both]
     for _ in range(30):
         for run in runs:
             run.iterate()
@@ -333,14 +326,11 @@ def test_observed_labels_and_bounds_are_kept_in_every_iteration(kind):
 
 @pytest.mark.parametrize("kind", ["coordinate_descent", "kernel_kmeans"])
 def test_rivals_descend_on_what_they_minimise(kind):
+    def value(run):
+        return run.diagnostics().get("kmeans_objective", run.problem.measured(run.reported().w)[0])
+
     for made in mixed():
-        values = recorded(
-            solver(made, kind),
-            10,
-            lambda run, made=made: run.diagnostics().get(
-                "kmeans_objective", made.measured(run.reported().w)[0]
-            ),
-        )
+        values = recorded(solver(made, kind), 10, value)
         # k-means: the label step; coordinate descent: the training is exact to 1e-6
         assert np.diff(values).max() <= 1e-5 * abs(values[0])
 
@@ -443,13 +433,8 @@ def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
     rng, labels, (low, high) = np.random.default_rng(L), np.arange(7) % L, (1, 4)
     x = rng.normal(size=(L, 2))[labels] + 0.7 * rng.normal(size=(7, 2))
     bounds = cliques([range(7)], [[low] * L], [[high] * L])
-    made = posed(
-        points(x, labels, range(L), L, cliques=bounds),
-        nu=0.1,
-        kernel=kernel,
-        sigma=1.0,
-        scaling="none",
-    )
+    data = points(x, labels, range(L), L, cliques=bounds)
+    made = posed(data, nu=0.1, kernel=kernel, sigma=1.0, scaling="none")
     run = solver(made, rho=0.2, tau=1.05)
     K = x @ x.T if kernel == "linear" else np.exp(-cdist(x, x, "sqeuclidean") / 2)
     observed = np.where(np.arange(7) < L, labels, -1)

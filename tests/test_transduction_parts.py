@@ -54,14 +54,9 @@ def least(name, label, c, rho):
         start = np.append(c, np.maximum(0, 1 - sign * c))
         extra = {"type": "ineq", "fun": lambda z: np.append(z[L:], z[L:] - 1 + sign * z[:L])}
         value = lambda z: z[L:].sum()  # noqa: E731
-    found = minimize(
-        lambda z: value(z) + rho / 2 * ((z[:L] - c) ** 2).sum(),
-        start,
-        constraints=extra,
-        method="SLSQP",
-        options={"ftol": 1e-13, "maxiter": 500},
-    )
-    return found.fun
+    penalised = lambda z: value(z) + rho / 2 * ((z[:L] - c) ** 2).sum()  # noqa: E731
+    how = {"method": "SLSQP", "options": {"ftol": 1e-13, "maxiter": 500}}
+    return minimize(penalised, start, constraints=extra, **how).fun
 
 
 @pytest.mark.parametrize("rho", [0.01, 0.5, 20.0])
@@ -228,15 +223,9 @@ def check_step(energy, observed, L, seed, exact=True):
 
 def test_labels_that_are_observed_are_kept():
     observed = observed_of(6, {1: 2, 4: 0})
-    check_step(energies.Energy(observed, 3), observed, 3, 0)
-    assert energies.Energy(observed, 3).minimise(np.zeros((6, 3)), None).tolist() == [
-        0,
-        2,
-        0,
-        0,
-        0,
-        0,
-    ]
+    energy = energies.Energy(observed, 3)
+    check_step(energy, observed, 3, 0)
+    assert energy.minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("known", [{}, {0: 1, 5: 0, 6: 1}])

@@ -24,31 +24,23 @@ N_PICTURES = 3
 def trace(dataset, options, columns, solver=OURS, oracle=None, config=None):
     """Return a run whose last rows have these further columns."""
     count, observed = len(next(iter(columns.values()))), "-".join(map(str, options.values()))
-    return make_trace(
-        [8.0] * count,
-        [np.nan] * count,
-        solver=solver,
-        lam=0.05,
-        columns=columns,
-        dataset={"name": dataset, "n": 9, "d": 2, "fingerprint": observed},
-        objective="softmax " + " ".join(map(str, (oracle or {}).values())),
-        options=config or {},
-        config={"dataset": {"name": dataset, "kind": dataset, **options}, "oracle": oracle or {}},
-    )
+    about = {"solver": solver, "lam": 0.05, "columns": columns, "options": config or {}}
+    about["dataset"] = {"name": dataset, "n": 9, "d": 2, "fingerprint": observed}
+    about["objective"] = "softmax " + " ".join(map(str, (oracle or {}).values()))
+    about["config"] = {"dataset": {"name": dataset, "kind": dataset, **options}}
+    about["config"]["oracle"] = oracle or {}
+    return make_trace([8.0] * count, [np.nan] * count, **about)
 
 
 def of_set(dataset, labeled, kernel, shares, solver=OURS, config=SETTINGS, **oracle):
     """Return a run for each split that ends with these accuracies, by the printed settings."""
     usual = {"nu": WEIGHTS[kernel], "scaling": "unit", "sigma": 1.0, "balance": 0.1, "ridge": 0.0}
-    options = {"kernel": kernel, **usual, **oracle}
-    config = config if solver == OURS else {}
-    return [
-        trace(
-            *(dataset, {"labeled": labeled, "split": split}, {"accuracy": [0.5, share]}),
-            *(solver, options, config),
-        )
-        for split, share in enumerate(shares)
-    ]
+    more = (solver, {"kernel": kernel, **usual, **oracle}, config if solver == OURS else {})
+    found = []
+    for split, share in enumerate(shares):
+        data, columns = {"labeled": labeled, "split": split}, {"accuracy": [0.5, share]}
+        found.append(trace(dataset, data, columns, *more))
+    return found
 
 
 def cell(dataset="ssl_usps", labeled=100, kernel="linear", away=0.0, spread=0.001, **more):
@@ -163,15 +155,14 @@ def test_a_rising_penalty_is_compared_with_a_fixed_one(primal):
 
 
 def of_pictures(**ious):
-    columns = {"accuracy": [0.9, 0.9]}
-    return [
-        trace(
-            *("scribbles", {"pictures": "weizmann", "picture": k}),
-            *({"iou": [0.1, iou], **columns}, solver),
-        )
-        for solver, values in ious.items()
-        for k, iou in enumerate(values)
-    ]
+    found = []
+    for solver, values in ious.items():
+        for k, iou in enumerate(values):
+            columns = {"iou": [0.1, iou], "accuracy": [0.9, 0.9]}
+            found.append(
+                trace("scribbles", {"pictures": "weizmann", "picture": k}, columns, solver)
+            )
+    return found
 
 
 def test_overlap_is_compared_picture_by_picture():
@@ -255,9 +246,8 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
     assert len(output.figure().axes) == 4
     scene = scribbles.scene(config, 1)
     y, truth = scene.dataset.y[scene.segments] == 1, scene.picture.truth == 1
-    assert output.table["iou"].tolist() == pytest.approx(
-        [(y & truth).sum() / (y | truth).sum()] * 2
-    )
+    iou = (y & truth).sum() / (y | truth).sum()
+    assert output.table["iou"].tolist() == pytest.approx([iou, iou])
     # photographs, of which nobody wants a PDF unless he says so
     for formats, ends in (((), {".csv", ".png"}), (("pdf",), {".csv", ".pdf"})):
         files = kind.save(output, tmp_path / "masks", formats)
@@ -384,14 +374,9 @@ def test_convergence_is_that_of_the_first_draw():
 
 
 def test_conjugate_gradients_are_a_small_number_by_their_mean():
-    run = make_trace(
-        [3.0, 2.0, 1.0],
-        [0.0] * 3,
-        iteration=[0, 10, 20],
-        columns={"cg_iterations": [0.0, 100.0, 420.0], "accuracy": 0.5, "cpu_time": 1.0},
-        dataset={"n": 50, "d": 14},
-        config={"oracle": {"precision": None}},
-    )
+    columns = {"cg_iterations": [0.0, 100.0, 420.0], "accuracy": 0.5, "cpu_time": 1.0}
+    about = {"dataset": {"n": 50, "d": 14}, "config": {"oracle": {"precision": None}}}
+    run = make_trace([3, 2, 1], [0] * 3, iteration=[0, 10, 20], columns=columns, **about)
     table = tables.solves([run, make_trace([1.0], [0.5])])
     (row,) = table.to_dict("records")
     assert (row["unknowns"], row["precision"], row["solutions"]) == (14, 1e-11, 20)

@@ -133,12 +133,8 @@ def changed(key, dataset, solver="mpbcfw", **change):
     return one(replaced(dataset, solver, lambda _: change), key, dataset)
 
 
-EVERY = [
-    (claim.key, "weizmann" if dataset == HORSES else dataset)
-    for claim in MPBCFW.claims
-    for dataset in claim.paper
-    if not claim.variants
-]
+CLAIMED = [(each.key, name) for each in MPBCFW.claims if not each.variants for name in each.paper]
+EVERY = [(key, "weizmann" if name == HORSES else name) for key, name in CLAIMED]
 OF_MACHINES = {claim.key for claim in MPBCFW.claims if claim.given}
 
 
@@ -357,11 +353,10 @@ def test_the_primal_after_the_exact_pass_is_a_second_measure():
 
 def test_slow_growth_is_that_of_the_horses_or_slower_by_half():
     def growth(series, horses=PASSES["horses"]):
-        traces = [
-            run(name, "mpbcfw", seed, approx_calls=N * np.cumsum(passes * (ITERATIONS > 0)))
-            for name, passes in (("stanford", series), ("weizmann", horses))
-            for seed in range(3)
-        ]
+        traces = []
+        for name, made in (("stanford", series), ("weizmann", horses)):
+            calls = N * np.cumsum(made * (ITERATIONS > 0))
+            traces += [run(name, "mpbcfw", seed, approx_calls=calls) for seed in range(3)]
         return one(traces, "passes_slowly", "stanford")
 
     row = growth(PASSES["stanford"])
@@ -497,10 +492,12 @@ def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
     assert titles == ["OCR, n = 10, λ = 1/n", "OCR, n = 10, λ = 7/n"]
 
 
-def test_other_datasets_are_passed_over():
+def test_other_datasets_solvers_and_costs_are_passed_over():
     toy = make_trace([1.0], [0.0])
     assert judging.evaluate(MPBCFW, [toy], {}) == [] == judging.evaluate(MPBCFW, [], {})
     assert judge([run("ocr", "bcfw")]) == []  # what is claimed is about MP-BCFW
+    other = {name: value._replace(visit=1.0) for name, value in costs().items()}
+    assert judge(varied(paper(), dataset_costs=other)) == []
 
 
 def test_an_experiment_can_ask_for_every_paper():
@@ -595,11 +592,6 @@ def test_a_claim_that_fails_at_the_paper_s_costs_says_what_it_does_at_measured_t
         assert rows["faster_avg", "stanford", True].verdict == HOLDS
         given = {claim.key for claim in MPBCFW.claims if claim.given}
         assert given == {"share_bcfw", "call"} == given - {key for key, _, at in rows if at}
-
-
-def test_runs_at_other_costs_are_passed_over():
-    other = {name: value._replace(visit=1.0) for name, value in costs().items()}
-    assert judge(varied(paper(), dataset_costs=other)) == []
 
 
 def test_the_paper_s_costs_give_bcfw_the_paper_s_shares():

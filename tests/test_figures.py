@@ -173,7 +173,9 @@ def test_runs_are_named_by_the_options_that_differ():
     found = labels([older, made(kind="mpbcfw", rule="fixed")])
     assert found == ["bcfw rule=slope", "bcfw rule=fixed"]
     assert labels([made(T=5)]) == ["bcfw"]
-    assert labels([made(T=5), made(T=10), made("fw")]) == ["bcfw T=5", "bcfw T=10", "fw"]
+    others = [made(T=5), made(seed=1, T=10), made("fw")]  # no repeats
+    assert labels(others) == ["bcfw T=5", "bcfw T=10", "fw"]
+    assert set(table_of(others)["repeats"]) == {1}
     # what differs somewhere is named everywhere
     search, fixed = {"step": "line_search"}, {"step": "2n/(k+2n)"}
     other_lam = {"lam": 0.25, **search}
@@ -197,12 +199,6 @@ def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem()
         *("bcfw", "bcfw path=[10/n]", "bcfw path=[10/n,0.5]", "bcfw path=[10/n]", "fw"),
         *("bcfw path=[10/n,1.0]", "bcfw path=[]"),
     ]
-
-
-def test_runs_with_other_options_are_other_curves_and_not_repeats():
-    assert set(table_of([made(T=5), made(seed=1, T=10)])["repeats"]) == {1}
-    assert style.color("bcfw T=5") == style.color("bcfw")
-    assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
 
 
 def test_notes_and_axis_label():
@@ -232,6 +228,8 @@ def test_a_solver_always_has_the_same_distinct_look():
     assert style.line("my_solver_avg") == "--"
     assert style.line("p_bmrm K=10") == ":"
     assert style.solver_label("prox_p_bmrm K=10") == "Prox-P-BMRM (K=10)"
+    assert style.solver_label("bcfw T=5") == "BCFW (T=5)"
+    assert style.color("bcfw T=5") == style.color("bcfw")
     assert style.line("bcfw_avg") != style.line("bcfw")
 
 

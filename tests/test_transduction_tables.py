@@ -159,9 +159,8 @@ def of_pictures(**ious):
     for solver, values in ious.items():
         for k, iou in enumerate(values):
             columns = {"iou": [0.1, iou], "accuracy": [0.9, 0.9]}
-            found.append(
-                trace("scribbles", {"pictures": "weizmann", "picture": k}, columns, solver)
-            )
+            data = {"pictures": "weizmann", "picture": k}
+            found.append(trace("scribbles", data, columns, solver))
     return found
 
 

@@ -113,7 +113,8 @@ def test_moons_are_drawn_whatever_is_asked_for(asked):
 
 
 def test_other_sources_are_refused():
-    with pytest.raises(ConfigError, match=r"source=sun is not known.* Valid: auto, real, synth"):
+    message = r"source=sun is not known.* Valid: auto, real, synthetic"
+    with pytest.raises(ConfigError, match=message):
         moons.Config("moons", "moons", "sun")
     with pytest.raises(ConfigError, match="source=drawn is not known"):  # real data exist
         ssl.SplitConfig("ssl_digit1", "ssl_digit1", "drawn")

@@ -70,10 +70,9 @@ def test_averages_are_compared_with_their_interpolation():
 
 def test_the_rule_is_drawn_from_runs_of_one_iteration():
     ends = {0: (4.0, 1.0), 1: (5.0, 3.0), 2: (6.0, 4.0), 3: (7.0, 4.2)}
-    traces = [
-        run("mpbcfw", [9, 9], [0, dual], time=[0, time], rule="fixed", M=number)
-        for number, (time, dual) in ends.items()
-    ]
+    traces = []
+    for M, (time, dual) in ends.items():
+        traces.append(run("mpbcfw", [9, 9], [0, dual], time=[0, time], rule="fixed", M=M))
     assert outputs(tables.KINDS[3], traces) == []  # how many the rule makes is not known
     traces += [run("mpbcfw", [9, 9], [0, 4.2], time=[0, 7.0], passes=3)]
     table = tables.passes(traces, best(traces)).set_index("passes")

@@ -49,10 +49,8 @@ EASY["chains"] = nearly_orthogonal([2, 1, 2], [0, 1, 1, 0, 1], 2, 1.5)
 def test_all_solvers_reach_the_optimum_of_a_quadratic_program(shape, name):
     posed, tolerance = problem(EASY[shape]), 1e-6
     optimum, _ = helpers.quadratic_program(helpers.Table(EASY[shape]), posed.lam)
-    made = solver(posed, name)
-    for _ in range(1500):  # the averages' error falls like 1/k², that of the others geometrically
-        made.iterate()
-    reported = made.reported()
+    # the averages' error falls like 1/k², that of the others geometrically
+    reported = iterated(solver(posed, name), 1500).reported()
     assert reported.dual == pytest.approx(optimum, abs=tolerance)
     assert posed.primal(reported.w) == pytest.approx(optimum, abs=tolerance)
 

@@ -18,7 +18,8 @@
     gaps: [0.1, 0.01, 0.001]       # relative gaps of targets and of scaling, errors of rates
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
-``instead`` and overrides are for all of them. So options that only some solvers have can vary:
+``instead`` and overrides are for all of them; ``dataset=…`` and ``solver=…`` choose among what the
+grids list. With several grids, options that only some solvers have can vary:
 
 .. code-block:: yaml
 

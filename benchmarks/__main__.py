@@ -38,6 +38,13 @@ Found = TypeVar("Found")
     help="Whose passes to measure; may be repeated. [default: those whose passes differ in kind]",
 )
 @click.option(
+    "--only",
+    "kinds",
+    metavar="KIND",
+    multiple=True,
+    help="Measure these kinds of rows alone: passes, gaps, processes, …; may be repeated.",
+)
+@click.option(
     "--json",
     "path",
     type=click.Path(path_type=Path),
@@ -77,6 +84,7 @@ def main(
     names: tuple[str, ...],
     everything: bool,
     solvers: tuple[str, ...],
+    kinds: tuple[str, ...],
     path: Path | None,
     other: Path | None,
     rounds: int,
@@ -100,9 +108,11 @@ def main(
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import against, report
-    from benchmarks.jobs import MATTERS, jobs, part_of
+    from benchmarks.jobs import FUNCTIONS, MATTERS, jobs, part_of
     from ssvm_bench.datasets.sources import has_raw_file
 
+    for kind in kinds:
+        check_choice("--only", kind, FUNCTIONS)
     chosen = names or (tuple(filter(has_raw_file, known)) if everything else ())
     parts = {name: part_of(name) for name in chosen} if chosen else MATTERS
     if solvers:
@@ -110,7 +120,11 @@ def main(
     calls = {
         name: (f"dataset={name}", f"dataset.source={_source(name)}", *overrides) for name in parts
     }
-    planned = jobs(parts, calls, passes, repeats, cold, few=not chosen)
+    planned = [
+        job
+        for job in jobs(parts, calls, passes, repeats, cold, few=not chosen)
+        if not kinds or job.module in kinds
+    ]
 
     if other is not None:
         compared: dict[against.Row, against.Comparison] = {}

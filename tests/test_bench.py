@@ -393,6 +393,15 @@ def test_the_bare_cut_is_the_oracle_s():
         assert cut.astype(int).tolist() == oracle(data).argmax(w, i).tolist()
 
 
+def test_kinds_of_rows_are_measured_alone(one_thread):
+    data = ("dataset.source=synthetic", "dataset.n_samples=30")
+    result = ours("--dataset", "usps", "--only", "gaps", *data)
+    told = [line for line in result.output.splitlines() if line.endswith(" …")]
+    assert told == ["usps: gaps …"], result.output
+    with pytest.raises(ConfigError, match="--only=gap is not known.*gaps"):
+        ours("--only", "gap")
+
+
 def test_an_unknown_dataset_is_an_error_of_the_call():
     with pytest.raises(ConfigError, match="usps"):
         ours("--dataset", "upsp")

@@ -120,6 +120,14 @@ def test_messages(tmp_path):
         assert message in error_of(call("compare", *words, f"results_dir={tmp_path}"), status)
 
 
+def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, monkeypatch):
+    stored_traces.write([trace("bcfw"), trace("mpbcfw")], tmp_path, "made_up")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bcfw" / "solver").mkdir(parents=True)  # as `new solver bcfw` makes it
+    done = call("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", tmp_path / "both")
+    assert "Ratios are mpbcfw ÷ bcfw" in done.stdout
+
+
 def test_latex_has_no_character_that_means_something_else():
     table = document.Table("t", ["a_b", "λ"], [["**5 %**", "`x{y}` 2×"]])
     lines = document.latex(table).splitlines()

@@ -96,7 +96,7 @@ def _name(a: str, b: str) -> str:
 
 def _folders(side: str, where: ResultsFolder) -> list[tuple[Path, bool]] | None:
     """Return the folders of a side, and whether their raw runs count; None: it is a solver."""
-    if Path(side).is_dir():
+    if any((Path(side) / kept).is_dir() for kept in ("runs", "traces", OWN)):
         return [(Path(side), True), (Path(side) / OWN, False)]
     if side == COMMITTED:
         return [(where.root, False)]

@@ -284,7 +284,8 @@ def learned(
     n_columns = len(found.columns)
     if n_columns < 2:
         raise ContentError(
-            "line 1: one column, expected two or more: what is observed, and in the last the label"
+            "line 1: one column, expected two or more, between blanks: what is observed, and in "
+            "the last the label. For tables of numbers there are svmlight and npz"
         )
     if chosen is None and n_columns - 1 > _MOST_OBSERVED:
         raise ContentError(

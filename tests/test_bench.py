@@ -398,7 +398,7 @@ def test_kinds_of_rows_are_measured_alone(one_thread):
     result = ours("--dataset", "usps", "--only", "gaps", *data)
     told = [line for line in result.output.splitlines() if line.endswith(" …")]
     assert told == ["usps: gaps …"], result.output
-    with pytest.raises(ConfigError, match="--only=gap is not known.*gaps"):
+    with pytest.raises(ConfigError, match=r"--only=gap is not known.*gaps"):
         ours("--only", "gap")
 
 

@@ -1,7 +1,7 @@
 """Train a small network on the masks of Weizmann and Stanford, for features of superpixels.
 
     pip install "ssvm-bench[images,network]"
-    python docs/trained_network.py network.npz  # ten minutes of a core
+    python docs/trained_network.py network.npz  # a quarter of an hour of a core
     python docs/deep_features.py davis_car_shadow car.npz --network network.npz
 
 It is a U-Net: four levels, of 1/2 to 1/16 of the picture's size, and back up, with residual blocks

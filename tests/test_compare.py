@@ -118,6 +118,10 @@ def test_messages(tmp_path):
         (("bcfw", "mpbcfw"), 1, "no two runs to compare"),
     ):
         assert message in error_of(call("compare", *words, f"results_dir={tmp_path}"), status)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    message = error_of(call("compare", empty, empty, f"results_dir={empty}"), 2)
+    assert message.endswith("is neither a results folder nor a solver with runs. There is none.")
 
 
 def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, monkeypatch):

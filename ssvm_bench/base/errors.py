@@ -60,12 +60,14 @@ def readable(message: str) -> str:
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return the sentence that lists the valid names, the nearest one first.
+    """Return the sentence that lists the valid names, the nearest one first, if there are any.
 
     >>> nearest("mpbcwf", ["bcfw", "mpbcfw"])
     'Did you mean mpbcfw? Valid: bcfw, mpbcfw.'
     """
     valid = sorted(valid)
+    if not valid:
+        return "There is none."
     close = difflib.get_close_matches(name[:100], valid, n=1, cutoff=0.5)
     hint = f"Did you mean {shown(close[0])}? " if close else ""
     return f"{hint}Valid: {', '.join(map(shown, valid))}."

@@ -125,6 +125,8 @@ def main(
         for job in jobs(parts, calls, passes, repeats, cold, few=not chosen)
         if not kinds or job.module in kinds
     ]
+    if not planned:
+        raise ConfigError(f"--only={','.join(kinds)}: no such rows on {', '.join(parts)}.")
 
     if other is not None:
         compared: dict[against.Row, against.Comparison] = {}

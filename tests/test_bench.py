@@ -400,6 +400,8 @@ def test_kinds_of_rows_are_measured_alone(one_thread):
     assert told == ["usps: gaps …"], result.output
     with pytest.raises(ConfigError, match=r"--only=gap is not known.*gaps"):
         ours("--only", "gap")
+    with pytest.raises(ConfigError, match="no such rows on moons"):
+        ours("--dataset", "moons", "--only", "gaps")
 
 
 def test_an_unknown_dataset_is_an_error_of_the_call():

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from ssvm_bench.base.jit import kernel
 
@@ -51,6 +55,60 @@ def dot(a, b, size):
         s0 += a[k] * b[k]
         k += 1
     return (s0 + s1) + (s2 + s3)
+
+
+_VECTORS, _LANES = 4, 4
+
+
+@kernel
+def dot_from(a, first, b, start, size):
+    """Return Σ_k a[first + k] · b[start + k] over ``size`` entries, in 16 interleaved sums.
+
+    Compilers keep the order of sums, and so add up one after the other; here, vectors of four are.
+    """
+    whole = size - size % (_VECTORS * _LANES)
+    total = _sum_of_products(a, first, b, start, whole)
+    for k in range(whole, size):
+        total += a[first + k] * b[start + k]
+    return total
+
+
+@intrinsic
+def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: Any) -> Any:
+    """Do a `dot_from` where the size is a multiple of the number of sums."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, first, other, start, size = arguments
+        index, number = size.type, ir.VectorType(ir.DoubleType(), _LANES)
+
+        def loaded(kind: Any, array: Any, place: Any) -> Any:
+            data = context.make_array(kind)(context, builder, array).data
+            vector = ir.VectorType(context.get_data_type(kind.dtype), _LANES)
+            address = builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+            values = builder.load(address, align=1)
+            if isinstance(kind.dtype, types.Float):
+                wide = kind.dtype.bitwidth == 64
+                return values if wide else builder.fpext(values, number)
+            return (builder.sitofp if kind.dtype.signed else builder.uitofp)(values, number)
+
+        zero = number([0.0] * _LANES)
+        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)]
+        step = index(_VECTORS * _LANES)
+        with cgutils.for_range_slice(builder, index(0), size, step, index) as (k, _):
+            for v in range(_VECTORS):
+                here = builder.add(k, index(v * _LANES))
+                x = loaded(signature.args[0], one, builder.add(first, here))
+                y = loaded(signature.args[2], other, builder.add(start, here))
+                builder.store(builder.fadd(builder.load(sums[v]), builder.fmul(x, y)), sums[v])
+        found = [builder.load(each) for each in sums]
+        while len(found) > 1:
+            found = [builder.fadd(x, y) for x, y in zip(found[::2], found[1::2], strict=True)]
+        lanes = [builder.extract_element(found[0], ir.IntType(32)(l)) for l in range(_LANES)]
+        while len(lanes) > 1:
+            lanes = [builder.fadd(x, y) for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
+        return lanes[0]
+
+    return types.float64(a, types.intp, b, types.intp, types.intp), codegen
 
 
 @kernel

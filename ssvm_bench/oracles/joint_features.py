@@ -13,7 +13,7 @@ of one example,
 
     ⟨Σ_l δ_l ⊗ ψ(x^l), w⟩ = Σ_l ⟨δ_l, θ[l]⟩         ‖Σ_l δ_l ⊗ ψ(x^l)‖² = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩
 
-**Two layouts of w.** Outside, as in ``weights.npz``: class by class, w[c·f + j], then the
+**Layouts of w.** Outside, as in ``weights.npz``: class by class, w[c·f + j], then the
 transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-zero feature touches
 one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
 up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
@@ -23,6 +23,9 @@ finds a wrong label. So `WideFeatures` have a table of where the row of each fea
 solver may have one of its own, in which rows come in the order in which planes touch their
 features (`joint_scores.touch`); all that are untouched are the last row, of zeros. What is behind
 the rows in use is never written to, and takes no memory: the system gives pages when they are.
+
+**Few zeros**, as of grey values or of what a network learned: a solver may have `DenseFeatures`,
+whose w lies label by label inside, too.
 
 What takes ``features`` and is not typed serves all types of features
 (:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.
@@ -41,12 +44,15 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram
-from ssvm_bench.oracles.joint_scores import JointFeatures, WideFeatures
+from ssvm_bench.oracles.joint_scores import DenseFeatures, JointFeatures, WideFeatures
 
 # mypy: disable-error-code="no-untyped-def"
 
 _BLOCK = 256
 """Columns of w that are copied at a time."""
+
+_DENSE = 0.5
+"""From this share of features that are not 0, it is faster to have all of them."""
 
 
 def build(
@@ -107,6 +113,21 @@ def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
     rows = np.full(f, (f - 1) * stride, kind)
     rows[touched] = np.arange(touched.size) * stride
     return features._replace(rows=rows, used=np.array([touched.size]))
+
+
+def with_zeros(features: JointFeatures) -> JointFeatures | DenseFeatures:
+    """Return the features with those that are 0, or as they are, where these are many."""
+    f, parts, there = features.n_features, features.truth.size, features.values.size
+    if there < _DENSE * f * parts:
+        return features
+    values = features.values
+    if there < f * parts:
+        row = np.repeat(np.arange(parts), np.diff(features.indptr))
+        values = np.zeros(f * parts, values.dtype)
+        values[row * f + features.indices // features.stride] = features.values
+    own = {name: getattr(features, name) for name in DenseFeatures._fields}
+    own |= {"indptr": np.arange(parts + 1) * f, "values": values, "indices": np.zeros(0, np.uint16)}
+    return DenseFeatures(**own)
 
 
 def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> Nonzeros:
@@ -240,7 +261,9 @@ def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
 def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any, Any]]:
     """Yield the same weights outside and inside, as views, but for rows that a table tells."""
     (K, stride), f = columns(features), features.n_features
-    if not isinstance(features, WideFeatures):
+    if isinstance(features, DenseFeatures):
+        yield w[: K * f], inner[: K * f]
+    elif not isinstance(features, WideFeatures):
         yield w[: K * f].reshape(K, f), inner[: f * stride].reshape(f, stride)[:, :K].T
     if features.transitions:
         yield w[K * f :].reshape(K, K), inner[f * stride :].reshape(K, stride)[:, :K].T

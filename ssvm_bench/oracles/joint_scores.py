@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import generic, implements, kernel, prefetch
+from ssvm_bench.base.linalg import dot_from
 from ssvm_bench.oracles import gram, scoring
 
 # mypy: disable-error-code="no-untyped-def"
@@ -86,6 +87,44 @@ class WideFeatures(JointFeatures):
     def last_index(self) -> int:
         """The largest index."""
         return self.n_features - 1
+
+
+class DenseFeatures(features_with("scale", "losses")):  # type: ignore[misc]
+    """Examples whose features are mostly not 0; w lies label by label, w[c·f + j].
+
+    A label's weights and ``values``, ψ(x^l) with its zeros, are next to each other, and multiplied
+    several at a time.
+    """
+
+    columns = JointFeatures.columns
+
+
+@implements(scoring.unary_scores, DenseFeatures)
+def _dense_unary_scores(features, w, i, theta):
+    first, L = scoring.parts(features, i)
+    for l in range(L):
+        theta[l, features.n_labels :] = 0.0
+        for c in range(features.n_labels):
+            theta[l, c] = scoring.label_score(features, w, first + l, c)
+
+
+@implements(scoring.label_score, DenseFeatures)
+def _dense_score(features, w, part, label):
+    f = features.n_features
+    return dot_from(features.values, part * f, w, label * f, f)
+
+
+@implements(scoring.add_label, DenseFeatures)
+def _add_dense_label(features, part, label, scale, v):
+    f = features.n_features
+    values, weights = features.values[part * f :], v[label * f :]
+    for j in range(f):
+        weights[j] += scale * values[j]
+
+
+@implements(scoring.label_index, DenseFeatures)
+def _dense_index(features, part, k, label):
+    return label * features.n_features + k
 
 
 @generic

@@ -22,20 +22,23 @@ from ssvm_bench.oracles.kernel_features import KernelOracle
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.dual_iterate import DualIterate
-from ssvm_bench.planes.labeling_iterates import AllLabels, LabelingIterate, with_own_rows
+from ssvm_bench.planes.labeling_iterates import AllLabels, LabelingIterate, with_own_layout
 
 
-def dual_iterate(problem: Problem, N: int, own_rows: bool = False) -> DualIterate:
+def dual_iterate(
+    problem: Problem, N: int, own_rows: bool = False, with_zeros: bool = False
+) -> DualIterate:
     """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes.
 
-    With ``own_rows``, a w of many features may have a layout that only the iterate knows.
+    A w of many features may have a layout that only the iterate knows with ``own_rows``, and one of
+    features with few zeros ``with_zeros``, in which sums are in another order.
     """
     if isinstance(problem.oracle, KernelOracle):
         from ssvm_bench.planes.kernel_iterate import KernelIterate
 
         return KernelIterate(problem, problem.oracle, N)
     if isinstance(problem.oracle, LabelingOracle) and problem.oracle.features.gram.size > 0:
-        oracle = with_own_rows(problem.oracle) if own_rows else problem.oracle
+        oracle = with_own_layout(problem.oracle, own_rows, with_zeros)
         return LabelingIterate(problem, oracle, N)
     from ssvm_bench.planes.row_iterates import RowIterate
 

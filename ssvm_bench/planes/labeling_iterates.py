@@ -14,8 +14,8 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import array, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows
-from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows, with_zeros
+from ssvm_bench.oracles.joint_scores import DenseFeatures, JointFeatures, WideFeatures
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask
 from ssvm_bench.oracles.scoring import label_index, label_size, scratch, waits
 from ssvm_bench.planes import labelings, operations
@@ -42,7 +42,8 @@ class LabelingIterate(DualIterate):
         self.oracle = oracle
         super().__init__(problem, labelings.allocate(oracle.features), N)
         self._support = Support(oracle.inner_d)
-        self._own_rows = oracle.features is not getattr(problem.oracle, "features", None)
+        own = oracle.features is not getattr(problem.oracle, "features", None)
+        self._own_rows = own and isinstance(oracle.features, WideFeatures)
         self.blocks.n_planes[:] = N > 0  # of the ground truth's plane (Algorithm 3, line 3)
         self._support.update(self.blocks)
 
@@ -61,6 +62,8 @@ class LabelingIterate(DualIterate):
         state = super().state()
         if self.indices is not None:
             state["indices"] = self.indices
+        if isinstance(self.oracle.features, DenseFeatures):
+            state["by_label"] = True
         if not self._own_rows:
             return state
         features = self.oracle.features
@@ -75,6 +78,8 @@ class LabelingIterate(DualIterate):
         state, nowhere = dict(state), np.zeros(0, np.uint32)
         indices = array(nowhere, state.pop("indices", nowhere))
         check_below(indices, self.w.size, "indices")
+        by_label = isinstance(self.oracle.features, DenseFeatures)
+        expect(state.pop("by_label", False) == by_label, "is of a w in another layout")
         if self._own_rows:
             touched = self._restored_rows(state)
         super().restore(state)
@@ -290,17 +295,26 @@ def _mark(blocks, marks):
     return found
 
 
-def with_own_rows(oracle: LabelingOracle) -> LabelingOracle:
-    """Return the oracle with rows of w for the features that are touched from now on.
+def with_own_layout(oracle: LabelingOracle, rows: bool, zeros: bool) -> LabelingOracle:
+    """Return the oracle with another layout of w, or where others call it or truths change, itself.
 
-    Without many features, or where others call it or it changes latent values, itself.
+    Parameters
+    ----------
+    rows : bool
+        Many features have rows of w as they are touched from now on.
+    zeros : bool
+        Features with few zeros have w label by label.
     """
-    wide = isinstance(oracle.features, WideFeatures)
-    if not wide or oracle.caller is not None or oracle.latent() is not None:
+    features = oracle.features
+    if rows and isinstance(features, WideFeatures):
+        features = with_rows(features, np.zeros(0, np.int64))
+    elif zeros and type(features) is JointFeatures:
+        features = with_zeros(features)
+    if features is oracle.features or oracle.caller is not None or oracle.latent() is not None:
         return oracle
     made = copy.copy(oracle)
-    made.features = with_rows(oracle.features, np.zeros(0, np.int64))
-    made.compiled = oracle.compiled._replace(features=made.features)
+    made.features = features
+    made.compiled = oracle.compiled._replace(features=features)
     return made
 
 

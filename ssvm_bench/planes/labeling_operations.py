@@ -65,7 +65,7 @@ def _look_ahead(blocks, order, k):
     _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
     _fetch_range(blocks.active, slot, slot + blocks.n_planes[i])
     begin, end = features.indptr[first], features.indptr[first + L]
-    _fetch_range(features.indices, begin, end)
+    _fetch_range(features.indices, begin, min(end, features.indices.size))
     _fetch_range(features.values, begin, end)
     _fetch_range(features.gram, features.gram_start[i], features.gram_start[i] + L * L)
     for l in range(L):

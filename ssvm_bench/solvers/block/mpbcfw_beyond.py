@@ -83,7 +83,7 @@ class Config(BlockConfig):
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     most = sys.maxsize if config.N > 0 else 0  # planes with weight stay
-    phi = dual_iterate(problem, most, own_rows=True)
+    phi = dual_iterate(problem, most, own_rows=True, with_zeros=True)
     share = np.inf if config.share is None else float(config.share)
     of_visits = config.N, config.T, config.steps, config.inner_steps
     visits = SeveralStepVisits(

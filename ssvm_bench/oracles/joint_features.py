@@ -44,7 +44,13 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gram
-from ssvm_bench.oracles.joint_scores import DenseFeatures, JointFeatures, WideFeatures
+from ssvm_bench.oracles.joint_scores import (
+    BinaryFeatures,
+    DenseFeatures,
+    JointFeatures,
+    WideBinaryFeatures,
+    WideFeatures,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -86,7 +92,9 @@ def build(
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
     psi = offsets, indptr, indices, values
-    made = JointFeatures(
+    binary = bool((values == 1).all())
+    narrow_or_wide = (BinaryFeatures, WideBinaryFeatures) if binary else (JointFeatures, WideFeatures)
+    made = narrow_or_wide[wide](
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
         indptr=indptr,
@@ -103,7 +111,7 @@ def build(
         scale=product(costs, dataset.margins, weights),
         losses=np.zeros((0, 0)) if losses is None else losses,
     )
-    return with_rows(WideFeatures(*made), np.arange(f)) if wide else made
+    return with_rows(made, np.arange(f)) if wide else made
 
 
 def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:

@@ -89,6 +89,32 @@ class WideFeatures(JointFeatures):
         return self.n_features - 1
 
 
+class BinaryFeatures(JointFeatures):
+    """Examples whose features are 0 or 1: nothing is multiplied by them."""
+
+
+class WideBinaryFeatures(WideFeatures):
+    """Both."""
+
+
+@generic
+def _value(features, values, k):
+    """Return one of a part's ``values`` that are not 0."""
+    return values[k]
+
+
+def _one(features, values, k):
+    return 1.0
+
+
+def _add_labels_to_ones(features, part, labels, count, scale, delta, v):
+    indices = _row(features, part)[0]
+    for s in range(count):
+        of_label, step = v[np.int64(labels[s]) :], scale * delta[s]
+        for k in range(indices.size):
+            of_label[place(features, indices[k])] += step
+
+
 class DenseFeatures(features_with("scale", "losses")):  # type: ignore[misc]
     """Examples whose features are mostly not 0; w lies label by label, w[c·f + j].
 
@@ -187,18 +213,19 @@ def _unary_scores(features, w, i, theta):
         row[:] = 0.0
         k = 0
         # four features at a time: otherwise every addition waits for the store of the last one
-        while k + 4 <= values.size:
+        while k + 4 <= indices.size:
             a = w[place(features, indices[k]) :]
             b = w[place(features, indices[k + 1]) :]
             c = w[place(features, indices[k + 2]) :]
             d = w[place(features, indices[k + 3]) :]
-            va, vb, vc, vd = values[k], values[k + 1], values[k + 2], values[k + 3]
+            va, vb = _value(features, values, k), _value(features, values, k + 1)
+            vc, vd = _value(features, values, k + 2), _value(features, values, k + 3)
             for j in range(stride):
                 row[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j])
             k += 4
-        while k < values.size:
+        while k < indices.size:
             a = w[place(features, indices[k]) :]
-            va = values[k]
+            va = _value(features, values, k)
             for j in range(stride):
                 row[j] += va * a[j]
             k += 1
@@ -210,14 +237,14 @@ def _label_score(features, w, part, label):
     here = w[label:]
     k = 0
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    while k + 4 <= values.size:  # as `dot_at` does
-        t0 += values[k] * here[place(features, indices[k])]
-        t1 += values[k + 1] * here[place(features, indices[k + 1])]
-        t2 += values[k + 2] * here[place(features, indices[k + 2])]
-        t3 += values[k + 3] * here[place(features, indices[k + 3])]
+    while k + 4 <= indices.size:  # as `dot_at` does
+        t0 += _value(features, values, k) * here[place(features, indices[k])]
+        t1 += _value(features, values, k + 1) * here[place(features, indices[k + 1])]
+        t2 += _value(features, values, k + 2) * here[place(features, indices[k + 2])]
+        t3 += _value(features, values, k + 3) * here[place(features, indices[k + 3])]
         k += 4
-    while k < values.size:
-        t0 += values[k] * here[place(features, indices[k])]
+    while k < indices.size:
+        t0 += _value(features, values, k) * here[place(features, indices[k])]
         k += 1
     return (t0 + t1) + (t2 + t3)
 
@@ -237,6 +264,11 @@ def _add_labels(features, part, labels, count, scale, delta, v):
         factor = scale * values[k]
         for s in range(count):
             row[labels[s]] += factor * delta[s]
+
+
+for _kind in (BinaryFeatures, WideBinaryFeatures):
+    implements(_value, _kind)(_one)
+    implements(scoring.add_labels, _kind)(_add_labels_to_ones)
 
 
 @implements(scoring.label_index, JointFeatures)

@@ -308,7 +308,7 @@ def with_own_layout(oracle: LabelingOracle, rows: bool, zeros: bool) -> Labeling
     features = oracle.features
     if rows and isinstance(features, WideFeatures):
         features = with_rows(features, np.zeros(0, np.int64))
-    elif zeros and type(features) is JointFeatures:
+    elif zeros and isinstance(features, JointFeatures) and not isinstance(features, WideFeatures):
         features = with_zeros(features)
     if features is oracle.features or oracle.caller is not None or oracle.latent() is not None:
         return oracle

@@ -376,3 +376,10 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen
+
+
+@kernel
+def prefetch_range(array: Any, begin: int, end: int) -> None:
+    """Do `prefetch` for all cache lines of ``array[begin:end]``."""
+    for k in range(begin, end, 64 // array.itemsize):
+        prefetch(array, k)

@@ -93,8 +93,10 @@ def build(
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
     psi = offsets, indptr, indices, values
     binary = bool((values == 1).all())
-    narrow_or_wide = (BinaryFeatures, WideBinaryFeatures) if binary else (JointFeatures, WideFeatures)
-    made = narrow_or_wide[wide](
+    kind: Any = BinaryFeatures if binary else JointFeatures
+    if wide:
+        kind = WideBinaryFeatures if binary else WideFeatures
+    made = kind(
         offsets=offsets,
         truth=np.ascontiguousarray(dataset.y, label_type(dataset.n_labels)),
         indptr=indptr,

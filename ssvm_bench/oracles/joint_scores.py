@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import generic, implements, kernel, prefetch
+from ssvm_bench.base.jit import generic, implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_from
 from ssvm_bench.oracles import gram, scoring
 
@@ -107,6 +107,10 @@ def _one(features, values, k):
     return 1.0
 
 
+def _look_ahead_to_ones(features, begin, end):
+    prefetch_range(features.indices, begin, end)
+
+
 def _add_labels_to_ones(features, part, labels, count, scale, delta, v):
     indices = _row(features, part)[0]
     for s in range(count):
@@ -146,6 +150,11 @@ def _add_dense_label(features, part, label, scale, v):
     values, weights = features.values[part * f :], v[label * f :]
     for j in range(f):
         weights[j] += scale * values[j]
+
+
+@implements(scoring.look_ahead, DenseFeatures)
+def _look_ahead_to_dense(features, begin, end):
+    prefetch_range(features.values, begin, end)
 
 
 @implements(scoring.label_index, DenseFeatures)
@@ -268,6 +277,7 @@ def _add_labels(features, part, labels, count, scale, delta, v):
 
 for _kind in (BinaryFeatures, WideBinaryFeatures):
     implements(_value, _kind)(_one)
+    implements(scoring.look_ahead, _kind)(_look_ahead_to_ones)
     implements(scoring.add_labels, _kind)(_add_labels_to_ones)
 
 

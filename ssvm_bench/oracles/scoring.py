@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.jit import abstract, allocating_kernel, generic, kernel
+from ssvm_bench.base.jit import abstract, allocating_kernel, generic, kernel, prefetch_range
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -85,6 +85,13 @@ def label_size(features, part):
 def label_index(features, part, k, label):
     """Return the index in v of the k-th of these; some may be there twice."""
     return np.int64(features.indices[features.indptr[part] + k])
+
+
+@generic
+def look_ahead(features, begin, end):
+    """Prefetch what is read of the features from one place to another, of several parts."""
+    prefetch_range(features.indices, begin, end)
+    prefetch_range(features.values, begin, end)
 
 
 @generic

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.base.jit import implements, kernel, prefetch
+from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.oracles import scoring
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.labelings import Labelings
@@ -62,28 +62,20 @@ def _look_ahead(blocks, order, k):
     i = order[k + 1 if k + 1 < last else last]
     first, L = scoring.parts(features, i)
     slot = blocks.start[i]
-    _fetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
-    _fetch_range(blocks.active, slot, slot + blocks.n_planes[i])
-    begin, end = features.indptr[first], features.indptr[first + L]
-    _fetch_range(features.indices, begin, min(end, features.indices.size))
-    _fetch_range(features.values, begin, end)
-    _fetch_range(features.gram, features.gram_start[i], features.gram_start[i] + L * L)
-    for l in range(L):
-        _fetch_range(blocks.mu[first + l], 0, blocks.mu.shape[1])
-        prefetch(blocks.seen[first + l], 0)
-    _fetch_range(blocks.seen_count, first, first + L)
+    prefetch_range(blocks.offset, slot, slot + blocks.n_planes[i])
+    prefetch_range(blocks.active, slot, slot + blocks.n_planes[i])
+    scoring.look_ahead(features, features.indptr[first], features.indptr[first + L])
+    prefetch_range(features.gram, features.gram_start[i], features.gram_start[i] + L * L)
+    width = blocks.mu.shape[1]
+    prefetch_range(blocks.mu[first], 0, L * width)  # all rows of the term
+    prefetch_range(blocks.seen[first], 0, L * width)
+    prefetch_range(blocks.seen_count, first, first + L)
     first_label = blocks.plane_start[i]
-    _fetch_range(blocks.labels, first_label, first_label + blocks.n_planes[i] * L)
-    _fetch_range(blocks.links, first_label, first_label + blocks.n_planes[i] * L)
+    prefetch_range(blocks.labels, first_label, first_label + blocks.n_planes[i] * L)
+    prefetch_range(blocks.links, first_label, first_label + blocks.n_planes[i] * L)
     begin, count = moves(blocks, i)
-    _fetch_range(blocks.moves, begin, begin + count)
-    _fetch_range(blocks.nu, begin, begin + count)
-
-
-@kernel
-def _fetch_range(array, begin, end):
-    for k in range(begin, end, 64 // array.itemsize):
-        prefetch(array, k)
+    prefetch_range(blocks.moves, begin, begin + count)
+    prefetch_range(blocks.nu, begin, begin + count)
 
 
 @implements(operations.gather, Labelings)

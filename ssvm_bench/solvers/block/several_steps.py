@@ -44,7 +44,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import implements, kernel, prefetch
+from ssvm_bench.base.jit import implements, kernel, prefetch_range
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete, forget
@@ -116,12 +116,10 @@ def _look_ahead_to_visit(policy, blocks, order, k):
     operations.look_ahead(blocks, order, k)
     numbers = policy.simplex
     m = blocks.n_planes[i]
-    for p in range(0, m, 8):
-        prefetch(numbers.alpha, numbers.start[i] + p)
-        prefetch(numbers.product, numbers.start[i] + p)
-    for p in range(m):
-        for q in range(0, m, 8):
-            prefetch(numbers.gram, numbers.gram_start[i] + p * numbers.room[i] + q)
+    prefetch_range(numbers.alpha, numbers.start[i], numbers.start[i] + m)
+    prefetch_range(numbers.product, numbers.start[i], numbers.start[i] + m)
+    begin = numbers.gram_start[i]
+    prefetch_range(numbers.gram, begin, begin + m * numbers.room[i])
 
 
 @kernel

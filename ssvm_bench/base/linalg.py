@@ -64,7 +64,8 @@ _VECTORS, _LANES = 4, 4
 def dot_from(a, first, b, start, size):
     """Return Σ_k a[first + k] · b[start + k] over ``size`` entries, in 16 interleaved sums.
 
-    Compilers keep the order of sums, and so add up one after the other; here, vectors of four are.
+    Compilers keep the order of sums, and so add up one by one; here it is four at a time. The types
+    are float64 or uint8.
     """
     whole = size - size % (_VECTORS * _LANES)
     total = _sum_of_products(a, first, b, start, whole)
@@ -86,10 +87,7 @@ def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: 
             vector = ir.VectorType(context.get_data_type(kind.dtype), _LANES)
             address = builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
             values = builder.load(address, align=1)
-            if isinstance(kind.dtype, types.Float):
-                wide = kind.dtype.bitwidth == 64
-                return values if wide else builder.fpext(values, number)
-            return (builder.sitofp if kind.dtype.signed else builder.uitofp)(values, number)
+            return values if kind.dtype == types.float64 else builder.uitofp(values, number)
 
         zero = number([0.0] * _LANES)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)]

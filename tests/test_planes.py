@@ -11,6 +11,7 @@ from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem
+from ssvm_bench.oracles.joint_scores import DenseFeatures
 from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
 from ssvm_bench.solvers.block.steps import AtOracle
 
@@ -85,9 +86,11 @@ def iterate_of(blocks, table, i):
     features = blocks.features
     f, K = features.n_features, features.n_labels
     for part in range(features.offsets[i], features.offsets[i + 1]):
-        x = np.zeros(f)
         span = slice(features.indptr[part], features.indptr[part + 1])
-        x[features.indices[span] // features.stride] = features.values[span]
+        x = features.values[span]
+        if not isinstance(features, DenseFeatures):
+            x = np.zeros(f)
+            x[features.indices[span] // features.stride] = features.values[span]
         for k in range(blocks.seen_count[part]):
             label = blocks.seen[part, k]
             phi[label * f : (label + 1) * f] += blocks.mu[part, k] * x

@@ -136,10 +136,13 @@ class LabelingIterate(DualIterate):
         return tally
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
-        caller = self.oracle.caller
+        caller, oracle = self.oracle.caller, self.problem.oracle
         assert caller is not None
-        before = caller.waited
-        answered = self.oracle.answering(self.query, asked)
+        assert isinstance(oracle, LabelingOracle)
+        before, query = caller.waited, self.query
+        if isinstance(self.oracle.features, DenseFeatures):
+            query = self.pack(self.outer(query))
+        answered = oracle.answering(query, asked)._replace(features=self.oracle.features)
         # the oracle's answers were checked against the truth at the w where it was asked
         exact = self.oracle.exact and asked.size == 1
         tally = self._visit(answered, policy, asked, False, exact)
@@ -296,21 +299,22 @@ def _mark(blocks, marks):
 
 
 def with_own_layout(oracle: LabelingOracle, rows: bool, zeros: bool) -> LabelingOracle:
-    """Return the oracle with another layout of w, or where others call it or truths change, itself.
+    """Return the oracle with another layout of w, or itself, as where truths change.
 
     Parameters
     ----------
     rows : bool
-        Many features have rows of w as they are touched from now on.
+        Many features have rows of w as they are touched from now on, unless others call the oracle.
     zeros : bool
         Features with few zeros have w label by label.
     """
     features = oracle.features
-    if rows and isinstance(features, WideFeatures):
-        features = with_rows(features, np.zeros(0, np.int64))
-    elif zeros and isinstance(features, JointFeatures) and not isinstance(features, WideFeatures):
+    if isinstance(features, WideFeatures):
+        if rows and oracle.caller is None:
+            features = with_rows(features, np.zeros(0, np.int64))
+    elif zeros and isinstance(features, JointFeatures):
         features = with_zeros(features)
-    if features is oracle.features or oracle.caller is not None or oracle.latent() is not None:
+    if features is oracle.features or oracle.latent() is not None:
         return oracle
     made = copy.copy(oracle)
     made.features = features

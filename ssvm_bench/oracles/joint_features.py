@@ -24,8 +24,9 @@ solver may have one of its own, in which rows come in the order in which planes 
 features (`joint_scores.touch`); all that are untouched are the last row, of zeros. What is behind
 the rows in use is never written to, and takes no memory: the system gives pages when they are.
 
-**Few zeros**, as of grey values or of what a network learned: a solver may have `DenseFeatures`,
-whose w lies label by label inside, too.
+**Zeros and ones**, as of pixels and words, are `BinaryFeatures`: nothing is multiplied by them, to
+the same bits. **Few zeros**, as of grey values or of what a network learned: a solver may have
+`DenseFeatures`, whose w lies label by label inside, too.
 
 What takes ``features`` and is not typed serves all types of features
 (:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.

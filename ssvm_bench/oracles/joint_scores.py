@@ -112,11 +112,8 @@ def _look_ahead_to_ones(features, begin, end):
 
 
 def _add_labels_to_ones(features, part, labels, count, scale, delta, v):
-    indices = _row(features, part)[0]
     for s in range(count):
-        of_label, step = v[np.int64(labels[s]) :], scale * delta[s]
-        for k in range(indices.size):
-            of_label[place(features, indices[k])] += step
+        scoring.add_label(features, part, np.int64(labels[s]), scale * delta[s], v)
 
 
 class DenseFeatures(features_with("scale", "losses")):  # type: ignore[misc]
@@ -262,7 +259,7 @@ def _label_score(features, w, part, label):
 def _add_label(features, part, label, scale, v):
     indices, values = _row(features, part)
     for k in range(values.size):
-        v[np.int64(place(features, indices[k])) + label] += scale * values[k]
+        v[np.int64(place(features, indices[k])) + label] += scale * _value(features, values, k)
 
 
 @implements(scoring.add_labels, JointFeatures)
@@ -291,7 +288,7 @@ def _add_marginals(features, part, scale, delta, v):
     indices, values = _row(features, part)
     for k in range(values.size):
         row = v[place(features, indices[k]) :]
-        factor = scale * values[k]
+        factor = scale * _value(features, values, k)
         for c in range(features.n_labels):
             row[c] += factor * delta[c]
 
@@ -301,8 +298,8 @@ def _add_labels_twice(features, part, labels, count, delta, scale, v, other_scal
     indices, values = _row(features, part)
     for k in range(values.size):
         index = np.int64(place(features, indices[k]))
-        row, other_row = v[index:], other[index:]
-        factor, other_factor = scale * values[k], other_scale * values[k]
+        row, other_row, value = v[index:], other[index:], _value(features, values, k)
+        factor, other_factor = scale * value, other_scale * value
         for s in range(count):
             row[labels[s]] += factor * delta[s]
             other_row[labels[s]] += other_factor * delta[s]

@@ -258,8 +258,9 @@ def _label_score(features, w, part, label):
 @implements(scoring.add_label, JointFeatures)
 def _add_label(features, part, label, scale, v):
     indices, values = _row(features, part)
+    of_label = v[label:]
     for k in range(values.size):
-        v[np.int64(place(features, indices[k])) + label] += scale * _value(features, values, k)
+        of_label[place(features, indices[k])] += scale * _value(features, values, k)
 
 
 @implements(scoring.add_labels, JointFeatures)

@@ -1,5 +1,5 @@
-"""Papers: a folder each, with what it says and how that is measured, drawn and looks.
+"""One folder per paper: its claims, how they are measured, its figures and its solvers' looks.
 
-The module ``paper`` of a folder has ``PAPER``, a :class:`ssvm_bench.claims.paper.Paper`. Nothing
-else lists the papers (:func:`ssvm_bench.config.registry.papers`).
+The module ``paper`` of each folder defines ``PAPER``, a :class:`ssvm_bench.claims.paper.Paper`.
+:func:`ssvm_bench.config.registry.papers` finds the folders; there is no other list of papers.
 """

@@ -1,7 +1,7 @@
-"""Measures of the poster's claims on passes, sizes, certificates and bounds that are tight.
+"""Measures of the poster's claims about passes, numbers of examples, and duality gaps.
 
-Each is one number per repeat, computed from traces. The other claims are measured by
-:mod:`theorems` and :mod:`ssvm_bench.claims.comparisons`; ``paper.py`` has the list.
+Each measure is one number per repeat, computed from traces. The other claims are measured by
+:mod:`theorems` and :mod:`ssvm_bench.claims.comparisons`; ``paper.py`` lists all claims.
 
 .. code-block:: text
 
@@ -9,13 +9,13 @@ Each is one number per repeat, computed from traces. The other claims are measur
     suboptimality      P(w) − D,     D the best dual value on the problem instance
     relative           (P(w) − D)/D
 
-How curves are compared is said in :mod:`ssvm_bench.claims.comparisons`.
+The module :mod:`ssvm_bench.claims.comparisons` describes how curves are compared.
 
 - The calls needed on n and on fewer examples are compared between runs with the same seed and
-  options, at the smallest suboptimality that all of them reach.
-- The runs of another solver are compared in the same way, at the same seed.
-- D is not the optimum. Where the size of a suboptimality matters, only evaluations are used
-  where it is at least ``KNOWN`` times the best primal − D: its relative error is at most 1/10.
+  options, at the smallest suboptimality that all of these runs reach.
+- Runs of different solvers are compared in the same way, at the same seed.
+- D is not the optimum. Where the size of a suboptimality matters, only evaluations count whose
+  suboptimality is at least ``KNOWN`` (best primal − D): its relative error is at most 1/10.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Relative primal suboptimalities."""
 
 KNOWN = 10.0
-"""Of the uncertainty of the optimum: suboptimalities whose size is known."""
+"""Suboptimalities of at least so many times (best primal − D) have a known size."""
 
 ROUNDING = 1e-12
-"""How far a dual value may be above a primal one, relative to it: both are sums of n terms."""
+"""By what share rounding may lift a dual value above a primal one: each is a sum of n terms."""
 
 TOO_LOOSE = (
     "the best values known are too far apart to tell how large a suboptimality is; a longer run of "
@@ -61,11 +61,11 @@ def least_known(case: Case) -> float:
 def sooner(
     case: Case, ours: Runs, family: Sequence[Runs], axis: Literal["passes", "time"] = "passes"
 ) -> Measured:
-    """Measure a family's passes, or seconds, to a relative suboptimality over ours.
+    """Measure the ratio of a family's passes (or seconds) to ours at a relative suboptimality.
 
-    It is the smallest of ``LEVELS`` that each of our repeats reaches, and not within its first
-    pass, where there is nothing to read off but the line from w = 0; if there are such, of those
-    that a baseline reaches, or that none has reached when all of ours have.
+    The level is one of ``LEVELS`` that each of our repeats reaches after its first pass; before, a
+    curve is only the line from w = 0. It is the smallest level that a baseline reaches, or that no
+    baseline has reached when all our repeats have; if there is none, it is the largest one.
     """
     mine, baselines = ours.of(case), family_runs(case, family)
     if axis == "time":
@@ -99,7 +99,7 @@ def _first_at(case: Case, run: Trace, level: float, axis: str) -> float:
 def _first(
     case: Case, baselines: Mapping[str, Sequence[Trace]], level: float, axis: str
 ) -> tuple[float, str]:
-    """Return the smallest median of passes, or seconds, to a level, and whose it is."""
+    """Return the smallest median of passes (or seconds) to a level, and that baseline's name."""
     return min(
         (float(np.median([_first_at(case, run, level, axis) for run in repeats])), name)
         for name, repeats in baselines.items()
@@ -111,13 +111,13 @@ def _first(
 
 @measure
 def growth_with_n(case: Case, runs: Runs) -> Measured:
-    """Measure the calls to a suboptimality over those on half of the examples, per seed."""
+    """Measure the calls to a suboptimality on all examples over those on half of them, per seed."""
     calls, note = calls_on_both(case, half_of(case), runs)
     return Measured(calls[:, 0] / calls[:, 1], note=note)
 
 
 def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
-    """Return the calls to the smallest suboptimality that all runs reach, and say so.
+    """Return the calls to the smallest suboptimality that all runs reach, and a note on them.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
 def _calls(
     pairs: Sequence[tuple[Trace, Trace]], on: tuple[Case, Case]
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the smallest suboptimality that all runs reach, medians of the calls, and these."""
+    """Return the smallest suboptimality that all runs reach, median calls to it, and all calls."""
 
     def curve(case: Case, run: Trace) -> tuple[np.ndarray, np.ndarray]:
         return along(run, "calls"), suboptimality(case, run)
@@ -148,12 +148,12 @@ def _calls(
     return target, np.median(calls, axis=0), calls
 
 
-# ---- what a call costs, and finds -------------------------------------------------------------
+# ---- time and planes of a call ----------------------------------------------------------------
 
 
 @measure
 def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure the time of a run per call of the oracle over that of a baseline, per seed."""
+    """Measure the ratio of our time per oracle call to that of a baseline, for each seed."""
     mine, theirs = case.timed(ours, baseline)
     pairs = same_seed(mine, theirs)
     seconds = ends(pairs, "time") / ends(pairs, "oracle_calls")
@@ -164,7 +164,7 @@ def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
 
 @measure
 def planes_of_calls(case: Case, runs: Runs) -> Measured:
-    """Measure the planes found beside the ground truths' over the calls of the oracle."""
+    """Measure the planes found, without those of the ground truths, per oracle call."""
     n, shares, counts = int(case.data["n"]), [], []
     for run in runs.of(case):
         found = n * (run.values("working_set_mean") - 1)
@@ -181,7 +181,7 @@ def planes_of_calls(case: Case, runs: Runs) -> Measured:
 
 @measure
 def gap_over_error(case: Case, runs: Runs) -> Measured:
-    """Measure the smallest (P − F)/P over ε, the share by which the oracle falls short."""
+    """Measure the smallest (P − F)/P over ε, the share by which the oracle may fall short."""
     mine = runs.of(case)
     error = float(mine[0].solver["error"])
     gaps = np.array([np.nanmin(relative_gap(run)) for run in mine])
@@ -191,7 +191,7 @@ def gap_over_error(case: Case, runs: Runs) -> Measured:
 
 @measure
 def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
-    """Measure the calls to a suboptimality over those of other runs, per seed."""
+    """Measure the ratio of the calls to a suboptimality to those with an exact oracle, per seed."""
     pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
     target, (here, there), calls = _calls(pairs, (case, case))
     note = f"to {target:.3g}: {here:.3g} calls, {there:.3g} of the exact oracle"
@@ -203,7 +203,7 @@ def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
 
 @measure
 def certified(case: Case, runs: Runs) -> Measured:
-    """Measure the share of rows whose gap is no less than P(w) − the lowest primal of any run."""
+    """Measure the share of rows whose gap is at least P(w) − the lowest primal value of any run."""
     primal = case.reference.primal
     duals = [run.values("dual") for run in runs.of(case)]
     allowed = primal + ROUNDING * abs(primal)
@@ -213,7 +213,7 @@ def certified(case: Case, runs: Runs) -> Measured:
 
 @measure
 def gap_over_suboptimality(case: Case, runs: Runs) -> Measured:
-    """Measure the largest duality gap / primal suboptimality from the first pass on."""
+    """Measure the largest ratio of duality gap to primal suboptimality from the first pass on."""
     largest, middle = [], []
     for run in runs.of(case):
         error = suboptimality(case, run)

@@ -2,13 +2,13 @@
 
 The texts are in ``claims.yaml``; a claim holds if the median over the repeats is in its range.
 
-They are about OCR at three λ, in passes and calls of the oracle. The poster's cutting-plane method
-is read as 1-slack without a cache, as in BMRM; comparisons with others, in seconds, and
-self-checks, are not counted.
+The claims are about OCR at three λ, in passes and calls of the oracle. The poster's cutting-plane
+method is taken to be 1-slack without a cache, as in BMRM. Comparisons with other cutting-plane
+methods, comparisons in seconds, and self-checks are not counted.
 
-**Table 1**, measured: how the number of oracle calls grows. It bounds the calls to an error ε by
-C nᵃ λᵇ εᶜ, a method's error being what its theorem is about. From traces, with the best values
-known, P⋆ and F⋆, on the problem instance:
+**Table 1** bounds the oracle calls to an error ε by C nᵃ λᵇ εᶜ. Each method's error is the one that
+its theorem bounds. Here it is computed from traces and the best values known on the problem
+instance, P⋆ and F⋆:
 
 ===============  ==========================================================
 duality gap      P(w) − F
@@ -17,15 +17,14 @@ dual error       P⋆ − F
 saddle gap       P(w) − the dual value within the ball (``saddle_dual``)
 ===============  ==========================================================
 
-P⋆ and F⋆ stand where they make the error larger, never smaller. The calls to ε are read off where
-the curve first crosses it. A *ratio* is that of the calls at two settings that differ in one of n,
-λ and ε; beside it, what the order says: (n'/n)ᵃ, (λ'/λ)ᵇ, (ε'/ε)ᶜ. An order bounds calls, and no
-ratio of calls: from a start that is better than the worst, calls may rise faster than their bound.
-So nothing is judged by ratios. What the theorem proves of a run is judged where the trace has it
-(``gap_bound``): no error may be above it.
+The optimum is between F⋆ and P⋆, so an error may come out too large, but never too small. The calls
+to ε are read off where the curve first crosses ε. A *ratio* compares the calls at two settings that
+differ in one of n, λ and ε; beside it is what the order predicts: (n'/n)ᵃ, (λ'/λ)ᵇ, (ε'/ε)ᶜ. Orders
+bound calls, not ratios: from a better start than the worst, calls may rise faster than their bound.
+So no claim is judged by ratios. Where a trace has the theorem's bound for its own run
+(``gap_bound``), no error may be above that bound.
 
-Calls within the first pass are none to compare: there is nothing to read off there but the line
-from w = 0.
+Calls within the first pass are not compared: the curve there is only the line from w = 0.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ from ssvm_bench.results.words import NONE, number, percent, times
 VARIED = ("n", "lam", "eps")
 NAMES = {"n": "n", "lam": "λ", "eps": "ε"}
 HARDER = {"n": 1.0, "lam": -1.0, "eps": -1.0}
-"""Whether more of it, or less, takes more calls."""
+"""The sign of the change that takes more calls."""
 
 
 class Order(NamedTuple):
-    """A row of Table 1: the error that is bounded, the order as it stands there, and exponents."""
+    """A row of Table 1: the error that is bounded, the order as text, and its exponents."""
 
     error: str
     text: str
@@ -75,7 +74,7 @@ class Order(NamedTuple):
 
 
 ORDERS = {name: Order(*of) for name, of in beside(__file__, "orders").items()}
-"""Table 1, and the poster's rate of batch Frank–Wolfe."""
+"""The rows of Table 1, and the poster's rate of batch Frank–Wolfe."""
 
 COLUMNS = [
     *("dataset", "source", "solver", "error", "varied", "n", "lam", "eps"),
@@ -104,10 +103,10 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
     Returns
     -------
     DataFrame
-        ``dataset, source, n, lam, fingerprint, data, solver, eps, calls, bound``: ``data`` tells
-        which examples they are the first n of; ``calls`` is the median over the repeats, NaN
-        unless more than half got there, and that after the first pass; ``bound`` is the largest
-        error / ``gap_bound`` on a row of any repeat, NaN if the trace has none.
+        ``dataset, source, n, lam, fingerprint, data, solver, eps, calls, bound``: ``data`` says
+        of which data the examples are the first n; ``calls`` is the median over the repeats, NaN
+        if it is infinite or within the first pass; ``bound`` is the largest error / ``gap_bound``
+        on a row of any repeat, NaN if the trace has none.
     """
     rows = []
     for (problem, label), repeats in repeats_of(traces).items():
@@ -142,8 +141,8 @@ def _over_bound(trace: Trace, error: np.ndarray) -> float:
 def ratios(needed: pd.DataFrame) -> pd.DataFrame:
     """Return the ratios of calls between neighbouring settings: ``COLUMNS``.
 
-    ``n, lam, eps`` are the easier setting of two, ``to`` is what ``varied`` is in the other one,
-    and ``calls`` and ``calls_to`` the calls there.
+    ``n, lam, eps`` are the easier of two settings, and ``to`` is the value of ``varied`` in the
+    harder one. ``calls`` and ``calls_to`` are the calls at the easier and at the harder one.
     """
     rows = []
     for varied in VARIED:
@@ -174,7 +173,7 @@ def tables(needed: pd.DataFrame, table: pd.DataFrame) -> Iterator[Table]:
 
 
 def _exponents(name: str, needed: pd.DataFrame, table: pd.DataFrame) -> Table:
-    """Return the median of log ratio / log of what changed, beside the exponents of Table 1."""
+    """Return the measured exponents, medians of log ratio / log change, beside those of Table 1."""
     header = ["solver", "error", "calls in Table 1"]
     header += [f"exponent of {NAMES[varied]} (Table 1)" for varied in VARIED]
     lines = []
@@ -256,7 +255,7 @@ OURS = PLAIN, WEIGHTED, TAIL = (
 
 
 class Family(NamedTuple):
-    """Baselines that are taken for one: the lowest of their curves counts."""
+    """Baselines that are compared as one: the lowest of their curves counts."""
 
     key: str
     name: str
@@ -272,27 +271,27 @@ OTHERS = (
     Family("cached", "1-slack with a cache of constraints", (CACHED,)),
     Family("n_slack", "n-slack cutting planes", (N_SLACK,)),
 )
-"""Baselines that the poster's words do not exclude, and that we do not take for its own."""
+"""Baselines that the poster's words do not exclude, but that we do not take to be its own."""
 
 ANY_SSG = Family("any_ssg", "SSG, averaged or not", (SSG, SSG_WEIGHTED, SSG_TAIL))
 
 MOST = 0.9
-"""Share from which on one solver is ahead of another."""
+"""The least share of evaluations at which a solver that is ahead has the lower primal."""
 
 _LEVELS = ", ".join(f"{level:g}" for level in by.LEVELS)
 
 FACTOR = 4 / 3
-"""Within it, two numbers of calls are the same; below √2, so that 1 and 2 exclude one another."""
+"""Numbers of calls within this factor are the same; below √2, to tell the ratios 1 and 2 apart."""
 
 TWICE = 2.0
-"""Up to it, two costs are of one order: that of a call of the oracle, and work beside it."""
+"""The largest ratio of two costs of one order: a call of the oracle, and the work beside it."""
 
 AN_ORDER = 10.0
-"""A gap within it tells the suboptimality."""
+"""The largest ratio at which a gap is of the suboptimality's order."""
 
 
 def _words(ours: Ours, family: Family) -> dict[str, str]:
-    """Return what the statements of a comparison have in their braces."""
+    """Return the texts that fill the braces in the statements of a comparison."""
     theirs = f"the {'lowest ' * (len(family.members) > 1)}median of {family.name}"
     return {"ours": ours.name, "family": family.name, "theirs": theirs, "levels": _LEVELS}
 
@@ -308,7 +307,7 @@ def _compared(ours: Ours, family: Family) -> Iterator[Claim]:
 
 
 def _rivals(ours: Ours) -> Sequence[Family]:
-    """Return SSG in the same form, and the others of the poster's figure."""
+    """Return SSG in the same form, and the other baselines of the poster's figure."""
     return Family("ssg", ABOUT["looks"][ours.ssg.solver].label, (ours.ssg,)), *FAMILIES
 
 
@@ -320,7 +319,7 @@ def _beside(kind: str, ours: Sequence[Ours], families: Sequence[Family]) -> Iter
 
 
 def _in_seconds(ours: Ours) -> Iterator[Claim]:
-    """Yield the claims that one of ours takes less time than SSG in the same form and others."""
+    """Yield the claims that one of ours takes less time than SSG in the same form and others do."""
     for family in (*_rivals(ours), *(() if ours is WEIGHTED else OTHERS)):
         measured = by.sooner(ours.runs, family.members, "time")
         key, words = f"seconds_{ours.key}_{family.key}", _words(ours, family)

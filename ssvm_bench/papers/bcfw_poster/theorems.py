@@ -1,16 +1,16 @@
-"""What is proved behind Table 1 of the BCFW poster, all constants included, and how near runs come.
+"""The theorems behind Table 1 of the BCFW poster, with all constants, and how near runs come.
 
-Table 1 has orders; the constants are in the papers that prove them. Their problem is ours,
+Table 1 prints orders; the constants are in the papers that prove them. Their problem is ours,
 
 .. code-block:: text
 
     P(w) = λ/2 ‖w‖² + 1/n Σ_i max_y { Δ(y_i,y) − ⟨w, ψ_i(y)⟩ },     ψ_i(y) = ϕ(x_i,y_i) − ϕ(x_i,y)
     R = max_{i,y} ‖ψ_i(y)‖ = max_{i,y} n ‖φ⋆^{iy}‖,      h₀ = P(w₀) − F(φ₀) ≥ F⋆ − F(φ₀)
 
-but that f = −F in (1), and that SVM-struct minimises P/λ in (2), so that its C is 1/λ; its ε is
-that of P. A fixed score Θ_i(y) − Θ_i(y_i) is part of Δ.
+with two differences: f = −F in (1), and SVM-struct in (2) minimises P/λ, so that its C is 1/λ,
+though its ε is that of P. A fixed score Θ_i(y) − Θ_i(y_i) is part of Δ.
 
-**(1) Frank–Wolfe on m blocks of terms**, of which each step visits one, drawn uniformly, with line
+**(1) Frank–Wolfe on m blocks of terms**. Each step visits one block, drawn uniformly, with line
 search or γ = 2m/(k + 2m) (Lacoste-Julien, Jaggi, Schmidt, Pletscher, ICML 2013, Theorem 2):
 
 .. code-block:: text
@@ -18,38 +18,38 @@ search or γ = 2m/(k + 2m) (Lacoste-Julien, Jaggi, Schmidt, Pletscher, ICML 2013
     min_{k ≤ K} E[ P(w_k) − F(φ_k) ]  ≤  6m/(K + 1) · (C + h₀),                  C ≤ 4R²/(λm)
 
 C is the sum over the blocks of the largest λ ‖w − w'‖² of two points that differ in that block
-alone, and there w = −φ⋆/λ moves by at most 2R/(λm). BCFW: m = n, and a step is a call. Batch
-Frank–Wolfe: m = 1, and a step is n calls. With subproblems that are solved up to δγC/2 in sum, C is
-C(1 + δ) (their appendix C): runs whose error is of that order are held against δ = 0.
+only; w = −φ⋆/λ then moves by at most 2R/(λm). BCFW has m = n, and a step is one call. Batch
+Frank–Wolfe has m = 1, and a step is n calls. If the subproblems are solved up to δγC/2 in sum,
+C(1 + δ) replaces C (their appendix C); runs with such errors are still compared with δ = 0.
 
 **(2) 1-slack cutting planes** from w = 0, without a cache (Joachims, Finley, Yu, Machine Learning
 2009, Theorem 5): after at most ⌈log₂(λΔ/(4R²))⌉ + ⌈16R²/(λε)⌉ passes no plane exceeds ξ by more
-than ε ≤ 4R²/λ, which is to say that P(w) − F ≤ ε. So
+than ε ≤ 4R²/λ; that is, P(w) − F ≤ ε. So
 
 .. code-block:: text
 
     min_{k ≤ K} P(w_k) − F_k  ≤  16R²/(λ(K − K₀)),            K₀ = ⌈log₂(λh₀/(4R²))⌉, or 0 if below
 
-for K − K₀ ≥ 4. Δ, the largest loss, is h₀ here: the proof needs no more than F⋆ ≤ Δ.
+for K − K₀ ≥ 4. Here h₀ replaces Δ, the largest loss: the proof only needs F⋆ ≤ Δ.
 
-**(3) Stochastic subgradients** with steps 1/(λt), the iterate itself (Shamir, Zhang, ICML 2013,
-Theorem 1), where E‖g_t‖² ≤ G²; here λw_t is a mean of t − 1 of the −nφ̂⋆, so that G = 2R. After k
+**(3) Stochastic subgradients** with steps 1/(λt), for the last iterate (Shamir, Zhang, ICML 2013,
+Theorem 1), where E‖g_t‖² ≤ G². Here λw_t is a mean of t − 1 of the −nφ̂⋆, so that G = 2R. After k
 calls,
 
 .. code-block:: text
 
     E[ P(w_T) ] − P⋆  ≤  17G²(1 + ln T)/(λT),                                    T = k + 1
 
-The logarithm is what the tilde in Table 1 hides. (Shalev-Shwartz et al. 2010, whom the poster
-names, bound the mean of the P(w_t), which no trace has. The bound of Lacoste-Julien et al. 2012 for
-the weighted average is about steps 2/(λ(t + 1)), and ours are not.)
+The tilde in Table 1 hides the logarithm. (Shalev-Shwartz et al. 2010, whom the poster names, bound
+the mean of the P(w_t), which no trace has. The bound of Lacoste-Julien et al. 2012 for the weighted
+average assumes steps 2/(λ(t + 1)), which ours are not.)
 
-**What is measured** is the largest error / bound over the rows with k ≥ 1. Expectations are means
-over the repeats; of gaps the lowest evaluated so far counts, which is no lower than the lowest of
-all. P⋆ is at least the best dual and at most the best primal value known. R is what runs tell of
-their data, an upper bound. The bounds are for the worst case, so that ratios are small; one above 1
-refutes program or theorem. How errors fall along a run, and how calls grow with n, an upper bound
-does not say: that is a note.
+**The measure** is the largest error / bound over the rows with k ≥ 1. Expectations are means over
+the repeats. Of gaps, the lowest evaluated so far counts, which is no lower than the lowest of all
+iterations. P⋆ is between the best dual and the best primal value known. R is an upper bound that
+the runs record of their data. The bounds hold in the worst case, so the ratios are small; a ratio
+above 1 refutes the program or the theorem. An upper bound does not say how errors fall along a run
+or how calls grow with n: a note says this.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, lea
 from ssvm_bench.results.words import number
 
 LEAST_ROWS = 3
-"""Rows to fit a line to."""
+"""The least number of rows that a line is fitted to."""
 
 TOO_SHORT = "no iteration that the theorem is about was evaluated in all repeats"
 
@@ -83,7 +83,7 @@ class Theorem(NamedTuple):
     Attributes
     ----------
     runs : Runs
-        What it is about.
+        The runs that it is about.
     error : str
         ``"gap"``, the lowest so far, or ``"primal"``.
     in_passes : bool
@@ -126,14 +126,14 @@ SSG = Theorem(Runs("ssg", UNIFORM), "primal", False, _subgradient)
 
 
 def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
-    """Return the largest error / bound of runs on a problem instance; and say where that is.
+    """Return the largest error / bound of runs on a problem instance, and a note.
 
-    Behind it, how the error falls (`_slope`).
+    The note says where the ratio is the largest, and how the error falls (`_slope`).
 
     Raises
     ------
     UnmeasurableError
-        If there are no such runs, or it depends on what is not known of the optimum.
+        If there are no such runs, or the optimum is not known well enough.
     """
     gap, n = theorem.error == "gap", int(case.data["n"])
     calls, error = _mean_error(case, theorem)
@@ -165,7 +165,7 @@ def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _slope(calls: np.ndarray, error: np.ndarray, least: float) -> float:
-    """Return that of log error against log calls, in the second half of log calls; NaN: unknown."""
+    """Return the slope of log error in the second half of log calls; NaN if it is not known."""
     later = calls[calls > 0]
     late = (calls >= math.sqrt(later[0] * later[-1])) & (error > 0)
     if late.sum() < LEAST_ROWS or error[late].min() < least:

@@ -1,16 +1,17 @@
-"""BCFW whose oracle falls short of the maximum on purpose, by an error that is known.
+"""BCFW with an oracle that falls short of the maximum on purpose, by a known error.
 
 .. code-block:: text
 
     ⟨φ̃^i, [w 1]⟩  ≥  (1 − ε_k) H_i(w)        ε_k = ε,   or ε 2n/(k + 2n) after k calls (``falls``)
 
-Of the maximiser, part by part from the last one, as many labels are made true as this allows; so
-the answer is a labeling, its plane a lower bound, and F a dual value as ever. What is reported is
-evaluated by the exact oracle, which the run has beside this one.
+The oracle starts from the maximiser. From the last part to the first, it replaces each label by the
+true one if the inequality then still holds. So it returns the plane of a labeling, which is a lower
+bound, and F remains a dual value. The exact oracle, kept beside this one, evaluates what the run
+reports.
 
 With ``falls``, the error is of the order of the step, as the theorem of Lacoste-Julien et al. 2013
-on inexact subproblems has it. Without, no theorem takes F to the optimum: at a point where steps
-towards all answers gain nothing, P − F ≤ ε Σ_i H_i(w) ≤ ε P(w).
+on inexact subproblems requires. Without ``falls``, no theorem says that F converges to the optimum:
+where no step towards a returned plane gains anything, P − F ≤ ε Σ_i H_i(w) ≤ ε P(w).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Config(mpbcfw.Config):
 
 
 class Inexact(NamedTuple):
-    """The compiled oracle: the examples, the exact one, the error, and calls so far, shape (1,)."""
+    """The compiled oracle: examples, exact oracle, error, and calls so far (shape (1,))."""
 
     features: Any
     exact: Any
@@ -62,12 +63,12 @@ class Inexact(NamedTuple):
 
 
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> mpbcfw.MultiPlane:
-    """Return the solver, with an oracle of its own.
+    """Return the solver, with an inexact copy of the problem's oracle.
 
     Raises
     ------
     ConfigError
-        If the oracle is none of labels of parts, or others make its calls.
+        If the oracle does not label parts, or does not make its calls itself.
     """
     oracle = problem.oracle
     if not isinstance(oracle, LabelingOracle) or oracle.caller is not None:
@@ -80,7 +81,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> mpbcfw.M
 
 
 class InexactMultiPlane(mpbcfw.MultiPlane):
-    """BCFW, which knows of its oracle how often it was called."""
+    """BCFW whose state includes the number of calls of its oracle."""
 
     STATE = (*mpbcfw.MultiPlane.STATE, "calls")
 
@@ -95,7 +96,7 @@ class InexactMultiPlane(mpbcfw.MultiPlane):
 
 
 def inexact(config: Config, oracle: LabelingOracle) -> LabelingOracle:
-    """Return an oracle that falls short of another one."""
+    """Return a copy of an oracle that falls short of its maximum."""
     made = copy.copy(oracle)
     exact, calls = oracle.compiled, np.zeros(1, np.int64)
     made.compiled = Inexact(exact.features, exact, config.error, config.falls, calls)
@@ -105,7 +106,7 @@ def inexact(config: Config, oracle: LabelingOracle) -> LabelingOracle:
 
 @kernel
 def _above_truth(features, w, i, theta, loss, y):
-    """Return n ⟨φ^{iy}, [w 1]⟩, Δ having the weight ``loss``."""
+    """Return n ⟨φ^{iy}, [w 1]⟩ with ``loss`` as the weight of Δ."""
     truth = features.truth[features.offsets[i] : features.offsets[i + 1]]
     score = labeling_score(features, w, i, theta, y)
     return loss * labeling_loss(features, i, y) + (

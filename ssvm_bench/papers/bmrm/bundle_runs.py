@@ -2,12 +2,12 @@
 
 .. code-block:: text
 
-    λ of the report    λ n: it sums the losses of the examples, where we take their mean
-    BMRM               solver bmrm; P-BMRM has P planes an iteration in place of one
-    Prox-BMRM          solver prox_bmrm, with a prox-term; Prox-P-BMRM with both
-    ε                  solver.epsilon: the relative gap at which a run stops, as ``converged``
+    λ of the report    our λ times n: the report sums the losses of the examples, we take the mean
+    BMRM               solver bmrm; P-BMRM adds P planes per iteration instead of one
+    Prox-BMRM          solver prox_bmrm, with a prox-term; Prox-P-BMRM does both
+    ε                  solver.epsilon: the relative gap at which a run has converged and stops
 
-What it prints is in ``report.yaml``.
+The report's numbers are in ``report.yaml``.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ssvm_bench.results.trace import Trace
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
-"""Those with P planes an iteration."""
+"""The solvers with P planes per iteration."""
 
 CONTROLS = {"alpha=null": "α by Kiwiel's rule", "alpha=10.0": "α = 10 λ"}
-"""How the prox term of the classical bundle method is controlled: option → words."""
+"""Controls of the classical bundle method's prox-term: option → words."""
 
 RATIOS = ("speedup",)
-"""Quantities of the report that can be compared on other data than its own."""
+"""Quantities of the report that can be compared on data other than its own."""
 
 EPSILON = 0.01
 """The ε of all of the report's runs."""
 
 INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
-"""The data of a run: what one block of a table shows. ``pixels`` is an option of MNIST."""
+"""What identifies the data of a run; a table has one block each. ``pixels`` is MNIST's option."""
 
 PROBLEM = [*INSTANCE, "lam", "lam_n"]
 METHOD = ["solver", "title", "P", "options"]
@@ -48,7 +48,7 @@ METHOD = ["solver", "title", "P", "options"]
 class Method(NamedTuple):
     """A solver with its options: a row of a table, or a curve.
 
-    ``options`` are those, beside P, in which runs of the solver differ; mostly none.
+    ``options`` are the options other than P in which runs of the solver differ; mostly none.
     """
 
     solver: str
@@ -57,13 +57,13 @@ class Method(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return the label of the curve: the solver's name, then what tells it from others."""
+        """Return the label of the curve: the solver's name, P, and the options that differ."""
         several = f"P={self.P}" if self.solver in SEVERAL else ""
         return " ".join(filter(None, (self.solver, several, self.options)))
 
     @property
     def title(self) -> str:
-        """Return its name in the report."""
+        """Return the method's name in the report."""
         name = style.solver_label(self.solver)
         if self.solver in SEVERAL:
             name = name.replace("P-BMRM", f"P={self.P}-BMRM")
@@ -77,17 +77,17 @@ def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
 
 
 def runs(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return the runs of bundle methods: by data, λ from the largest, ``SOLVERS``, and P.
+    """Return the runs of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P.
 
     Returns
     -------
     DataFrame
-        One row per run: ``INSTANCE``, ``lam``, ``lam_n`` (the report's λ), ``epsilon``, ``solver``
-        (the method's label), ``title``, ``P``, ``options``, ``converged`` (whether it stopped at
-        its ε) and ``trace``.
+        One row per run: ``INSTANCE``, ``lam``, ``lam_n`` (λ n), ``epsilon``, ``solver``
+        (the method's label), ``title``, ``P``, ``options``, ``converged`` (whether the run stopped
+        at its ε) and ``trace``.
     """
     chosen = of_bundles(traces)
-    # on other data, runs may have other options, in which they are not compared
+    # labels per dataset: options that only differ between datasets are not compared
     names = labels_within(chosen, lambda trace: trace.data["name"])
     rows = []
     for trace, name in zip(chosen, names, strict=True):
@@ -107,7 +107,7 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
 
 
 def elsewhere(traces: Sequence[Trace]) -> list[str]:
-    """Return a note on the methods that were timed on another processor than BMRM, if any."""
+    """Return a note on the methods timed on another processor than BMRM, if there are any."""
     found: dict[str, None] = {}
     for _, block in runs(traces).groupby(PROBLEM, sort=False):
         used = [*zip(block["title"], map(processors_of, block["trace"]), strict=True)]
@@ -123,7 +123,7 @@ def elsewhere(traces: Sequence[Trace]) -> list[str]:
 
 
 def title(instance: pd.DataFrame) -> str:
-    """Say which data is shown: name, kind of pixels, source, size; from the rows of a table."""
+    """Return the name, kind of pixels, source and size of the data in the rows of a table."""
     first = instance.iloc[0]
     pixels = f", {first['pixels']} pixels" if first["pixels"] else ""
     name, source = style.dataset_name(first["dataset"]), style.source_name(first["source"])
@@ -132,7 +132,7 @@ def title(instance: pd.DataFrame) -> str:
 
 @cache
 def _report() -> dict[str, Any]:
-    """Return what the report prints."""
+    """Return the report's numbers: dataset → content, with its rows by method."""
     content = beside(__file__, "report")
     for of in content.values():
         of["rows"] = {Method(row["solver"], row["P"]): row for row in of["rows"]}
@@ -140,7 +140,7 @@ def _report() -> dict[str, Any]:
 
 
 def report_lam(instance: Mapping[str, Any]) -> float:
-    """Return the report's λ that a λ stands for: itself, but where the two were matched."""
+    """Return the report's λ that ours was matched to; without a match, our λ n itself."""
     matched = _report().get(instance["dataset"], {}).get("matched", {})
     return float(matched.get(instance["lam_n"], instance["lam_n"]))
 
@@ -151,18 +151,18 @@ def is_matched(instance: Mapping[str, Any]) -> bool:
 
 
 def printed(instance: Mapping[Any, Any], quantity: str, method: Method | None = None) -> float:
-    """Return a number of the report; NaN where it prints none, or none that ours is to be held to.
+    """Return a number of the report; NaN if it prints none, or ours cannot be compared with it.
 
     Parameters
     ----------
     instance : mapping
-        ``dataset``, ``source``, ``lam_n`` and, if that is known, ``n``: the report's numbers are
-        not for synthetic data, nor for a part of the data. Of data that only the report has,
-        ratios are compared, and iterations where λ is matched.
+        ``dataset``, ``source``, ``lam_n`` and, if known, ``n``. The report's numbers do not hold
+        for synthetic data, nor for a part of the data. Where the report's data are not public,
+        only ratios are compared, and iterations where λ is matched.
     quantity : str
         ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
     method : Method, optional
-        Whose iterations or speed-up.
+        The method whose iterations or speed-up are returned.
     """
     content = _report().get(instance["dataset"])
     if content is None or instance.get("n", content["n"]) != content["n"]:
@@ -179,7 +179,7 @@ def printed(instance: Mapping[Any, Any], quantity: str, method: Method | None = 
 
 
 def pass_seconds(instance: Mapping[str, Any]) -> float:
-    """Return what an iteration of the report's BMRM takes at its largest λ, on so many examples."""
+    """Return the seconds of an iteration of the report's BMRM at its largest λ, scaled to our n."""
     content = _report().get(instance["dataset"])
     if content is None:
         return math.nan
@@ -189,7 +189,7 @@ def pass_seconds(instance: Mapping[str, Any]) -> float:
 
 
 def printed_rows(dataset: str) -> list[dict[str, Any]]:
-    """Return what the report prints of a benchmark: a row per λ and method, from the largest λ."""
+    """Return the report's numbers for a benchmark: a row per λ and method, from the largest λ."""
     content = _report()[dataset]
     found = []
     for method, row in content["rows"].items():
@@ -204,7 +204,7 @@ def printed_rows(dataset: str) -> list[dict[str, Any]]:
 
 
 def notes(table: pd.DataFrame) -> list[str]:
-    """Return what a reader has to know who compares a table with the report's numbers."""
+    """Return notes for readers who compare a table with the report's numbers."""
     found = []
     for name, content in _report().items():
         rows = table[table["dataset"] == name]
@@ -218,7 +218,7 @@ def notes(table: pd.DataFrame) -> list[str]:
 
 
 def _not_public(name: str, content: Mapping[str, Any]) -> str:
-    """Say which numbers the report has of its own images."""
+    """Return a note with the report's numbers on its own images."""
     losses = ", ".join(f"{loss:g} at λ = {lam:g}" for lam, loss in content["validation"].items())
     (test,) = content["test"].values()
     iterations = "; ".join(

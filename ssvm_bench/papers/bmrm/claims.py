@@ -1,8 +1,8 @@
-"""What the bundle-method report says of its methods, and how it is measured by what they cost.
+"""The claims of the bundle-method report, judged by the costs of its methods.
 
-The statements are in ``claims.yaml``, with the data that they are made of, if not of all. A claim
-about all λ holds if it holds at each of them, and does not hold if it fails at one. Numbers that
-are only known to lie in a range are compared where that suffices.
+The statements are in ``claims.yaml``; a statement that is not about all data names its own. A claim
+about all λ holds if it holds at each λ, and fails if it fails at one of them. Numbers that are only
+known to lie in a range are compared where the ranges decide.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 SAID = Statements(__file__)
 
 FLUCTUATES = bundle_runs.EPSILON
-"""How far above its least value so far the primal of a method that fluctuates is, at least."""
+"""A method fluctuates if its primal is at least so far above its least value so far."""
 
 HARDLY = 0.5
-"""The same height of one that hardly does, at most so many times as large."""
+"""A method hardly fluctuates if this height is at most so many times that of one that does."""
 
 USUAL = {"T": "T=100", "K": "K=0.01"}
 """The constants of Algorithm 2 that the report recommends, as options of a method."""
 
 CONSTANTS = "constants"
-"""The claim that is about them."""
+"""The key of the claim about these constants."""
 
 PLANES = {
     "more_planes_faster": "prox_p_bmrm",
@@ -40,17 +40,17 @@ PLANES = {
     "best_planes": "p_bmrm",
     "largest_speedup": "prox_p_bmrm",
 }
-"""Claims about several planes an iteration → the solver with them that they need runs of."""
+"""Claims about several planes per iteration → the solver whose runs they need."""
 
 CLASSICAL = "classical"
-"""What the claims about the classical bundle method begin with."""
+"""How the keys of the claims about the classical bundle method begin."""
 
 NEAR_BEST = 2.0
-"""Constants that work well take at most so many times the iterations of the best ones."""
+"""Constants work well if they take at most so many times the iterations of the best ones."""
 
 
 def usual(block: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the usual constants, which are then no option."""
+    """Return the rows with the usual constants, without these constants among their options."""
 
     def others(options: str) -> str | None:
         names = [text for text in options.split(" ") if text not in USUAL.values()]
@@ -61,7 +61,7 @@ def usual(block: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
-    """Tell whether there are runs of the methods that a claim is about; of T and K, of others."""
+    """Return whether a claim's methods have runs; for T and K, runs with unusual values."""
     solvers = {method_of(row).solver for row in rows_of(block)} - {PLAIN.solver}
     if claim.key.startswith(CLASSICAL):
         return RIVAL in solvers
@@ -73,7 +73,7 @@ def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
 
 
 def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the rows to judge by, for each rule of accepting a point that there are runs with."""
+    """Return the rows to judge by for each rule of accepting points that runs differ in."""
     found = [f"accept={rule}" for rule in ACCEPT]
     parts = block["options"].str.split(" ")
     there = [rule for rule in found if parts.map(lambda options, rule=rule: rule in options).any()]
@@ -86,7 +86,7 @@ def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _runs(block: pd.DataFrame, method: Method) -> dict[float, Row]:
-    """Return the report's λ → row of a method, from the largest λ."""
+    """Return λ n → row of a method, from the largest λ."""
     mine, name = [row for row in rows_of(block) if method_of(row) == method], method.title
     ensure(mine, f"no finished runs of {name}")
     ensure(not any(row["options"] for row in mine), f"runs of {name} differ in more than the seed")
@@ -94,7 +94,7 @@ def _runs(block: pd.DataFrame, method: Method) -> dict[float, Row]:
 
 
 def _common(block: pd.DataFrame, *methods: Method) -> dict[float, list[Row]]:
-    """Return the report's λ → rows of some methods, where all of them have runs."""
+    """Return λ n → rows of some methods, for each λ at which all of them have runs."""
     rows = [_runs(block, method) for method in methods]
     common = {lam: [of[lam] for of in rows] for lam in rows[0] if all(lam in of for of in rows)}
     ensure(common, "no λ at which all of these methods have runs")
@@ -102,21 +102,21 @@ def _common(block: pd.DataFrame, *methods: Method) -> dict[float, list[Row]]:
 
 
 def _all(judged: Sequence[bool | None]) -> bool | None:
-    """Return whether all hold: false if one fails, else None if one is not known."""
+    """Return whether all hold: False if one fails, else None if one is not known."""
     if False in judged:
         return False
     return None if None in judged else True
 
 
 QPS = (1.5, 3.5)
-"""What is rounded to 2 or 3: QPs an iteration."""
+"""Numbers of QPs per iteration that round to 2 or 3."""
 
 RIVAL = "classical_bundle"
 PLAIN, PROX, PROX_16 = BASELINE, Method("prox_bmrm"), Method("prox_p_bmrm", 16)
 
 
 def _costs(block: pd.DataFrame, name: str, *methods: Method) -> dict[float, list[Range]]:
-    """Return the report's λ → one of ``RANGES`` of some methods, where all of them have runs."""
+    """Return λ n → one of ``RANGES`` of some methods, for each λ at which all have runs."""
     common = _common(block, *methods)
     return {lam: [of(row, name) for row in rows] for lam, rows in common.items()}
 
@@ -134,7 +134,7 @@ def _less(name: str, show: Callable[[float], str]) -> Callable[[pd.DataFrame], M
 
 
 def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
-    """Return the measure for runs of the classical method with some options."""
+    """Return the measure of whether the classical method with some options beats BMRM."""
 
     def measure(block: pd.DataFrame) -> Measured:
         plain, texts, holds = _runs(block, PLAIN), {}, None
@@ -177,7 +177,7 @@ def _more_planes_faster(block: pd.DataFrame) -> Measured:
 
 
 def _by_planes(block: pd.DataFrame) -> dict[int, dict[float, Row]]:
-    """Return P → the report's λ → row of BMRM and P-BMRM."""
+    """Return P → λ n → row of BMRM (P = 1) and P-BMRM."""
     several = block["solver"].str.partition(" ")[0] == "p_bmrm"
     counts = sorted(set(block.loc[several, "P"]))
     return {1: _runs(block, PLAIN)} | {P: _runs(block, Method("p_bmrm", P)) for P in counts}
@@ -284,9 +284,9 @@ CLAIMS = (
 )
 
 ACROSS = (SAID.claim("planes_by_data", _planes_by_data),)
-"""Judged by all benchmarks together."""
+"""Claims that are judged by all benchmarks together."""
 
 
 def seconds_text(value: float) -> str:
-    """Return seconds as text: three digits, or all before the point."""
+    """Return seconds as text: three digits, from 1000 on all before the point."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -1,33 +1,33 @@
-"""What each bundle method costs until it stops, for each λ: the numbers of the report's Table 2.
+"""The cost of each bundle method until it stops, for each λ: the numbers of the report's Table 2.
 
 .. code-block:: text
 
     iterations   oracle passes until the relative gap is at most ε
     seconds      CPU seconds until then
     in the QP    qp_time / time at the end: the share of the inner quadratic programs
-    in products  gram_time / time: that of the inner products of new planes with all others
-    rejected     points that Algorithm 2 did not accept; its own iterations are passes less these
+    in products  gram_time / time: the share of the inner products of new planes with all others
+    rejected     points that Algorithm 2 rejected; its own iterations are the passes without these
     speed-up     seconds of BMRM / seconds, on the same problem with the same ε
     rises        share of the evaluated iterations in which P(w) rises, ``primal_rises``
-    above        geometric mean over the evaluated iterations of P(w) / (its least so far), less 1:
-                 how far a curve on a log axis is above its lower envelope, from iteration 1 on,
-                 as BMRM first leaves w = 0 for a point far above it
-    QPs          reduced problems solved, for each iteration of Algorithm 1 or 2
+    above        geometric mean over the evaluated iterations of P(w) / (its least so far), minus 1:
+                 how far a curve on a log axis is above its lower envelope; from iteration 1 on,
+                 because BMRM first moves from w = 0 to a point far above it
+    QPs          reduced problems solved per iteration of Algorithm 1 or 2
 
-All are medians over repeats. A run that ended before its ε would have cost more than it did: its
-iterations and seconds are ranges from there to infinity, and so is what is computed from them.
+All are medians over repeats. A run that ended before its ε would have cost more than it did. Its
+iterations and seconds are ranges from what it took to infinity; so are numbers computed from them.
 
-**Readings.** The report does not say whether its numbers have the ten passes of SGD in them, and
-its passes took other seconds than ours. So the same runs are read in three ways:
+**Readings.** The report does not say whether its numbers include the ten passes of SGD, and its
+passes took other times than ours. So the same runs are read in three ways:
 
 .. code-block:: text
 
-    (as measured)         every pass and second, those of SGD and of its ten evaluations too
+    (as measured)         every pass and second, including those of SGD and its ten evaluations
     without SGD           the evaluation of w₁ is the first iteration; it takes a twentieth of the
-                          oracle's seconds in the start, which asks twenty times for each term
-    at the report's pass  without SGD; an iteration takes what one of the report's BMRM takes at its
-                          largest λ, where QPs are small, and our own seconds beside the oracle:
-                          inner QPs and products of planes
+                          oracle's seconds in the start, which calls it twenty times for each term
+    at the report's pass  without SGD; an iteration takes as long as one of the report's BMRM at its
+                          largest λ, where QPs are small; our own seconds outside the oracle (inner
+                          QPs and products of planes) are added
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ COLUMNS = [
 SGD_PASSES = 10
 TIMES = ("qp_time", "gram_time")
 REJECTS = ACCEPT[0]
-"""The rule by which a point may be rejected."""
+"""The acceptance rule that can reject a point."""
 
 MEASURED, AFTER_START, REPORT_PASS = "", "without SGD", "at the report's pass"
 
@@ -67,16 +67,16 @@ Row: TypeAlias = dict[str, Any]
 
 
 class Range(NamedTuple):
-    """What is known of a number: that both ends are it, or that it is above ``low``.
+    """What is known of a number.
 
-    In the second case, it is at most ``high``.
+    If the ends are equal, they are the number; otherwise it is above ``low`` and at most ``high``.
     """
 
     low: float
     high: float
 
     def below(self, other: Range) -> bool | None:
-        """Tell whether this number is smaller; None if that is not known."""
+        """Return whether this number is smaller; None if that is not known."""
         if self.high < other.low or self.high == other.low < other.high:
             return True
         return False if self.low >= other.high else None
@@ -89,11 +89,11 @@ class Range(NamedTuple):
         return Range(low, self.high / other.low)
 
     def __format__(self, form: str) -> str:
-        """Return it as text, its ends in a format of numbers."""
+        """Return the range as text, with its ends in a number format."""
         return self.text(f"{{:{form}}}".format)
 
     def text(self, show: Callable[[float], str]) -> str:
-        """Return it as text, e.g. ``> 8000``."""
+        """Return the range as text, e.g. ``> 8000``."""
         if math.isnan(self.low) or (self.low == 0 and math.isinf(self.high)):
             return NONE
         if self.low == self.high:
@@ -125,19 +125,19 @@ def method_of(row: Row) -> Method:
 
 
 def costs(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return what each method costs at each λ at which there are runs of BMRM.
+    """Return the costs of each method at each λ at which there are runs of BMRM.
 
     Returns
     -------
     DataFrame
         One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
-        (our λ, n times: a sum of losses), ``report_lam`` (the report's λ that it stands for),
-        ``epsilon``, ``solver`` (the method's label), ``title``, ``P``, ``options``, ``repeats``,
-        ``converged`` (how many of them stopped at their ε), ``RANGES`` as two columns each,
-        ``…_from`` and ``…_to`` (infinite if unknown), ``qp_share``, ``product_share``, ``rises``,
-        ``above``, what SGD took before w₁ (``start_iterations``, ``start_seconds``),
-        ``beside_seconds`` (QPs and products), ``qps``, ``rejected``, ``report_iterations`` and
-        ``report_speedup``. NaN where there is no value.
+        (our λ times n), ``report_lam`` (the report's λ that it is compared with), ``epsilon``,
+        ``solver`` (the method's label), ``title``, ``P``, ``options``, ``repeats``, ``converged``
+        (how many repeats stopped at their ε), ``RANGES`` as two columns each, ``…_from`` and
+        ``…_to`` (infinite if unknown), ``qp_share``, ``product_share``, ``rises``, ``above``,
+        ``start_iterations`` and ``start_seconds`` (of SGD, before w₁), ``beside_seconds`` (QPs and
+        products), ``qps``, ``rejected``, ``report_iterations`` and ``report_speedup``. NaN where
+        there is no value.
     """
     runs = bundle_runs.runs(traces)
     last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
@@ -159,17 +159,17 @@ MEDIANS = (
     *("iterations_from", "seconds_from", "qp_share", "product_share", "rises", "above"),
     *("start_iterations", "start_seconds", "beside_seconds", "qps", "rejected"),
 )
-"""What `costs` takes the medians of, at the ends of runs."""
+"""Quantities at the ends of runs whose medians `costs` returns."""
 
 
 def _end(trace: Trace) -> tuple[float, ...]:
     """Return ``MEDIANS`` of a run."""
     frame, solver = trace.frame, trace.solver
     last = frame.iloc[-1]
-    # counted work and measured seconds have no ratio
+    # a share of counted work in measured seconds has no meaning
     seconds = math.nan if trace.metadata.get("clock") == "work" else last["time"]
     shares = [last.get(name, math.nan) / (seconds or math.nan) for name in TIMES]
-    # Rises are not counted in the rows: of a long run, a stored trace has but some.
+    # rises cannot be counted in the rows: the stored trace of a long run has only some of them
     rises = trace.summary.get("primal_rises")
     rises = math.nan if rises is None else rises
     primal = frame.loc[frame["iteration"] > 0, "primal"]
@@ -184,7 +184,7 @@ def _end(trace: Trace) -> tuple[float, ...]:
 
 
 def _start(trace: Trace) -> tuple[float, float]:
-    """Return the iterations and seconds before w₁ was evaluated: those of SGD, if any."""
+    """Return the iterations and seconds of SGD before w₁ was evaluated; 0 without SGD."""
     if trace.solver.get("init") != "sgd":
         return 0.0, 0.0
     at = trace.frame[trace.frame["iteration"] == SGD_PASSES]
@@ -195,7 +195,7 @@ def _start(trace: Trace) -> tuple[float, float]:
 
 
 def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows on problems with runs of BMRM, with their speed-ups."""
+    """Return the rows of problems that BMRM has runs on, with their speed-ups."""
 
     def problem_of(row: Row) -> tuple[Any, ...]:
         return tuple(row[name] for name in bundle_runs.PROBLEM)
@@ -205,7 +205,7 @@ def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
     for row in (row for row in rows if problem_of(row) in plain):
         bases = [base for base in plain[problem_of(row)] if base["epsilon"] == row["epsilon"]]
         speedup = UNKNOWN
-        if len(bases) == 1:  # else it is not known which one is meant
+        if len(bases) == 1:  # with several, it is not known which one is meant
             faster = of(bases[0], "seconds").over(of(row, "seconds"))
             speedup = Range(1.0, 1.0) if method_of(row) == BASELINE else faster
         found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
@@ -216,7 +216,7 @@ def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the table in each way in which it can be read; the first is as it is."""
+    """Return each reading of the table that its runs allow; the first is the table itself."""
     found, after = {MEASURED: table}, table.copy()
     for name, end in product(("iterations", "seconds"), ENDS):
         after[f"{name}_{end}"] -= after[f"start_{name}"]
@@ -231,5 +231,5 @@ def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def of_report(dataset: str) -> pd.DataFrame:
-    """Return what the report prints of a benchmark, as `costs` returns what is measured."""
+    """Return the report's numbers for a benchmark as a table like that of `costs`."""
     return _with_speedups(pd.DataFrame(bundle_runs.printed_rows(dataset)))

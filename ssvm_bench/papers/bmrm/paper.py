@@ -1,26 +1,26 @@
-"""The bundle-method report (Uřičář and Franc 2012): Tables 1 and 2, its claims judged by our runs.
+"""The bundle-method report (Uřičář and Franc 2012): Tables 1 and 2, and its claims.
 
-**Table 1**: validation loss for each λ, and the test loss of the best.
+**Table 1**: validation loss for each λ, and the test loss at the best λ.
 
 .. code-block:: text
 
     validation loss   mean loss of the final w on the validation examples; median over repeats
-    best λ            the one with the smallest median over the methods
-    test loss         that of the runs at the best λ
+    best λ            the λ with the smallest median over the methods
+    test loss         test loss of the runs at the best λ
 
-All methods stop at the same relative gap ε, so they should give nearly the same classifier: the
-spread, their largest difference, says how nearly. Runs on other pixels have a block of their own.
+All methods stop at the same relative gap ε, so they should return nearly the same classifier. The
+spread is the largest difference between their losses. Runs on other pixels have their own block.
 
-**Table 2**: what each method costs (:mod:`.costs`), what an iteration of the report's takes, and
+**Table 2**: the cost of each method (:mod:`.costs`), the time of the report's own iterations, and
 the claims.
 
-Where there are runs with both rules of accepting a point, ``accept=sufficient`` (Algorithm 2) and
-``accept=always`` (as in the authors' program), a claim is judged by each; and for each by every
-reading of the costs (`costs.readings`). Rules and readings that agree share a row.
+There are two rules of accepting a point: ``accept=sufficient`` (Algorithm 2) and ``accept=always``
+(as in the authors' program). Where there are runs with both, a claim is judged by each rule, and
+for each rule by every reading of the costs (`costs.readings`). Those that agree share a row.
 
-The same measures are applied to the numbers that the report prints in its Table 2, as far as they
-go: a statement that these do not bear out is not one that ours can be held to. Why some claims do
-not hold is in ``remarks.yaml``.
+The same measures are applied to the numbers that the report prints in its Table 2, as far as
+possible: where these do not confirm a statement, our runs need not either. The file
+``remarks.yaml`` says why some claims do not hold.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ RISK_COLUMNS = [
 
 
 def risks(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return the losses of each method at each λ, where its runs have any.
+    """Return the losses of each method at each λ at which its runs have a validation loss.
 
     Returns
     -------
     DataFrame
         One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
-        (the report's λ), ``solver`` (the method's label), ``title``, ``repeats``, ``converged``
-        (how many of them stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
+        (our λ times n), ``solver`` (the method's label), ``title``, ``repeats``, ``converged``
+        (how many repeats stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
         none) and ``report_validation``, ``report_test``.
     """
     runs = bundle_runs.runs(traces)
@@ -80,14 +80,14 @@ def risks(traces: Sequence[Trace]) -> pd.DataFrame:
 
 
 def _risk_notes(table: pd.DataFrame) -> list[str]:
-    """Return what a reader of the table has to know about its runs."""
+    """Return notes on the runs for readers of the table."""
     short = int((table["repeats"] - table["converged"]).sum())
     ended = f"{short} of {table['repeats'].sum()} runs ended before they had reached their ε."
     return [*([ended] if short else []), *bundle_runs.notes(table)]
 
 
 def risk_tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table per block: methods by λ, as the report prints it; the best λ in bold."""
+    """Yield a table per block: methods by λ, as in the report, with the best λ in bold."""
     for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
         lams = list(dict.fromkeys(block["lam_n"]))
         losses = block.pivot(index="title", columns="lam_n", values="validation")
@@ -122,10 +122,10 @@ JUDGED = ("statement (section)", "measured by", "ours", "verdict", "the report's
 
 
 def tables(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Iterator[Table]:
-    """Yield, for each block of `costs`'s table, what the methods cost, and the claims on it.
+    """Yield the costs of the methods and the claims, for each block of the table of `costs`.
 
-    What is said of all benchmarks together is judged by the table ``everything``, if there is one:
-    the ratios of some may be of drawn data, and those of others of real ones.
+    Claims about all benchmarks together are judged by the table ``everything``, if it is given:
+    the ratios of some benchmarks may come from drawn data, those of others from real data.
     """
     for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
         title = bundle_runs.title(block)
@@ -147,7 +147,7 @@ def tables(table: pd.DataFrame, everything: pd.DataFrame | None = None) -> Itera
 def _judged(
     block: pd.DataFrame, about: Sequence[Claim], name: str, printed: pd.DataFrame
 ) -> Iterator[list[str]]:
-    """Yield the rows of the claims; rules and readings that agree share one."""
+    """Yield the rows of the claims; rules and readings that agree share a row."""
     matched = any(bundle_runs.is_matched(row) for row in rows_of(block))
     for claim in about:
         if (claim.paper and name not in claim.paper) or not claims.is_tried(claim, block):
@@ -165,7 +165,7 @@ def _judged(
 
 
 def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
-    """Return the verdicts by rule and reading; those that agree in all have one entry."""
+    """Return the verdicts by rule and reading; rules or readings that all agree share an entry."""
     chosen = block if claim.key == claims.CONSTANTS else claims.usual(block)
     of_rule = {
         rule: {name: judge(claim, read) for name, read in costs.readings(rows).items()}
@@ -186,7 +186,7 @@ def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
 
 
 def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
-    """Return what is said of each."""
+    """Return the finding and the verdict of each reading."""
     return {name: (one.ours or one.note, one.verdict) for name, one in found.items()}
 
 
@@ -209,7 +209,7 @@ SHOWN = {
     "seconds": ("CPU seconds", claims.seconds_text),
     "speedup": ("speed-up", "{:.2g}".format),
 }
-"""Each of ``RANGES`` → its column, and how its numbers are written."""
+"""Each of ``RANGES`` → the heading of its column, and the format of its numbers."""
 
 
 def _range(row: costs.Row, name: str) -> str:
@@ -217,7 +217,7 @@ def _range(row: costs.Row, name: str) -> str:
 
 
 def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table of what the methods cost in the other readings, where there are any."""
+    """Yield a table of the methods' costs in the other readings, if there are any."""
     others = {name: rows for name, rows in costs.readings(block).items() if name != MEASURED}
     if not others:
         return
@@ -234,7 +234,7 @@ def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
 
 
 def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table of what the report's iterations take, if its speed-ups stand beside ours."""
+    """Yield a table of the report's times per iteration, if its speed-ups are shown beside ours."""
     if not block["report_speedup"].notna().any():
         return
     printed = rows_of(costs.of_report(str(block["dataset"].iloc[0])))

@@ -4,8 +4,8 @@
 
     y = (P(w) − F*) / F*,    F* = max F over every run ever made on the problem instance
 
-Two comparisons, each with BMRM in it: with P-BMRM for each P, and with Prox-BMRM. As F* is a lower
-bound, y is too large by as much as F* is too low; the note on the figure says how much that can be.
+There are two comparisons: of BMRM with P-BMRM for each P, and of BMRM with Prox-BMRM. F* is a lower
+bound of the optimum, so y is too large; the note on the figure says how far F* can be too low.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bmrm", "prox_bmrm")}
-"""What is compared → its solvers."""
+"""Comparison → its solvers."""
 
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 
 def compared(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the runs that are compared: on problem instances on which there are some of BMRM."""
+    """Return the runs of the compared solvers, on problem instances that BMRM has runs on."""
     known = {trace.problem for trace in traces if trace.solver["name"] == "bmrm"}
     runs = (trace for trace in traces if trace.solver["name"] in COMPARED)
     return [trace for trace in runs if trace.problem in known]
 
 
 def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of the figure, as `curves.tabulate` does.
+    """Return the curves of the figure as a table, like `curves.tabulate`.
 
     Returns
     -------
     DataFrame
-        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``; the quantity is
-        one of ``COMPARISONS``, the solver a method's label. The largest λ of each dataset is first.
+        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
+        ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
     """
     runs = bundle_runs.runs(compared(traces))
 
@@ -64,7 +64,7 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
 
 
 def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
-    """Return what a reader of the figure has to know of F*."""
+    """Return a note on F* for readers of the figure."""
     optima = [best[trace.problem] for trace in traces]
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
     known = "F*: the highest dual value ever seen"
@@ -76,7 +76,7 @@ def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
 PROX = "prox_bmrm"
 Y_LABEL = "(P(w) − F*) / F*"
 LINE_WIDTH = 1.0
-"""Thin, as curves that fluctuate cover one another."""
+"""Thin, because curves that fluctuate cover one another."""
 
 
 def draw(
@@ -89,8 +89,8 @@ def draw(
 ) -> Figure:
     """Draw the comparisons of each dataset below one another, λ falling from left to right.
 
-    Parameters are those of `drawing.draw_curves`; the table is as `relative` gives it. The lighter
-    a curve of BMRM and P-BMRM, the larger P.
+    The parameters are those of `drawing.draw_curves`; `relative` returns the table. Of BMRM and
+    P-BMRM, lighter curves have a larger P.
     """
     import matplotlib as mpl
 
@@ -133,7 +133,7 @@ def draw(
 
 
 def _text(label: str, P: int) -> str:
-    """Return what the legend says of a curve: of BMRM and P-BMRM their P."""
+    """Return the text of a curve in the legend; for BMRM and P-BMRM, their P."""
     solver, _, options = label.partition(" ")
     if solver == PROX:
         return style.solver_label(label)

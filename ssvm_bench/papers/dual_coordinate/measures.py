@@ -1,16 +1,16 @@
-"""What the dual-coordinate paper's claims are judged by: one number per repeat, from traces.
+"""Measures of the dual-coordinate paper's claims: one number per repeat, from traces.
 
 .. code-block:: text
 
     sweep                a visit of every term: an iteration of dcd with M = 0, Algorithm 1
-    pass                 of the stream: an iteration of dcd_online, Algorithm 2
+    pass                 a pass over the stream: an iteration of dcd_online, Algorithm 2
     LB, UB, UB'          the columns dual, upper_bound and tracked_bound
     to the tolerance     until a run ended because its own bounds met, UB − LB ≤ tol UB
     verified             P − F ≤ tol P, with P of all examples
 
-- Two runs are compared by seed where they make the same random choices. A repeat that has not met
-  its tolerance counts as infinitely slow, if that is not just because it had less time.
-- Curves are read off as a log plot draws them, between two rows linearly in the logarithm.
+- Two runs that make the same random choices are compared by seed. A repeat that has not met its
+  tolerance counts as infinitely slow, unless it only had less time.
+- Curves are read off as a log plot draws them: linear in the logarithm between two rows.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ HOT, COLD = (
 )
 
 ROUNDING = 1e-9
-"""How far a dual value may be off, relative to it: it is a sum over all terms."""
+"""Largest relative rounding error of a dual value, which is a sum over all terms."""
 
 DIGITS = 1e-6
-"""How far bounds may be off, relative to them: stored traces have seven digits of them."""
+"""Largest relative rounding error of a bound: stored traces keep seven digits."""
 
 
 def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
-    """Return the runs of both with the same seed."""
+    """Return the pairs of runs with the same seed; raise if their clocks differ."""
     pairs = same_seed(one.by_seed(case), other.by_seed(case))
     check_clocks(run for pair in pairs for run in pair)
     return pairs
@@ -98,9 +98,9 @@ def share_above(case: Case, runs: Runs) -> Measured:
 def _to_tolerance(
     case: Case, slow: Runs, fast: Runs, enough: float = 0.0
 ) -> tuple[Measured, tuple[float, float], list[tuple[Trace, Trace]]]:
-    """Measure seconds until the bounds of a run meet over another's; return medians, and pairs.
+    """Measure slow runs' seconds to the tolerance over fast ones'; return medians and pairs, too.
 
-    The other one may have ended before, if even what it took makes the ratio small ``enough``.
+    A fast run may have ended earlier, if the ratio to the time it took is small ``enough`` already.
     """
     pairs = _pairs(case, slow, fast)
     ended, met = ends(pairs, "time"), np.array([[run.converged for run in pair] for pair in pairs])
@@ -117,7 +117,7 @@ def _to_tolerance(
 
 @measure
 def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
-    """Measure the seconds to the tolerance of one over those of the other, seed by seed."""
+    """Measure the slow runs' seconds to the tolerance over the fast ones', and count sweeps."""
     found, (before, after), pairs = _to_tolerance(case, slow, fast)
     first, then = np.median(ends(pairs, "iteration"), axis=0)
     calls = np.median(np.divide(*ends(pairs, "oracle_calls").T))
@@ -130,14 +130,14 @@ def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
 
 @measure
 def slowdown(case: Case, slow: Runs, fast: Runs) -> Measured:
-    """Measure the seconds to the tolerance of one over those of another, seed by seed."""
+    """Measure the slow runs' seconds to the tolerance over the fast ones', per seed."""
     found, (after, before), _ = _to_tolerance(case, slow, fast)
     return found._replace(note=f"{seconds(after)} against {seconds(before)}")
 
 
 @measure
 def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Measured:
-    """Measure the seconds to the tolerance from another solution over those from α = 0."""
+    """Measure the seconds to the tolerance from another λ's solution over those from α = 0."""
     found, (after, scratch), pairs = _to_tolerance(case, warm, cold, cheap)
     larger = pairs[-1][0].config["path"][-1]
     sweeps = np.median(ends(pairs, "iteration"), axis=0)
@@ -152,9 +152,9 @@ def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Meas
 
 @measure
 def single_first(case: Case, runs: Runs) -> Measured:
-    """Measure the share of single steps among those of the second sweep; tell that of all.
+    """Measure the share of single steps in the second sweep; the note has that of all sweeps.
 
-    In the first one, over planes found, a term has no two planes, of which a pair could be made.
+    The first sweep is over the planes found, where no term has two planes to make a pair of.
     """
     second, whole = [], []
     for run in runs.of(case):
@@ -170,7 +170,7 @@ def single_first(case: Case, runs: Runs) -> Measured:
 
 @measure
 def slower_later(case: Case, runs: Runs) -> Measured:
-    """Measure the seconds of a sweep in the second half of a run over those of its first one."""
+    """Measure the seconds per sweep in the second half of a run over those of its first sweep."""
     ratios, pairs, planes = [], [], []
     for run in runs.of(case):
         sweeps, spent = along(run, "iteration"), along(run, "time")
@@ -191,9 +191,9 @@ def slower_later(case: Case, runs: Runs) -> Measured:
 
 @measure
 def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
-    """Measure the sweeps of some runs to the gap that others have after one, seed by seed.
+    """Measure the sweeps of ``several`` to the gap that ``one`` has after one sweep, per seed.
 
-    The sweeps of both to the smallest gap that all of them reach are given, here and elsewhere.
+    The note has the sweeps to the smallest gap that all runs reach, here and on other datasets.
     """
     pairs, found = _sweeps(case, one, several)
     more = []
@@ -217,7 +217,7 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
 
 
 def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
-    """Return runs by seed, and their sweeps to the smallest gap that all of them reach."""
+    """Return pairs of runs by seed, and their sweeps to the smallest gap that all reach."""
     pairs = _pairs(case, one, several)
     ensure(min(len(run.frame) for pair in pairs for run in pair) >= 2, "a run made no sweep")
     curves = [[(along(run, "iteration"), relative_gap(run)) for run in pair] for pair in pairs]
@@ -231,7 +231,7 @@ def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Tra
 
 @measure
 def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
-    """Measure the passes after which the gap of all examples is within a tolerance."""
+    """Measure the passes until the gap of all examples is within a tolerance."""
     passes, after_one = [], []
     for run in runs.of(case):
         gap, at = relative_gap(run), along(run, "iteration")
@@ -245,7 +245,7 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
 
 @measure
 def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
-    """Measure the visits of cached examples in a pass over those where each call begins at 0."""
+    """Measure visits of cached examples over those when each optimisation begins at α = 0."""
     pairs = _pairs(case, hot, cold)
     visits = ends(pairs, "approx_calls")
     mine, theirs = np.median(visits, axis=0) / int(case.data["n"])
@@ -255,10 +255,10 @@ def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
 
 @measure
 def growth_of_storage(case: Case, runs: Runs) -> Measured:
-    """Measure what a pass over all examples stores, over that of one over half of them.
+    """Measure the storage of a pass over all examples over that of a pass over half of them.
 
-    That are the numbers of w, and the planes at hand; the rest of the examples have left with
-    their weights in w. A kernel matrix of these is given.
+    Storage counts the numbers of w and the planes in the cache; the other examples have left, with
+    their weights in w. The note has the size of a kernel matrix of all examples with weight.
     """
     half = half_of(case)
     pairs = same_seed(runs.by_seed(case), runs.by_seed(half))
@@ -275,7 +275,7 @@ def growth_of_storage(case: Case, runs: Runs) -> Measured:
 
 @measure
 def growth_of_cache(case: Case, runs: Runs) -> Measured:
-    """Measure what is kept after a pass over all examples, over that of one over half of them."""
+    """Measure the planes kept after a pass over all examples over those after half of them."""
     half, here = half_of(case), runs.by_seed(case)
     pairs = same_seed(here, runs.by_seed(half))
     sizes_kept = np.array([[kept(run) for run in pair] for pair in pairs])
@@ -291,7 +291,7 @@ def growth_of_cache(case: Case, runs: Runs) -> Measured:
 
 
 def kept(run: Trace) -> float:
-    """Return the planes that are kept after the first pass."""
+    """Return the number of planes kept after the first pass."""
     after = column(run, "cache_size")[along(run, "iteration") == 1]
     ensure(after.size, "the first pass was not evaluated")
     return float(after[0])
@@ -302,7 +302,7 @@ def kept(run: Trace) -> float:
 
 @measure
 def on_bench(case: Case, quantity: str, runs: Runs) -> Measured:
-    """Measure what the bench says, at the λ of some runs; single comparisons are in the note."""
+    """Return a number of the bench where these runs exist; the note has single comparisons."""
     runs.of(case)
     found = [row for row in case.bench if row.quantity == quantity]
     ensure(found, f"no such row in {measurements.FOLDER}/: `make bench` measures it")

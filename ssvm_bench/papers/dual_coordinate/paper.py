@@ -1,7 +1,7 @@
 """The dual-coordinate paper (Ramanan 2013): its figures, and the claims of ``claims.yaml``.
 
-Its batch algorithm is ``dcd`` with M = 0, sweeps over all terms alone; its online one,
-``dcd_online`` with the schedule of the gap. What no run tells is read from the bench.
+The batch algorithm is ``dcd`` with M = 0, which only sweeps over all terms. The online algorithm is
+``dcd_online`` with the schedule ``gap``. The bench measures what traces do not record.
 
 The figures are choices of one kind:
 
@@ -9,11 +9,11 @@ The figures are choices of one kind:
 bounds       UB − F⋆, UB' − F⋆ and P⋆ − LB, over |F⋆|, after sweeps of Algorithm 1
 order        relative gap (P − F)/|P| with random and with sequential order
 schedules    relative gap of all examples with the schedules of Algorithm 2
-cache        planes that these keep
+cache        planes that these schedules keep
 ===========  ====================================================================================
 
-F⋆ is the highest dual value, and P⋆ the lowest primal one, of every run ever made on the problem
-instance: UB − F⋆ is no less than UB is too high, and P⋆ − LB no less than LB is too low.
+F⋆ is the highest dual value and P⋆ the lowest primal value of all runs on the problem instance. So
+UB − F⋆ is at least the distance of UB from the optimum, and P⋆ − LB at least that of LB.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import percent, times
 
 BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
-"""What the legend says of a bound → its column."""
+"""Name of a bound in the legend → its column."""
 
 DISTANCE = "distance / |F*|"
 GAP = "relative gap"
@@ -58,12 +58,12 @@ Chosen: TypeAlias = Callable[[Sequence[Trace]], list[Trace]]
 
 
 def _of(*kinds: Runs) -> Chosen:
-    """Return what chooses the runs of these kinds."""
+    """Return a function that chooses the runs of these kinds."""
     return lambda traces: [run for run in traces if any(kind.has(run) for kind in kinds)]
 
 
 def _compared(option: str, *kinds: Runs) -> Chosen:
-    """Return what chooses runs of problem instances that have several values of an option."""
+    """Return a function that chooses runs on instances where an option has several values."""
 
     def chosen(traces: Sequence[Trace]) -> list[Trace]:
         groups = grouped(_of(*kinds)(traces), lambda run: run.problem)
@@ -74,7 +74,7 @@ def _compared(option: str, *kinds: Runs) -> Chosen:
 
 
 def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of the three bounds, as `tabulate` does."""
+    """Return the curves of the three bounds as a table, like `tabulate`."""
 
     def curve(bound: str) -> pd.DataFrame:
         def values(run: Trace) -> dict[str, np.ndarray]:
@@ -98,7 +98,7 @@ OF_DISTANCES = [
 
 
 def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
-    """Return what tabulates the relative gap with each value of an option, as `tabulate` does."""
+    """Return a function that tabulates the relative gap for each value of an option."""
 
     def table(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
         names = _named(traces, _value_of(option))
@@ -112,10 +112,10 @@ def _value_of(option: str) -> Callable[[Trace], str]:
 
 
 def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
-    """Return the names of curves: the solver, what is said first of a run, and what else differs.
+    """Return the names of curves: the solver, the text ``first`` of a run, and differing options.
 
-    That are the options in which the runs on one problem instance differ: tolerances and budgets of
-    another one tell nothing apart here.
+    These are the options in which runs on one problem instance differ; tolerances and budgets that
+    only differ between instances are left out.
     """
     found = []
     names = labels_within(traces, lambda run: run.problem)
@@ -127,9 +127,9 @@ def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
 
 
 def kept(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return what is kept after the first pass, over the number of its examples, one λ a panel.
+    """Return the planes kept after the first pass against its number of examples.
 
-    Runs on all examples of a dataset and on the first ones of it, at one λ, are one curve.
+    Runs on all examples of a dataset and on its first ones, at one λ, form one curve.
     """
     runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
     rows = [
@@ -199,23 +199,23 @@ SCHEDULES = {
     "larank": "ten old examples for each new one",
     "mining": "hard-negative mining",
 }
-"""Schedules that the online gap is compared with: option → what a reader calls them."""
+"""Schedules that the schedule ``gap`` is compared with: option → words."""
 
 COSTS = {
     "schedule": (0.0, "seconds", "as measured"),
     "slow": (schedules.SLOW_CALL, "seconds, and 1 ms more for each call,", "with calls of 1 ms"),
     "calls": (math.inf, "calls of the oracle", "in calls of the oracle"),
 }
-"""Costs by which they are: name → seconds more a call, what is measured, what a reader is told."""
+"""Costs of the comparison: name → seconds added per call, unit, words in the statement."""
 
 ROOM = 100
-"""Planes that one pass without a cache has room for."""
+"""Capacity, in planes, of the small cache of ``STREAMED``."""
 
 CACHED = {
     schedule: Runs("dcd_online", {"schedule": schedule, "verify": True}, warm_start=False)
     for schedule in ("gap", *SCHEDULES)
 }
-"""Runs with a cache, whose passes are verified."""
+"""Runs with a cache and verified passes."""
 
 ONLINE, ONE_PASS, LARANK = (CACHED[schedule] for schedule in ("gap", "one_pass", "larank"))
 STREAMED = Runs("dcd_online", {"schedule": "one_pass", "cache": ROOM}, warm_start=False)
@@ -223,40 +223,40 @@ SSG = Runs("ssg")
 SUBGRADIENT = (SSG, Runs("ssg_weighted"), Runs("ssg_tail"))
 
 FIRST_SWEEP = "dcd / LIBLINEAR: a first sweep"
-"""The row of the bench."""
+"""The quantity in the bench."""
 
 ABOUT = 1.5
-"""Factor within which a cost is about another one."""
+"""Two costs are about the same up to this ratio."""
 
 TWICE = (1.5, 2.5)
-"""Factors that are about 2: within a quarter of it."""
+"""Factors within a quarter of 2 are about 2."""
 
 CHEAP = 0.5
-"""Share of a cost up to which another one is cheap beside it."""
+"""A cost is cheap beside another one up to this share of it."""
 
 CRUCIAL = 2.0
-"""Factor from which on a choice is crucial."""
+"""A choice is crucial from this factor on."""
 
 TOL = 0.05
-"""Tolerance of the programs that the paper's author has published."""
+"""Tolerance of the programs that the paper's author published."""
 
 MOST = 0.9
-"""Share from which on something is so as a rule, or on nearly all occasions."""
+"""A statement holds as a rule, or nearly always, from this share on."""
 
 STEADY = 4 / 3
-"""Factor up to which what is kept has not grown from half of the examples to all of them."""
+"""Kept planes have not grown from half to all of the examples up to this factor."""
 
 CONSTANT = 1.01
-"""The same for what does not depend on them, but for a few planes."""
+"""Storage is constant up to this factor, which allows for a few more planes."""
 
 
 def _factor(value: float) -> str:
-    """Return a factor that is near the end of its range."""
+    """Return a factor as text, with the digits that one near the end of its range needs."""
     return f"{value:.3g}×"
 
 
 def _schedules() -> Iterator[Claim]:
-    """Yield a row for each schedule that the online gap's is compared with, by each cost."""
+    """Yield a claim for each cost and each schedule that the schedule ``gap`` is compared with."""
     for name, (call, cost, told) in COSTS.items():
         for schedule, baseline in SCHEDULES.items():
             words = {"baseline": baseline, "told": told, "cost": cost}

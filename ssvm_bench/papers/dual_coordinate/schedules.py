@@ -1,9 +1,9 @@
-"""What the claims on schedules of the online algorithm are judged by: what a verified gap costs.
+"""Measures of the claims about schedules of the online algorithm: the cost of a verified gap.
 
 .. code-block:: text
 
     verified             P − F ≤ tol P, with P of all examples
-    cost                 seconds that were measured, and so many more for each call of the oracle
+    cost                 measured seconds, plus a given number of seconds per oracle call
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import reached, seconds, times
 
 TIME, CALLS = COSTS = ("time", "oracle_calls")
-"""Columns of what a run has cost so far."""
+"""Trace columns with the cost of a run so far."""
 
 SLOW_CALL, SLOWER_CALL = 1e-3, 1e-2
-"""Seconds of a call that searches an image, from and to."""
+"""Shortest and longest seconds assumed for an oracle call that searches an image."""
 
 
 @measure
 def costlier(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
-    """Measure a schedule's cost of a verified gap over ours, its median against each repeat.
+    """Measure a schedule's median cost of a verified gap over that of each of our repeats.
 
-    A call of the oracle costs so many seconds more than was measured; infinite: calls alone count.
-    The gap is the tolerance of ours, or the smallest gap that all of our repeats reach.
+    ``call`` is the number of seconds added to each oracle call; if infinite, only calls count. The
+    gap is our runs' tolerance, or the smallest gap that all our repeats reach if that is larger.
     """
     mine, theirs = ours.of(case), baseline.of(case)
     check_clocks((*mine, *theirs))
@@ -62,9 +62,9 @@ def costlier(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
 
 @measure
 def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
-    """Measure the slowest schedule's seconds to a verified gap over the fastest one's, by seed.
+    """Measure the slowest schedule's seconds to a verified gap over the fastest one's, per seed.
 
-    The gap is that of `costlier`, where ours is the first one.
+    The gap is chosen as in `costlier`, with the first schedule as ours.
     """
     found = [runs.by_seed(case) for runs in kinds]
     seeds = [seed for seed in found[0] if all(seed in runs for runs in found)]
@@ -86,19 +86,19 @@ def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
 
 
 def _target(mine: Sequence[Trace]) -> float:
-    """Return the tolerance of some runs, or the smallest gap that all of them reach."""
+    """Return the runs' tolerance, or the smallest gap that all of them reach if that is larger."""
     tol = float(mine[0].solver["tol"])
     return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
 
 
 def _cost(spent: Any, call: float) -> Any:
-    """Return what seconds and calls cost, if a call costs so much more; infinite: the calls."""
+    """Return seconds plus ``call`` for each oracle call; if ``call`` is infinite, the calls."""
     if math.isinf(call):
         return spent[CALLS]
     return spent[TIME] + (call * spent[CALLS] if call else 0.0)
 
 
 def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
-    """Return seconds and calls of each run at its first row within a gap; infinite: never."""
+    """Return each run's seconds and calls at its first row within a gap; infinite without one."""
     spent = [[first_at(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
     return pd.DataFrame(spent, columns=list(COSTS))

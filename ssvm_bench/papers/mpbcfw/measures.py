@@ -1,15 +1,15 @@
-"""What the MP-BCFW paper's claims are judged by: one number per repeat, computed from traces.
+"""Measures of the MP-BCFW paper's claims: one number per repeat, computed from traces.
 
-- Two solvers are compared at equal iterations only where both were evaluated (repeats with the
-  same seed). Evaluations are rarer later on, so that an iteration that was not evaluated counts as
-  the next one that was: of those at k_1 < k_2 < …, the one at k_j stands for k_j − k_{j−1}
-  iterations, k_0 = 0.
-- In time they are compared by the time to a gap: the *target* is the smallest duality gap that
-  every repeat of the single-plane solver reaches within 80 % of its time, i.e. the largest of
-  their smallest positive gaps. All solvers have the same budget, so that a multi-plane one which
-  is as fast gets there, with a fourth of that time to spare. The time to it is read off a run's
-  own curve, between two of its rows linearly in the logarithm of the gap, as a log plot draws it;
-  outside its rows it is unknown.
+- At equal iterations, two runs with the same seed are compared only where both were evaluated.
+  Later evaluations are rarer, so an iteration without an evaluation counts as the next one with
+  an evaluation: if these are at k_1 < k_2 < …, the one at k_j counts for k_j − k_{j−1} iterations,
+  with k_0 = 0.
+- In time, two solvers are compared by the time to the *target*: the smallest duality gap that
+  every repeat of the single-plane solver reaches within 80 % of its time, i.e. the largest of the
+  repeats' smallest positive gaps there. All solvers have the same budget, so a multi-plane solver
+  that is as fast reaches the target, with a fourth of that time to spare. The time is read off
+  each run's curve as a log plot draws it: linear in the logarithm of the gap between two rows,
+  and unknown outside the rows.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
 """The pairs that the paper compares: single-plane and multi-plane solver."""
 
 AS_FAST = 1.1
-"""Ratio of times up to which two are alike: a tenth is what no figure shows."""
+"""Two times are alike up to this ratio; a difference of a tenth is not visible in a figure."""
 
 PRINTED: Mapping[str, Any] = {"rule": "slope", "T": 10}
-"""Options of MP-BCFW as the paper has it; runs with others are compared with these."""
+"""The paper's options of MP-BCFW; runs with other options are compared with runs with these."""
 
 
 def as_printed(case: Case) -> Case:
-    """Return a case without the runs of a solver that have other options than the paper's.
+    """Return a case without the runs whose options differ from the paper's.
 
-    Where all runs of a solver have others, it is these.
+    If all runs of a solver have other options, these runs are kept.
     """
 
     def is_so(runs: Mapping[int, Trace]) -> bool:
@@ -59,7 +59,7 @@ def as_printed(case: Case) -> Case:
 def of_printed(
     function: Callable[Concatenate[Any, Options], Measured],
 ) -> Callable[Options, Measure]:
-    """As `measure`, of a function that is given the runs as the paper has them."""
+    """Decorate like `measure`; the function gets the case with the paper's options only."""
     return measure(function, as_printed)
 
 
@@ -69,7 +69,7 @@ def of_printed(
 class Common(NamedTuple):
     """The iterations at which both runs of a seed have a primal value, and these values.
 
-    ``single`` and ``multi`` are those of the first and of the second solver that are compared.
+    ``single`` and ``multi`` are the values of the first and of the second solver.
     """
 
     iterations: np.ndarray
@@ -83,7 +83,7 @@ class Common(NamedTuple):
 
     @property
     def share_below(self) -> float:
-        """The share of the iterations, evaluated or not, at which it is lower."""
+        """The share of iterations, evaluated or not, at which the multi-plane primal is lower."""
         stands_for = np.diff(self.iterations, prepend=0)
         return float(stands_for[self.multi < self.single].sum() / self.iterations[-1])
 
@@ -91,9 +91,9 @@ class Common(NamedTuple):
 def common(
     case: Case, one: str, other: str, column: str = "primal", first_column: str = "primal"
 ) -> list[Common]:
-    """Return what two solvers have in common, per seed; `column` is that of the second one.
+    """Return the common evaluations of two solvers, per seed; ``column`` is the second solver's.
 
-    Iteration 0 is left out: there w is the same for everyone.
+    Iteration 0 is left out: w is the same there for all solvers.
     """
     found = []
     for first, second in _seeds(case, one, other):
@@ -105,7 +105,7 @@ def common(
 
 
 def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the iterations from 1 at which a column has a value, and these; an average's dual."""
+    """Return the iterations ≥ 1 with a value in a column, and the values; for averages, their F."""
     at = run.frame["iteration"].to_numpy(int)
     values = run.frame.get(column, pd.Series(math.nan, run.frame.index)).to_numpy(float)
     values = dual_of_reported(run) if column == "dual" else values
@@ -117,8 +117,8 @@ def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
 def share_below(case: Case, pair: str) -> Measured:
     """Measure the share of the iterations at which the multi-plane primal is lower.
 
-    Where it is known after the exact pass, too, that is noted: there it has seen the same calls as
-    the single-plane solver, and no approximate pass since.
+    If the primal after the exact pass is known, the note has its share, too. Then both solvers have
+    made the same number of calls, and no approximate pass has followed.
     """
     found = _evaluated(case, pair)
     note = _where_common(found) + _where_behind(found)
@@ -133,7 +133,7 @@ def share_below(case: Case, pair: str) -> Measured:
 
 @of_printed
 def curves_below(case: Case, pair: str) -> Measured:
-    """Measure the same share of the medians over the repeats: the curves of Figure 4."""
+    """Measure the share of `share_below` for the medians over the repeats: Figure 4's curves."""
     found = _evaluated(case, pair)
     at = reduce(np.intersect1d, [both.iterations for both in found])
     ensure(at.size, "no iteration was evaluated in all runs")
@@ -147,7 +147,7 @@ def curves_below(case: Case, pair: str) -> Measured:
 
 @of_printed
 def dual_above(case: Case, pair: str) -> Measured:
-    """Measure the share of the iterations at which the multi-plane F is higher; averages' own."""
+    """Measure the share of the iterations at which the multi-plane F (of averages) is higher."""
     duals = common(case, *PAIRS[pair], "dual", "dual")
     ensure(duals, NOTHING_COMMON)
     found = [Common(at, -single, -multi) for at, single, multi in duals]
@@ -156,7 +156,7 @@ def dual_above(case: Case, pair: str) -> Measured:
 
 
 def _evaluated(case: Case, pair: str) -> list[Common]:
-    """Return the common iterations of `common`, of which there must be some."""
+    """Return the result of `common`; raise `UnmeasurableError` if it is empty."""
     found = common(case, *PAIRS[pair])
     ensure(found, NOTHING_COMMON)
     return found
@@ -166,20 +166,20 @@ NOTHING_COMMON = "no iteration was evaluated in two runs with the same seed"
 
 
 def _seeds(case: Case, one: str, other: str) -> list[tuple[Trace, Trace]]:
-    """Return the runs of two solvers with the same seed."""
+    """Return the pairs of runs of two solvers with the same seed."""
     first, second = (Runs(solver).by_seed(case) for solver in (one, other))
     return [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
 
 
 def _where_common(found: Sequence[Common]) -> str:
-    """Say how many evaluations two runs have in common, and where they are."""
+    """Return a note: the number of common evaluations, and their range of iterations."""
     at, every = [len(both.iterations) for both in found], [both.iterations for both in found]
     where = f"at iterations {min(map(min, every))} to {max(map(max, every))}"
     return f"{counts(at)} common evaluations, {where}"
 
 
 def _where_behind(found: Sequence[Common], ahead: str = "lower") -> str:
-    """Say at how many evaluations the multi-plane run is not ahead, and where the last is."""
+    """Return a note: at how many evaluations the multi-plane run is not ahead, and the last."""
     last = [int(both.behind[-1]) for both in found if both.behind.size]
     if not last:
         return ""
@@ -191,10 +191,10 @@ def _where_behind(found: Sequence[Common], ahead: str = "lower") -> str:
 
 @of_printed
 def gain_over_usps(case: Case, pair: str) -> Measured:
-    """Measure how much larger the gain per iteration is than on USPS: a ratio of factors.
+    """Measure the gain per iteration over the median gain on USPS.
 
     The gain is the geometric mean of (suboptimality of single) / (suboptimality of multi), over
-    the iterations common to all four solver curves of the two datasets.
+    the iterations common to all runs of the pair on the two datasets.
     """
     usps_cases = [other for other in case.others if other.dataset == "usps"]
     ensure(len(usps_cases) == 1, "no finished runs on USPS to compare with")
@@ -210,7 +210,7 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
 
 
 def _log_gains(case: Case, pair: str) -> list[pd.Series]:
-    """Return, per seed, iteration → log of the gain, where both suboptimalities are positive."""
+    """Return iteration → log gain, per seed, where both suboptimalities are positive."""
     gains = []
     for at, one, two in _evaluated(case, pair):
         one, two = one - case.reference.dual, two - case.reference.dual
@@ -238,10 +238,9 @@ def early(run: Trace) -> pd.DataFrame:
 
 
 def reach(run: Trace, target: float, axis: str) -> float:
-    """Return where a run's gap is first at most the target; infinite where it never is.
+    """Return the x at which a run's gap is first at most the target; infinite if it never is.
 
-    In time, interpolated in log gap between the two rows around it; for iterations, the first
-    evaluated one.
+    Time is interpolated in log gap between two rows; an iteration is the first evaluated one.
     """
     read = crossing if axis == "time" else first_at
     return read(along(run, axis), run.values("gap"), target)
@@ -258,8 +257,8 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     axis : str
         ``"time"`` or ``"iteration"``.
     not_beyond : str
-        ``"slowest"`` or ``"fastest"``: the single-plane repeat that is the bound, if any is, or
-        a time that is `AS_FAST` as the median.
+        ``"slowest"`` or ``"fastest"``: the single-plane repeat whose time bounds the range, which
+        always includes ratios alike by `AS_FAST`; empty: no bound.
     """
     solvers = PAIRS[pair]
     if axis == "time":
@@ -289,10 +288,10 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
 
 @of_printed
 def not_sooner(case: Case, pair: str) -> Measured:
-    """Measure the smallest gap to which the multi-plane run is not sooner, the optimum as 1.
+    """Measure the smallest gap, over the optimum, that the multi-plane run reaches no sooner.
 
-    Gaps are those of the rows of both runs of a seed. Iterations are read between rows, as times
-    are, so that two runs are not alike because their rows are. That of the start is one of them.
+    The gaps are those in the rows of both runs of a seed, the start's included. Iterations are
+    interpolated between rows, so that runs evaluated at the same iterations still differ.
     """
     optimum = max(abs(case.reference.dual), 1e-12)
     found, smallest = [], []
@@ -317,7 +316,7 @@ def not_sooner(case: Case, pair: str) -> Measured:
 
 @of_printed
 def oracle_share(case: Case, solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measured:
-    """Measure oracle time / time of whole runs; per dataset, the range in which it must be."""
+    """Measure oracle time / time of whole runs; ``bounds`` has the range for each dataset."""
     calls, inside, whole = _spent(case, solver)
     call, rest = np.median(inside / calls), np.median((whole - inside) / calls)
     note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
@@ -345,7 +344,10 @@ PAPER_CALL = {
 
 @of_printed
 def call_time(case: Case) -> Measured:
-    """Measure the seconds of an exact oracle call in BCFW; half to twice a single number hold."""
+    """Measure the seconds of an exact oracle call in BCFW.
+
+    Where the paper gives a single number, the range is from half of it to twice it.
+    """
     calls, inside, _ = _spent(case, "bcfw")
     low, high = PAPER_CALL[case.dataset]
     found = Measured(inside / calls, *((low / 2, high * 2) if low == high else (low, high)))
@@ -358,7 +360,7 @@ def call_time(case: Case) -> Measured:
 
 
 def _late_share(run: Trace) -> float:
-    """Return oracle time / time over the last quarter of the iterations, from an evaluated one."""
+    """Return oracle time / time over the rows in the last quarter of the iterations."""
     frame = run.frame
     begin = int(np.searchsorted(frame["iteration"], 0.75 * frame["iteration"].iloc[-1]))
     spent = frame[["oracle_time", "time"]].iloc[-1] - frame[["oracle_time", "time"]].iloc[begin]
@@ -366,7 +368,7 @@ def _late_share(run: Trace) -> float:
 
 
 def _spent(case: Case, solver: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the oracle calls, the oracle time and the time of whole runs."""
+    """Return the oracle calls, oracle time and time of whole runs."""
     runs = [[*case.timed(Runs(solver))[0].values()]]
     calls, inside, whole = (ends(runs, name)[0] for name in ("oracle_calls", "oracle_time", "time"))
     ensure((calls > 0).all() and (whole > 0).all(), "a run made no oracle call")

@@ -1,7 +1,7 @@
-"""The MP-BCFW paper: its claims, those of ``claims.yaml``, measured.
+"""The MP-BCFW paper: the claims of ``claims.yaml`` and their measures.
 
-What it says of the time of a call, a plane and a visit are its costs, as options. They stand in one
-place, which also makes the runs: ``each`` of the experiment ``mpbcfw_costs``.
+The paper's times of an oracle call, a plane's evaluation and a visit are its costs, set by options.
+They are written only in ``each`` of the experiment ``mpbcfw_costs``, which also runs with them.
 
 .. code-block:: text
 
@@ -9,9 +9,9 @@ place, which also makes the runs: ``each`` of the experiment ``mpbcfw_costs``.
     cost_visit    v = c (1 − s) / s, with s the oracle's share of BCFW's time (section 4.1)
     cost_plane    d · 3 µs / 2560: ten inner products over 256 features are a call on USPS
 
-What MP-BCFW chooses, and what its parts are worth, is measured here (sections 3.4, 3.5 and 4.2).
-The approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so
-that iterations that were not evaluated count, too.
+This module measures what MP-BCFW chooses, and what its parts gain (sections 3.4, 3.5 and 4.2). The
+approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so that
+iterations without an evaluation count, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ssvm_bench.results.words import counts, percent, seconds, times
 
 
 def passes(run: Trace) -> np.ndarray:
-    """Return the approximate passes of every iteration; means between two evaluated ones."""
+    """Return the approximate passes of every iteration, as means between two evaluations."""
     steps = np.diff(run.frame["iteration"].to_numpy(int))
     ensure(steps.sum(), "a run made no iteration")
     calls = np.diff(run.values("approx_calls"))
@@ -63,15 +63,15 @@ def of_passes(case: Case, number: Callable[[np.ndarray], float]) -> Measured:
 
 @of_printed
 def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
-    """Measure how much later than elsewhere the passes get to half of their largest number.
+    """Measure how much later than on another dataset the passes reach half of their maximum.
 
-    That is the first iteration with so many passes, over the median on another dataset; of the
-    iterations that all runs on both have.
+    The number is the first iteration with so many passes, over the median on the other dataset.
+    Only iterations count that all runs on both datasets have.
 
     Parameters
     ----------
     datasets : sequence of str
-        The other dataset; the first of these that there are runs on.
+        Candidates for the other dataset; the first with runs is taken.
     """
     there = {other.dataset: other for other in case.others}
     name = next((name for name in datasets if name in there), "")
@@ -90,11 +90,11 @@ def later_than_on(case: Case, datasets: Sequence[str]) -> Measured:
 
 
 LEAST_ITERATIONS = 10
-"""Fewer tell nothing about growth."""
+"""The least number of iterations that shows how passes grow."""
 
 
 GAPS = (0.1, 0.03, 0.01)
-"""Relative gaps at which working sets are shown."""
+"""Relative gaps at which a note shows the working sets."""
 
 
 @of_printed
@@ -108,9 +108,9 @@ def of_planes(
     Parameters
     ----------
     number : callable
-        Of both columns.
+        Returns the number from both columns.
     until : mapping
-        Dataset → the relative gap at which its runs are taken to end, if they get there.
+        Dataset → the relative gap after which its runs' rows are ignored, if they reach it.
     """
     values, peaks, notes, shares = [], [], [], []
     for run in case.repeats("mpbcfw"):
@@ -158,9 +158,9 @@ def late_change(at: np.ndarray, planes: np.ndarray) -> float:
 
 @of_printed
 def averaged_sooner(case: Case, solver: str) -> Measured:
-    """Measure the iterations of an averaged solver to a primal value, the plain median as 1.
+    """Measure the iterations of an averaged solver to a suboptimality over the plain median.
 
-    That value is the lowest suboptimality that every plain repeat reaches in `PART` of its time.
+    It is the lowest primal suboptimality that every plain repeat reaches in `PART` of its time.
     """
     plain, averaged = case.repeats(solver), case.repeats(f"{solver}_avg")
     early_values = (suboptimality(case, run)[: len(early(run))] for run in plain)
@@ -184,10 +184,10 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
 
 @of_printed
 def of_limits(case: Case) -> Measured:
-    """Measure how much of M and of N MP-BCFW needs: the larger share.
+    """Measure the larger of the shares of M and of N that MP-BCFW needs.
 
-    An iteration adds at most one plane to a working set, so that it holds one more than there are
-    iterations at most.
+    An iteration adds at most one plane to a working set, which starts with one plane. So the number
+    of iterations + 1 bounds its size.
     """
     shares, most, planes, bounds = [], 0.0, 0.0, 0
     for run in case.repeats("mpbcfw"):
@@ -205,7 +205,7 @@ def of_limits(case: Case) -> Measured:
 
 @measure
 def over_best_fixed(case: Case) -> Measured:
-    """Measure the time to the target gap by the slope rule, over that of the best fixed number."""
+    """Measure the slope rule's time to the target gap over that of the best fixed number."""
     target = target_gap(case.repeats("bcfw"))
     rule = Runs("mpbcfw").by_seed(as_printed(case))
     fixed = {}
@@ -236,10 +236,10 @@ BCFW_SHARES = {**dict.fromkeys(IMAGES, (0.94, 1.0)), "usps": (0.05, 0.25), "ocr"
 MPBCFW_SHARES = dict.fromkeys(IMAGES, (0.0, below(0.25)))
 
 SUBSTANTIALLY = 2.0
-"""Factor of what is substantially faster, and of slow growth against quick."""
+"""The factor of “substantially faster”, and of slow over quick growth."""
 
 UNTIL = {"stanford": 0.03}
-"""The relative gap at which Stanford's working sets are read off, the same for all of its runs."""
+"""The relative gap at which the working sets of all Stanford runs are read off."""
 
 SAID, ABOUT = Statements(__file__), about(__file__)
 LOOKS = ABOUT["looks"]

@@ -1,23 +1,23 @@
-"""What the MP-BCFW paper says of runs that vary one option: tables, and its Figure 3, on runs.
+"""Tables of the MP-BCFW paper's runs that vary one option, and its Figure 3 drawn from runs.
 
 =========  ======================================================================================
-scale      at how many iterations the multi-plane primal is lower, for each λ and start
+scale      number of iterations at which the multi-plane primal is lower, for each λ and start
 slope      time to a gap with the slope rule, with fixed numbers of passes, and with other T
-averages   dual suboptimality of the average over exact steps, of that over approximate ones, and
-           of the interpolation between them (section 3.5), each over the interpolation's
+averages   dual suboptimality of the average over exact steps, of the average over approximate
+           steps, and of their interpolation (section 3.5), as multiples of the last
 rule       Figure 3: the rule that ends approximate passes
 =========  ======================================================================================
 
-The paper draws a sketch for its Figure 3. Here it is the first iteration of runs that differ in the
-number M of its approximate passes alone: the run with M begins with what that with M − 1 has done,
-so that their ends are the points of one curve, F against time. After each pass,
+The paper's Figure 3 is a sketch. Here it is drawn from the first iteration of runs that differ only
+in the number M of approximate passes. The run with M first repeats the steps of the run with M − 1,
+so the ends of these runs are the points of one curve, F against time. After each pass,
 
 .. code-block:: text
 
     last       (F_M − F_{M−1}) / (t_M − t_{M−1})      slope of the last segment
     iteration  (F_M − F(start)) / (t_M − t(start))    slope of the dashed line
 
-and another pass is made while ``last > iteration``.
+Another pass follows while ``last > iteration``.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
 PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_avg")}
-"""Which two are compared: single- and multi-plane solver, and each with its average."""
+"""Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
 def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
-    """Return a row for each problem instance, start and pair of solvers that has runs."""
+    """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
         for pair, solvers in PAIRS.items():
@@ -94,7 +94,7 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 
 
 def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
-    """Return a row for each dataset and configuration of MP-BCFW, in the order of its options."""
+    """Return a row for each dataset and configuration of MP-BCFW, sorted by T and M."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
@@ -146,7 +146,7 @@ def _of_slope(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- two averages -----------------------------------------------------------------------------
 
 AT = (10, 30)
-"""The iterations after which they are compared."""
+"""The iterations after which averages are compared."""
 
 
 def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
@@ -162,7 +162,7 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 
 
 def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
-    """Return the dual suboptimality of the interpolation, and of each average over that."""
+    """Return the dual suboptimality of the interpolation, and each average's as a multiple."""
     last = run.frame["iteration"].to_numpy(int) <= at
     ensure(run.values("iteration")[-1] >= at, f"a run ended before iteration {at}")
     between = case.reference.dual - column(run, "dual_of_average")[last][-1]
@@ -184,8 +184,8 @@ def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
 
-    ``pays`` is what the rule says after the pass; ``ended`` the number of passes that the run with
-    the rule made.
+    ``pays`` says whether the rule continues after the pass; ``ended`` is the number of passes of
+    the run with the rule.
     """
     found = []
     for case in cases(traces, best):
@@ -211,7 +211,7 @@ def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 
 
 def draw_rule(table: pd.DataFrame, title: str) -> Figure:
-    """Draw each dataset twice: halfway, where another pass pays, and where the iteration ends."""
+    """Draw each dataset halfway, where another pass follows, and where the iteration ends."""
     from ssvm_bench.figures import drawing
 
     datasets = table.groupby("dataset", sort=False)

@@ -1,11 +1,10 @@
-"""Sequences of DAVIS 2016 as points: superpixels of all frames, those of the first are labelled.
+"""Sequences of DAVIS 2016 as points: superpixels of all frames, labelled in the first frame.
 
 An archive has ``JPEGImages/480p/NAME/00000.jpg`` and ``Annotations/480p/NAME/00000.png`` for each
-frame; a mask is black and white, and of its frame's size. What is white is label 1, the object. A
-frame has about 6000 superpixels (of the synthetic data, which are smaller, 300), with the features
-that all pictures have. Superpixels of one frame that share a border are pairs (:mod:`.scenes`);
-nothing joins those of different frames. ``KINDS`` is the table of the sequences; each is a kind of
-its own.
+frame. A mask is black and white and has the size of its frame; white is label 1, the object. A
+frame has about 6000 superpixels, or 300 in the smaller synthetic data, with the same features as
+all pictures. Superpixels of one frame that share a border are pairs (:mod:`.scenes`); no pair joins
+different frames. ``KINDS`` is the table of the sequences; each sequence is its own kind.
 
 References
 ----------
@@ -42,7 +41,7 @@ from ssvm_bench.papers.transduction.datasets.scenes import given_features
 LABELS = ("background", "object")
 N_SEGMENTS = {"real": 6000, "synthetic": 300}
 MOST_MADE = 20
-"""Synthetic frames."""
+"""Largest number of synthetic frames."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ class SequenceConfig(SourceConfig):
     Attributes
     ----------
     frames : int, optional
-        Only its first frames.
+        Number of frames to use, the first ones; None: all.
     annotated : str
-        ``first``, or ``all``: every frame, so that a classifier tells whether they are separable.
+        Annotated frames: ``first``, or ``all``, so that a classifier shows if they are separable.
     features : Path, optional
         A file with features of the superpixels (:func:`.scenes.given_features`).
     """
@@ -87,12 +86,12 @@ class SequenceFile(PictureFile):
         return min(MOST_MADE, picture_file.N_SYNTHETIC)
 
     def parameters(self, source: str) -> preparation.Parameters:
-        """Return those of all pictures, with as many superpixels as the paper has."""
+        """Return the parameters of all pictures, with the paper's number of superpixels."""
         n_segments = N_SEGMENTS["synthetic" if source == "synthetic" else "real"]
         return replace(preparation.PARAMETERS, n_segments=n_segments)
 
     def cache_place(self, source: str) -> Path:
-        """Return where the arrays of a source are kept; all sequences share a folder."""
+        """Return the path of a source's arrays; all sequences share a folder."""
         place = super().cache_place(source)
         return place.with_name(f"{self.dataset}-{place.name}") if source == "synthetic" else place
 
@@ -100,7 +99,7 @@ class SequenceFile(PictureFile):
         return super()._work(f"{self.dataset}-{source}")
 
     def _prepared(self, source: str, pictures: Pictures) -> Arrays:
-        """Add, frame by frame, the pixels of each label in its superpixels; weights of edges."""
+        """Add the pixels of each label in each superpixel, and the weights of the edges."""
         arrays = super()._prepared(source, pictures)
         shapes, pixels, weights = arrays["shapes"], [], []
         maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
@@ -112,12 +111,12 @@ class SequenceFile(PictureFile):
 
 
 def parse(path: Path, name: str) -> Pictures:
-    """Return the frames of an archive in this format, in their order.
+    """Return the frames of an archive in this format, sorted by name.
 
     Raises
     ------
     ContentError
-        The archive is damaged, or a frame has no mask, or a mask no frame.
+        The archive is damaged, or a frame has no mask, or a mask has no frame.
     """
     first, second = f"JPEGImages/480p/{name}/{{}}.jpg", f"Annotations/480p/{name}/{{}}.png"
     found = pairs(path, first, second, r"\d+")
@@ -125,7 +124,7 @@ def parse(path: Path, name: str) -> Pictures:
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
-    """Return the picture of a frame and its mask; `ContentError` if they do not fit."""
+    """Return the picture of a frame and its mask; raise `ContentError` if they do not fit."""
     frame = decoded(encoded[0], colour=True, what="frame")
     mask = decoded(encoded[1], colour=False, what="mask")
     if mask.shape != frame.shape[:2]:
@@ -140,7 +139,7 @@ def load(raw: SequenceFile, config: SequenceConfig) -> Dataset:
     Raises
     ------
     ConfigError
-        There are not so many frames, or a file of features cannot be used.
+        There are fewer frames than ``frames``, or a file of features cannot be used.
     """
 
     def make(
@@ -172,12 +171,12 @@ def load(raw: SequenceFile, config: SequenceConfig) -> Dataset:
 
 
 def scene(raw: SequenceFile, config: SequenceConfig, number: int) -> scenes.Scene:
-    """Return a frame as it is shown.
+    """Return a frame to be shown.
 
     Raises
     ------
     ConfigError
-        There is no such frame, or as `load` does.
+        There is no such frame, or `load` raises it.
     """
     dataset = load(raw, config)
     assert isinstance(dataset, Points)
@@ -201,7 +200,7 @@ SHA256 = {
 
 
 def _sequence(name: str, n: int) -> SimpleNamespace:
-    """Return what the registry takes for the module of a sequence of n frames."""
+    """Return a namespace that the registry uses as the module of a sequence of n frames."""
     file = f"davis2016-480p-{name}.tar.gz"
     raw = SequenceFile(
         dataset=f"davis_{name.replace('-', '_')}",
@@ -222,4 +221,4 @@ def _sequence(name: str, n: int) -> SimpleNamespace:
 
 _SEQUENCES = _sequence("bmx-trees", 80), _sequence("car-shadow", 40)
 KINDS = {each.RAW.dataset: each for each in _SEQUENCES}
-"""Kind → sequence."""
+"""Kind → the namespace of its sequence."""

@@ -1,16 +1,16 @@
 """Four moons and 25 cliques (Laude et al., appendix B): points without any label.
 
-600 points of the plane, 150 a class. Nothing is known but, for 25 possibly overlapping cliques of
-25 points, the number of points of every class, give or take 3. The paper says no more of the moons;
-here they are two pairs, side by side, in which they hook into each other:
+There are 600 points in the plane, 150 per class. No label is observed. For 25 possibly overlapping
+cliques of 25 points, the number of points of each class is known up to ±3. The paper does not say
+more about the moons; here they are two pairs side by side, and the moons of a pair interlock:
 
 .. code-block:: text
 
     classes 0, 2    (c + cos t, sin t)              c = 0, 3 + gap
     classes 1, 3    (c − cos t, 1/2 − sin t)        c = 1, 4 + gap,     t uniform in [0, π]
 
-with noise. Without a gap, the tips of the classes 1 and 2 meet, and points there cannot be told
-apart. ``draw`` chooses points, noise and cliques. No file has them: the paper's are drawn, too.
+plus noise. Without a gap, the tips of the classes 1 and 2 meet, and points there cannot be told
+apart. ``draw`` is the seed of points, noise and cliques; there is no file, as in the paper.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Config(SourceConfig):
     draw : int
         Seed of points and cliques.
     noise : float
-        Standard deviation.
+        Standard deviation of the noise.
     gap : float
-        Between the pairs.
+        Distance between the two pairs of moons.
     cliques, clique_size, slack : int
-        Cliques, points in each, and how far counts may be from the true ones.
+        Number of cliques, points in each, and how far bounds on counts are from the true counts.
     """
 
     draw: Natural = 0
@@ -55,8 +55,8 @@ class Config(SourceConfig):
     slack: Natural = 3
 
     def __post_init__(self) -> None:
-        """Check the ranges; the source is ``"drawn"``, whatever is asked for, as in the paper."""
-        if self.source == SIMULATED:  # so it is stored
+        """Check the ranges; set the source to ``"drawn"`` in any case, as in the paper."""
+        if self.source == SIMULATED:  # as in stored configs
             object.__setattr__(self, "source", "auto")
         super().__post_init__()
         object.__setattr__(self, "source", SIMULATED)
@@ -66,7 +66,7 @@ class Config(SourceConfig):
 
 
 def load(config: Config) -> Dataset:
-    """Return the points: x float64 (600, 2), nothing labeled, and the cliques."""
+    """Return the points, x float64 (600, 2), without observed labels, and the cliques."""
     bits = np.random.PCG64(config.draw)
     y = (permutation(N, bits) % N_LABELS).astype(np.uint8)
     t, up = np.pi * uniform((N,), bits), 1.0 - 2.0 * (y % 2)
@@ -78,6 +78,6 @@ def load(config: Config) -> Dataset:
     counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])
     bounds = np.maximum(counts - config.slack, 0), np.minimum(counts + config.slack, size)
     cliques, x = Cliques(size * np.arange(C + 1), members, *bounds), np.round(x, 6)
-    # rounded, as the last bits of a cosine depend on the machine
+    # x is rounded because the last bits of a cosine depend on the machine
     known = {"labeled": np.zeros(N, bool), "cliques": cliques}
     return points.made(config, config.source, x, y, N_LABELS, **known)

@@ -1,21 +1,21 @@
-"""Points of which some labels are observed, and what else is known of the others (transduction).
+"""Points for transduction: some labels are observed, and constraints or energies bind the others.
 
-Each point is an example of one part, and ``structure`` is ``points``. Beside features and labels
-(:mod:`ssvm_bench.datasets.checks`) a dataset has
+Each point is an example of one part, and ``structure`` is ``points``. In addition to features and
+labels (:mod:`ssvm_bench.datasets.checks`) a dataset has
 
 ===========  ==============================================  =====================================
 field        what                                            what is checked
 ===========  ==============================================  =====================================
-``labeled``  points whose label is observed; the other true  one a point; if there are any, some
-             labels only score what is found                 of every label
-``cliques``  sets of points, with bounds on how many of      points that exist, none twice in a
-             each have each label                            clique; bounds with 0 ≤ low ≤ high
-``pairs``    points that like to have the same label, with   points that exist, k < l, no pair
-             weights                                         twice; weights finite and ≥ 0
-``pixels``   if points are superpixels, the pixels of each   0 or more of each label in each
-             true label in each                              point, and in each point one at least
-``frame``    the picture of a sequence that a superpixel     0 or more, one a point
-             is of
+``labeled``  whether a point's label is observed; the other  one per point; if any label is
+             true labels only score the labels found         observed, each label is
+``cliques``  sets of points, with bounds on the number of    points exist, none twice in a
+             points that have each label                     clique; bounds with 0 ≤ low ≤ high
+``pairs``    pairs of points, with the cost of different     points exist, k < l, no pair twice;
+             labels as weights                               weights finite and ≥ 0
+``pixels``   if points are superpixels, the number of their  each ≥ 0, and at least one pixel
+             pixels with each true label                     per point
+``frame``    the number of a superpixel's picture in a       one per point, ≥ 0
+             sequence
 ===========  ==============================================  =====================================
 """
 
@@ -47,7 +47,7 @@ class Cliques(NamedTuple):
         Clique c has the points ``members[offsets[c]:offsets[c + 1]]``.
     members : ndarray of int64
     low, high : ndarrays of int64, shape (C, L)
-        At least, and at most, so many points of a clique have a label.
+        The least and the largest number of points of a clique with each label.
     """
 
     offsets: np.ndarray
@@ -65,7 +65,7 @@ class Cliques(NamedTuple):
 
 
 def no_cliques(n_labels: int) -> Cliques:
-    """Return no clique at all."""
+    """Return an empty set of cliques."""
     none = np.zeros((0, n_labels), np.int64)
     return Cliques(np.zeros(1, np.int64), np.zeros(0, np.int64), none, none)
 
@@ -81,13 +81,13 @@ class Points(Dataset):
     cliques : Cliques, optional
         Sets of points with bounds on counts.
     pairs : ndarray of int64, shape (E, 2), optional
-        Points k < l that like to have the same label, no pair twice.
+        Pairs of points k < l that should have the same label, each pair once.
     weights : ndarray of float64, shape (E,), optional
-        How much: what it costs a pair to have different labels, ≥ 0.
+        The cost of different labels for each pair, ≥ 0.
     pixels : ndarray of int64, shape (n, L), optional
-        Pixels of each true label in each point, for scoring alone.
+        Number of pixels of each true label in each point, only for scoring.
     frame : ndarray of int64, shape (n,), optional
-        The picture of each point, from 0; without it, all are of one.
+        The picture of each point, from 0; None: all points are of one picture.
     """
 
     labeled: np.ndarray
@@ -110,7 +110,7 @@ class Points(Dataset):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen digits that are equal for equal points, labels observed, cliques and pairs."""
+        """Sixteen digits over the dataset and all fields of points; equal for equal data."""
         digest = hashlib.sha256(super().fingerprint.encode())
         known = (self.labeled, *(self.cliques or ()), self.pairs, self.weights)
         for each in (*known, self.pixels, self.frame):
@@ -120,7 +120,7 @@ class Points(Dataset):
         return digest.hexdigest()[:16]
 
     def head(self, size: int) -> Dataset:
-        """Return the first points, to compile kernels on: no label, a pair if there are any."""
+        """Return the first points, unlabeled, with a pair if there are any, to compile kernels."""
         few = super().head(size)
         few = few.derived(labeled=np.zeros(few.n, bool), cliques=None)
         if self.pairs is None or few.n < 2:
@@ -128,7 +128,7 @@ class Points(Dataset):
         return few.derived(pairs=np.array([[0, 1]]), weights=np.ones(1))
 
     def take(self, examples: np.ndarray) -> Dataset:
-        """Return the dataset of the given points, the cliques and pairs that are whole in it."""
+        """Return the dataset of some points, with the cliques and pairs that it fully contains."""
         place = np.full(self.n, -1)
         place[examples] = np.arange(len(examples))
         cliques, pairs, weights = self.cliques, self.pairs, self.weights
@@ -162,7 +162,7 @@ class Points(Dataset):
 def made(
     config: SourceConfig, source: str, x: Any, y: np.ndarray, n_labels: int, **fields: Any
 ) -> Dataset:
-    """Return points, or as many of the first ones as are asked for."""
+    """Return points as a dataset; of these, the subset of ``config.n_samples`` if it is given."""
     fields |= {"name": config.name, "source": source, "n_labels": n_labels}
     dataset = Points(x=x, y=y, offsets=np.arange(y.size + 1), structure=POINTS, **fields)
     return dataset if config.n_samples is None else sources.subset(dataset, config.n_samples)
@@ -172,12 +172,12 @@ def made(
 
 
 def check(dataset: Any) -> None:
-    """Check what `Points` have beside the fields of every `Dataset`.
+    """Check the fields that `Points` add to those of every `Dataset`.
 
     Raises
     ------
     RunFailedError
-        If something is out of range; the message says what, and where.
+        If something is out of range; the message says what and where.
     """
     with explained(dataset):
         ensure(dataset.n == dataset.y.size, "a point has one part, and some examples have several")
@@ -195,7 +195,7 @@ def check(dataset: Any) -> None:
 
 
 def check_labelled(dataset: Any) -> None:
-    """Check that of every class a point is labeled, or none at all; raises as `check` does."""
+    """Check that a point of each class is labeled, or no point; raise as `check` does."""
     observed = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
     why = (
         f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier would "

@@ -1,16 +1,16 @@
-"""Pictures whose superpixels are points: their neighbours, and what is shown of them.
+"""Pictures whose superpixels are points: the weights of neighbours, and the parts to show.
 
 .. code-block:: text
 
     p_kc    pixels of superpixel k with the true label c; its label is the most frequent one
     c_kl    b_kl / b̄ · exp(−‖m_k − m_l‖² / (2 m̄²)) for neighbours k ∼ l
 
-b_kl is the length of their border, m_k the mean colour, b̄ the mean of b and m̄² that of ‖m_k − m_l‖²
-over all neighbours: to separate superpixels is cheap where the border is short or the colours
-differ (Boykov and Jolly, ICCV 2001).
+b_kl is the length of their border and m_k the mean colour; b̄ is the mean of b and m̄² the mean of
+‖m_k − m_l‖² over all neighbours. Separating superpixels is cheap where the border is short or the
+colours differ (Boykov and Jolly, ICCV 2001).
 
-**Features of the user's**, as of a deep network (``dataset.features``), are in an ``.npz`` of three
-arrays, a row for each superpixel, in any order:
+**A user's own features** (``dataset.features``), e.g. of a deep network, are in an ``.npz`` of
+three arrays, with a row for each superpixel, in any order:
 
 =================  ==================  ============================================================
 ``picture``        integers, (m,)      the number of the picture, or of the frame, from 0
@@ -18,8 +18,8 @@ arrays, a row for each superpixel, in any order:
 ``features``       numbers, (m, f)     its features
 =================  ==================  ============================================================
 
-Rows of other pictures than those that are asked for are passed over. The file is a stranger's:
-nothing in it is unpickled, or believed before it is looked at.
+Rows of pictures that are not needed are ignored. The file is not trusted: nothing in it is
+unpickled, or used before it is checked.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class Scene(NamedTuple):
     ----------
     title : str
     picture : Picture
-        Its truth are labels of the points.
+        Its truth has the labels of the points.
     segments : ndarray of int, shape (h, w)
         Superpixel of every pixel.
     scribbles : ndarray of uint8, shape (h, w), or None
-        The labels of pixels that are scribbled (`.scribbles`).
+        The labels of scribbled pixels (`.scribbles`).
     dataset : Dataset
-        Of points.
+        The dataset of points.
     points : ndarray of int64, shape (L,)
-        Those that are superpixels 0 … L − 1 of the picture.
+        The points that are the superpixels 0 … L − 1 of the picture.
     """
 
     title: str
@@ -86,7 +86,7 @@ class Scene(NamedTuple):
     points: np.ndarray
 
 
-# ---- features of the user's ----------------------------------------------------------------------
+# ---- a user's own features -----------------------------------------------------------------------
 
 
 NAMES = ("picture", "superpixel", "features")
@@ -95,14 +95,14 @@ _MOST = np.iinfo(np.int32).max
 
 
 def given_features(path: Path, pictures: np.ndarray, superpixels: np.ndarray) -> np.ndarray:
-    """Return the features of superpixels.
+    """Return the features of some superpixels from a file.
 
     Parameters
     ----------
     path : Path
         The file.
     pictures, superpixels : ndarrays of int64, shape (n,)
-        Which superpixels, by their picture and their number in it.
+        The superpixels, as the number of the picture and the number in the picture.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def given_features(path: Path, pictures: np.ndarray, superpixels: np.ndarray) ->
     Raises
     ------
     ConfigError
-        The file cannot be read, is none of these, or lacks a superpixel; or features are not
+        The file cannot be read, has another format, or lacks a superpixel; or features are not
         finite.
     """
     picture, superpixel, features = _given(path)
@@ -141,7 +141,7 @@ def given_features(path: Path, pictures: np.ndarray, superpixels: np.ndarray) ->
 
 
 def _given(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the three arrays, if they are such."""
+    """Return the three arrays; raise `ConfigError` if they are not valid."""
     try:
         found = dict(reading.npz(reading.content(path, reading.MOST_OF_USERS)))
         features = array(found["features"], "features", REAL, (None, None))

@@ -1,18 +1,17 @@
-"""Interactive segmentation: one picture of Weizmann or Stanford, scribbles, and the rest to find.
+"""Interactive segmentation: a picture of Weizmann or Stanford with scribbled figure and ground.
 
-The points are the superpixels of the picture, with the features that they have in the dataset of
-pictures. A point is labelled if a scribble of its own label crosses it. Label 1 is the figure: the
-horse, or a foreground object of a scene. Neighbours like to have the same label
-(:mod:`.scenes`).
+The points are the superpixels of the picture, with their features from the dataset of pictures. A
+point is labelled if a scribble of its own label crosses it. Label 1 is the figure: the horse, or a
+foreground object of a scene. A Potts energy favours equal labels of neighbours (:mod:`.scenes`).
 
-**Scribbles** are what a user would draw to say what is figure and what is ground. Here a stroke is
-a part of the skeleton of the true mask (the middle line of its largest piece), from one of its
-points, chosen at random, as far to all sides along the skeleton as a share of its length goes. So a
-stroke is connected, and well inside of what it marks.
+**Scribbles** are the strokes that a user would draw to mark figure and ground. Here a stroke is a
+part of the skeleton of the true mask (the middle line of its largest piece). It grows from a random
+point of the skeleton in all directions until it covers a given share of the skeleton. So a stroke
+is connected, and well inside the region that it marks.
 
-The files, their synthetic data and what is prepared of them are those of the dataset of pictures.
-With ``superpixels`` the picture is cut up anew, into as many; the visual words of its features are
-then learned from this picture alone.
+The raw files, their synthetic data and the prepared arrays are those of the dataset of pictures.
+With ``superpixels`` the picture is segmented anew into that many; the visual words of its features
+are then learned from this picture only.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ PICTURES: dict[str, tuple[ModuleType, int]] = {
     "weizmann": (weizmann, weizmann.LABELS.index("horse")),
     "stanford": (stanford, stanford.LABELS.index("foreground object")),
 }
-"""Datasets of pictures, and the label of what is figure in them."""
+"""Dataset of pictures → its module, and the label that is figure."""
 
 LABELS = ("ground", "figure")
 
 NOTHING = 255
-"""In a map of scribbles, a pixel without one."""
+"""The value of a pixel without a scribble in a map of scribbles."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Config(SourceConfig):
     pictures : str
         One of ``PICTURES``.
     picture : int
-        Which, as ``ssvm-bench data show`` counts them.
+        Number of the picture, as ``ssvm-bench data show`` counts them.
     draw : int
         Seed of the scribbles.
     length : float
         Share of the skeletons that is drawn.
     superpixels : int, optional
-        About how many; None: those of the dataset of pictures, some 190.
+        Approximate number of superpixels; None: those of the dataset of pictures, some 190.
     features : Path, optional
         A file with features of the superpixels (:func:`.scenes.given_features`).
     """
@@ -82,13 +81,13 @@ class Config(SourceConfig):
 
 
 def drawn(config: Config, source: str) -> tuple[str, Picture, np.ndarray, np.ndarray]:
-    """Return the picture of a config, as `Scene` has it; ``source`` is where it comes from.
+    """Return the first fields of a config's `Scene`; ``source`` is the source of the pictures.
 
     Returns
     -------
     name : str
     picture : Picture
-        Its truth is 1 where there is figure.
+        Its truth is 1 where a pixel is figure.
     segments : ndarray of uint16, shape (h, w)
         Superpixel of every pixel.
     scribbles : ndarray of uint8, shape (h, w)
@@ -107,7 +106,7 @@ def drawn(config: Config, source: str) -> tuple[str, Picture, np.ndarray, np.nda
 
 
 def _prepared(config: Config, source: str) -> Arrays:
-    """Return the arrays of one picture in ``config.superpixels`` pieces, kept in a file."""
+    """Return the arrays of one picture with ``config.superpixels`` superpixels, kept in a file."""
     raw, i = PICTURES[config.pictures][0].RAW, config.picture
     pictures = raw.pictures(source)
     one = Pictures((pictures.names[i],), [pictures.encoded[i]], pictures.decode)
@@ -124,7 +123,7 @@ def _prepared(config: Config, source: str) -> Arrays:
 
 
 def scene(config: Config, number: int) -> Scene:
-    """Return a picture as it is shown. Raises as `load` does."""
+    """Return a picture to be shown; raise as `load` does."""
     chosen = replace(config, picture=number, n_samples=None)
     dataset = load(chosen)
     return Scene(*drawn(chosen, dataset.source), dataset, np.arange(dataset.n))
@@ -136,8 +135,8 @@ def load(config: Config) -> Dataset:
     Raises
     ------
     ConfigError
-        There is no such picture, or no superpixel of it is figure, or ground, and scribbled; or
-        a file of features cannot be used.
+        There is no such picture; figure or ground has no scribbled superpixel; or a file of
+        features cannot be used.
     """
     module, _ = PICTURES[config.pictures]
     made = module.Config(config.pictures, config.pictures, config.source, trust=config.trust)
@@ -187,7 +186,7 @@ def scribbled(truth: np.ndarray, share: float, seed: int) -> np.ndarray:
     Returns
     -------
     ndarray of uint8, shape (h, w)
-        The label that a scribble gives a pixel, else `NOTHING`.
+        The label of the scribble on a pixel, or `NOTHING`.
     """
     bits = np.random.PCG64(seed)
     found = np.full(truth.shape, NOTHING, np.uint8)
@@ -204,7 +203,7 @@ def stroke(mask: np.ndarray, share: float, bits: np.random.PCG64) -> np.ndarray:
         from skimage.morphology import skeletonize
 
     around = np.ones((3, 3), bool)
-    # the border of the picture is a border of what is in it
+    # padded, so that the picture's border is a border of the mask, too
     thin = skeletonize(np.pad(mask, 1))[1:-1, 1:-1]
     pieces, _ = label(thin, around)
     line = pieces == 1 + np.bincount(pieces[thin] - 1).argmax()

@@ -1,15 +1,15 @@
 """The sets of the SSL benchmark: points of two classes, and twelve splits into labeled and others.
 
-A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and for 10 and for 100
-labels the splits, whose rows ``idxLabs`` name the labeled points, counted from 1. Label 0 is −1.
-``ssl.yaml`` is the table of the sets; each is a kind of its own.
+A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and a file of splits each
+for 10 and for 100 labels. The rows of ``idxLabs`` in a split file are the labeled points, counted
+from 1. Label 0 is −1. ``ssl.yaml`` is the table of the sets; each set is its own kind.
 
-The authors have hidden what the features mean; two sets are of Gaussians that they drew. The files
-at the home page are packed together; they are downloaded from a copy of them.
+The authors do not say what the features mean; two sets are drawn from Gaussians. The home page
+packs the files together; they are downloaded from a copy.
 
-**Order.** The points of g241c are in the order of their classes. Where a method breaks ties by the
-index, that tells it the labels (from α = 0 the first label step is all ties). So the points are put
-into the order of a fixed permutation, the same for every set, split and seed.
+**Order.** The points of g241c are sorted by class. A method that breaks ties by the index would
+profit from this (from α = 0, all points are ties in the first label step). So a fixed permutation,
+which is the same for every set, split and seed, reorders the points.
 
 References
 ----------
@@ -43,7 +43,7 @@ from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 N_SPLITS = 12
 LABELED = (10, 100)
 MATLAB = b"MATLAB 5.0 MAT-file"
-"""How the files begin."""
+"""The first bytes of the files."""
 
 _ORDER_SEED = 0
 
@@ -59,9 +59,9 @@ class SplitConfig(SourceConfig):
     Attributes
     ----------
     labeled : int
-        10 or 100 labels are observed.
+        Number of observed labels, 10 or 100.
     split : int
-        Of the twelve choices of the labeled points.
+        Which of the twelve choices of the labeled points, 0 to 11.
     """
 
     labeled: Annotated[int, _check_labeled] = 10
@@ -75,7 +75,7 @@ class SplitConfig(SourceConfig):
 
 
 def load(raw: ParsedFile, config: SplitConfig) -> Dataset:
-    """Return the points of the set in a raw file, of which some are labeled; see `sources.load`."""
+    """Return the points of the set in a raw file, some of them labeled; see `sources.load`."""
 
     def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
         rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
@@ -94,7 +94,7 @@ def parse(raw: bytes) -> np.ndarray:
     Raises
     ------
     ContentError
-        It is no MATLAB file of either kind.
+        It is not a MATLAB file of either kind.
     """
     from scipy.io import loadmat
 
@@ -106,7 +106,7 @@ def parse(raw: bytes) -> np.ndarray:
 
 
 def _combined(data: np.ndarray, splits: tuple[np.ndarray, ...], n: int, f: int) -> Arrays:
-    """Return what is kept: x, y and the labeled points, counted from 0."""
+    """Return the arrays to keep: x, y and the labeled points, counted from 0."""
     right = data.ndim == 2 and data.shape[1] == f + 1 and np.isin(data[:, -1], (-1, 1)).all()
     ensure(right, f"X and y are not {f} features and a label −1 or 1 for each point")
     for labels, rows in zip(LABELED, splits, strict=True):
@@ -124,11 +124,11 @@ def synthetic(
     Parameters
     ----------
     number : int
-        Of the set in the benchmark.
+        Number of the set in the benchmark.
     classes : sequence of int
         The class of each cluster.
     apart, noise : float
-        The distance of the centres, and the standard deviation around them.
+        The approximate distance of the centres, and the standard deviation around them.
     n, f : int
         Number of points and of features.
     """
@@ -158,9 +158,9 @@ def _set(
     n_features: int = 241,
     **clusters: Any,
 ) -> SimpleNamespace:
-    """Return what the registry takes for the module of a set; given what ``ssl.yaml`` says of it.
+    """Return a namespace that the registry uses as the module of a set, given ``ssl.yaml``'s entry.
 
-    ``clusters`` are those of the synthetic data.
+    ``clusters`` are the parameters of the synthetic data's clusters.
     """
     ends = ("data", *(f"splits,labeled={labels}" for labels in LABELED))
     files = (f"SSL,set={number},{end}.mat" for end in ends)

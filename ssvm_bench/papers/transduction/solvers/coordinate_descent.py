@@ -4,9 +4,9 @@
 
     y ← argmin Σ_i ℓ(y_i; K_i α) + E(y),  unless (5) would rise;    α ← argmin (5) for these labels
 
-As Lloyd's algorithm does with clusters. The α-step is the whole training of a classifier. It ends
-where no label changes: a local optimum, and where it begins at α = 0 all labelings are as good as
-each other in the first step.
+Lloyd's algorithm alternates in the same way over clusters. The α-step trains a classifier
+completely. The method ends at a local optimum, where no label changes. If it starts at α = 0, the
+losses of the first label step are the same for all labels.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Config = transductive.TransductiveConfig
 
 
 class CoordinateDescent(transductive.TransductiveSolver):
-    """The method."""
+    """Coordinate descent over labels and classifier."""
 
     def iterate(self) -> None:
-        """Train a classifier for the labels, then find the labels again."""
+        """Train a classifier for the labels, then do a label step."""
         problem = self.problem
         self.W = transductive.train(problem, problem.kernel, self.y, self.W, self.clock)
         self.scores = problem.kernel.scores(self.W)

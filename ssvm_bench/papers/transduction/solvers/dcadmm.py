@@ -19,29 +19,29 @@ W = Gᵀα, Kα       ``W``, ``scores``
 δ                 ``delta``
 ================  ==================================================================
 
-**(18)** with f(α) = ν ⟨α, Kα⟩, whose gradient has the modulus L = 2ν σ_max, and m = 0, reads
-ρ > ρ* = 8^{1/2} ν σ_max/σ_min², σ being the eigenvalues of K. ``condition_18`` is ρ/ρ*: the
-condition holds where it is above 1. It never holds where K is singular, as with fewer features than
-points.
+**(18)** has f(α) = ν ⟨α, Kα⟩, whose gradient has the modulus L = 2ν σ_max, and m = 0. It reads
+ρ > ρ* = 8^{1/2} ν σ_max/σ_min², where σ are the eigenvalues of K. ``condition_18`` is ρ/ρ*, so the
+condition holds where this is above 1. It never holds if K is singular, e.g. with fewer features
+than points.
 
-**What ρ does.** From (32), α = −λ/(2ν): the mode of K with the eigenvalue σ answers to the
-multipliers by σ/(2ν). Where ρ is below 2ν/σ that is too little to hold a label against 1/ρ, and
-labels go to and fro; where ρ rises above, the mode takes part. So a ρ_0 about 2ν/σ_max and a slow τ
-find the labels from coarse to fine, and a ρ_0 far above begins with all of it at once.
+**The effect of ρ.** From (32), α = −λ/(2ν), so in the mode of K with eigenvalue σ, the scores
+respond to the multipliers by σ/(2ν). While ρ is below 2ν/σ, this is too little against 1/ρ to hold
+a label, and labels oscillate; once ρ is above 2ν/σ, the mode takes part. So ρ_0 ≈ 2ν/σ_max and a
+slow τ find the labels from coarse to fine; with a far larger ρ_0, all modes take part at once.
 
-**How near α is to (27)**, the supervised problem for the labels found, which it solves in the end
-if δ > 0 (Proposition 2), is bounded without solving it. The step of the table makes μ = ρ (c − β),
-c its centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak
-duality bounds what α has too much:
+**The gap to (27)**, the supervised problem for the labels found, is bounded without solving (27);
+in the limit, α solves it if δ > 0 (Proposition 2). The table's step makes μ = ρ (c − β), with c its
+centre, a subgradient of the losses at β. So ℓ*(μ_i) = ⟨μ_i, β_i⟩ − ℓ(y_i; β_i), and weak duality
+bounds how far the objective of α is above the optimum:
 
 .. code-block:: text
 
     supervised_gap = Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ − [Σ_i ℓ(y_i; β_i) − ⟨μ, β⟩ − ‖Gᵀμ‖²/(4ν)]
 
-**Conjugate gradients.** Where they solve (17), ``cg_iterations`` is how many they took so far.
+**Conjugate gradients.** If they solve (17), ``cg_iterations`` counts their iterations so far.
 
-**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and both
-the residual and the last step are small:
+**Stopping.** The run has converged when no label has changed for ``patience`` iterations, and the
+residual and the last step are small:
 
 .. code-block:: text
 
@@ -72,17 +72,17 @@ class Config(transductive.TransductiveConfig):
     Attributes
     ----------
     rho : float
-        ρ at first.
+        ρ_0, the first ρ.
     tau : float
         Factor of ρ in every iteration, as long as (18) does not hold.
     rho_max : float or None
-        Largest ρ; None: as (18) has it.
+        Largest ρ; None: ρ grows until (18) holds.
     delta : float
-        δ of (16): labels change only if the augmented Lagrangian falls by that.
+        δ of (16): labels change only if the augmented Lagrangian falls by at least δ.
     tol : float
         Residual and step, relative to Kα, at which the run has converged.
     patience : int
-        Iterations without a change of labels before that.
+        Iterations without a change of labels before a run can converge.
     """
 
     rho: Positive = 1e-3
@@ -94,7 +94,7 @@ class Config(transductive.TransductiveConfig):
 
 
 class DCADMM(transductive.TransductiveSolver):
-    """Algorithm 1."""
+    """Algorithm 1, discrete-continuous ADMM."""
 
     STATE = (
         *transductive.TransductiveSolver.STATE,
@@ -117,7 +117,7 @@ class DCADMM(transductive.TransductiveSolver):
         self.enough = bound / smallest**2 if smallest > 0 else math.inf
 
     def begin(self) -> None:
-        """Find the first classifier and labels; β is what they have for scores."""
+        """Find the first classifier and labels; β starts at their scores."""
         super().begin()
         self.beta = self.scores.copy()
 
@@ -161,7 +161,7 @@ class DCADMM(transductive.TransductiveSolver):
         )
 
     def supervised_gap(self) -> float:
-        """Return how much less another α may have, for these labels; NaN before an iteration."""
+        """Return a bound on how far α's value is above the optimum of (27); NaN at first."""
         problem, slopes, nu = self.problem, self._slopes, self.problem.lam
         primal = losses.total(problem.loss, self.y, self.scores)
         primal += nu * float(np.vdot(self.W, self.W))
@@ -171,7 +171,7 @@ class DCADMM(transductive.TransductiveSolver):
         return primal - dual
 
     def diagnostics(self) -> dict[str, float]:
-        """Return L_ρ, residual, ρ, how far (18) holds; what all have; the gap to (27); CG."""
+        """Return L_ρ, residual, ρ, ρ/ρ*, the common diagnostics, gap to (27), and CG iterations."""
         counted = {"cg_iterations": self.cg_iterations}
         return {
             "augmented_lagrangian": self.augmented_lagrangian(),

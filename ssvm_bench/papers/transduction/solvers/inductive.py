@@ -1,10 +1,10 @@
-"""The inductive baseline: a classifier of the annotated points alone, then one label step.
+"""The inductive baseline: a classifier trained on the annotated points only, then one label step.
 
 .. code-block:: text
 
     α = argmin Σ_{i annotated} ℓ(y_i; K_i α) + ν ⟨α, Kα⟩,      y = argmin Σ_i ℓ(y_i; K_i α) + E(y)
 
-It is the start ``inductive`` of the other solvers, and nothing after it: one iteration.
+A run has one iteration, which does what ``start=inductive`` does in the other solvers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Config = transductive.TransductiveConfig
 
 
 class Inductive(transductive.TransductiveSolver):
-    """The baseline."""
+    """The inductive baseline."""
 
     def __init__(
         self, config: transductive.TransductiveConfig, problem: TransductiveProblem, clock: Clock

@@ -4,10 +4,10 @@
 
     min over y, M of  Σ_i ‖G_i − M_{y_i}‖² + E(y)
 
-In turn, M_l ← the mean of the points with label l, and y ← the label step of u_il = ‖G_i − M_l‖²:
-the energies are those of problem (5), observed labels among them. There is no classifier: reported
-is W = the means, and ``primal`` is the value of (5) there, which the method does not minimise; its
-own objective is ``kmeans_objective``. A label without points keeps its mean. With
+The method alternates M_l ← the mean of the points with label l, and y ← the label step of
+u_il = ‖G_i − M_l‖². The energies are those of problem (5) and include observed labels. There is no
+classifier: the run reports W = M, and ``primal`` is the value of (5) at W. The method does not
+minimise (5); its own objective is ``kmeans_objective``. A label without points keeps its mean. With
 ``start=inductive`` the first means are those of the points whose label is observed.
 """
 
@@ -29,7 +29,7 @@ Config = transductive.TransductiveConfig
 
 
 class KernelKMeans(transductive.TransductiveSolver):
-    """The method."""
+    """Kernel k-means with an energy."""
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
@@ -55,7 +55,7 @@ class KernelKMeans(transductive.TransductiveSolver):
         self.converged = self.label_changes == 0
 
     def _move(self, y: np.ndarray) -> None:
-        """Let W be the means of the points of each label; points with y < 0 have none."""
+        """Set W to the mean of the points of each label; points with y < 0 have no label."""
         labels = np.arange(self.problem.n_labels)
         of = (y[:, None] == labels).astype(float)
         counts = of.sum(axis=0)
@@ -69,7 +69,7 @@ class KernelKMeans(transductive.TransductiveSolver):
         return self._squares[:, None] - 2.0 * self.scores + np.square(self.W).sum(axis=0)
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the method's own objective, before what all have."""
+        """Return the method's own objective, then the common diagnostics."""
         value = sum_of(self._distances(), self.y) + self.problem.energy.value(self.y)
         return {"kmeans_objective": value, **super().diagnostics()}
 

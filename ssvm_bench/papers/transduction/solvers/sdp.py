@@ -1,9 +1,9 @@
-"""A semidefinite relaxation of the labels, for the time and memory that one takes.
+"""A semidefinite relaxation of the labels, run to compare its time and memory.
 
-The baseline of section 4.1 is that of A. Joulin and F. Bach (*A convex relaxation for weakly
-supervised classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the labels
-Y ∈ {0, 1}^{n×L}, for the softmax loss. Here the loss is the square, as in its predecessor (F. Bach,
-Z. Harchaoui: *DIFFRAC*, NIPS 2007): the best W is known, and the objective linear in M.
+The baseline of section 4.1 is the relaxation of A. Joulin and F. Bach (*A convex relaxation for
+weakly supervised classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the
+labels Y ∈ {0, 1}^{n×L}, for the softmax loss. Here the loss is the square, as in its predecessor
+(F. Bach, Z. Harchaoui: *DIFFRAC*, NIPS 2007): W is minimised out, and the objective is linear in M.
 
 .. code-block:: text
 
@@ -12,22 +12,23 @@ Z. Harchaoui: *DIFFRAC*, NIPS 2007): the best W is known, and the objective line
     min ⟨A, M⟩   M ∈ C = {M ⪰ 0, M 1 = n/L 1}: all labels have n/L points,
                  M ∈ B = {0 ≤ M_ij ≤ 1, M_ii = 1, M_ij = [y_i = y_j] where both are observed}
 
-Cone and size are the same; the inner maximisation that the softmax brings is not there.
-By ADMM on two copies, with U their scaled multiplier and r = ``penalty`` / n:
+The cone and the size are those of the baseline; the inner maximisation of the softmax is missing.
+The program is solved by ADMM on two copies, with scaled multiplier U and r = ``penalty`` / n:
 
 .. code-block:: text
 
     M ← Π_C(N − U − A/r)      N ← Π_B(M + U)      U ← U + M − N
 
-Π_C takes the eigenvectors of a centred n × n matrix, the cost of an iteration; Π_B is by entry.
-``relaxed`` is ⟨A, N⟩, ``residual`` ‖M − N‖. With Z = r U, weak duality gives the bound
+Π_C needs the eigenvectors of a centred n × n matrix, the main cost of an iteration; Π_B is
+entrywise. ``relaxed`` is ⟨A, N⟩, ``residual`` is ‖M − N‖. With Z = r U, weak duality gives
 
 .. code-block:: text
 
     ``relaxed_bound`` = min_{M ∈ C, tr M = n} ⟨A + Z, M⟩ − max_{N ∈ B} ⟨Z, N⟩
 
-Labels are those of the energy's label step, where a point has for label l the mean of N_ij over the
-observed points j with that label, or 0 without any; then W is the best for them, by the square.
+The energy's label step rounds N: the score of point i for label l is the mean of N_ij over the
+observed points j with label l, or 0 if there are none. Then W is fitted to these labels by least
+squares.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from ssvm_bench.papers.transduction.solvers import transductive
 CODE_VERSION = 1
 
 _MATRICES = 8
-"""Of n × n numbers, at a time."""
+"""Number of n × n matrices in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Config(transductive.TransductiveConfig):
     Attributes
     ----------
     penalty : float
-        n r.
+        Penalty of ADMM, times n.
     tol : float
         Residual and step, relative to N, at which the run has converged.
     """
@@ -67,7 +68,7 @@ class Config(transductive.TransductiveConfig):
 
 
 class Relaxation(transductive.TransductiveSolver):
-    """The method, from M = N = the known labels, and n⁻¹ elsewhere.
+    """ADMM from M = N: 1 on the diagonal, known entries of observed pairs, and 1/L elsewhere.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class Relaxation(transductive.TransductiveSolver):
         self.M = self.N
 
     def iterate(self) -> None:
-        """Do an iteration, and round."""
+        """Do an iteration of ADMM, and round."""
         r = self.config.penalty / self.problem.n
         self.M = self._balanced(self.N - self.U - self.A / r)
         before, self.N = self.N, self._within(self.M + self.U)
@@ -122,7 +123,7 @@ class Relaxation(transductive.TransductiveSolver):
         return V
 
     def _round(self) -> None:
-        """Find labels, and W."""
+        """Round N to labels, and fit W to them."""
         problem, observed = self.problem, self.problem.energy.observed[self.labelled]
         labels = np.arange(problem.n_labels)
         near = [self.N[:, self.labelled[observed == label]] for label in labels]
@@ -136,15 +137,15 @@ class Relaxation(transductive.TransductiveSolver):
         """Return the lower bound of the relaxation."""
         n, L = self.problem.n, self.problem.n_labels
         Z = self.config.penalty / n * self.U
-        above = 2.0 / n * (1.0 + float(np.linalg.norm(Z)))  # the vector 1 is not the lowest one
+        above = 2.0 / n * (1.0 + float(np.linalg.norm(Z)))  # so 1 is not the lowest eigenvector
         centred = _centred(self.A + Z) + above
         lowest = scipy.linalg.eigh(centred, eigvals_only=True, subset_by_index=[0, 0])[0]
         first = (n - n / L) * lowest + (self.A + Z).sum() / L
-        # where N_ij is not known, the largest of Z_ij N_ij is that of 0 and 1
+        # where N_ij is not known, Z_ij N_ij is largest at N_ij = [Z_ij > 0]
         return float(first - (Z * self._within((Z > 0).astype(float))).sum())
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what all have; the relaxation's value, bound and residual."""
+        """Return the common diagnostics, and the relaxation's value, bound and residual."""
         return {
             **super().diagnostics(),
             "relaxed": float(np.vdot(self.A, self.N)),

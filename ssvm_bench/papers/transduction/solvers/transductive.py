@@ -1,10 +1,9 @@
-"""What the solvers of transduction share: the first labels, and training for given labels.
+"""The base of the solvers of transduction: the first labels, and training for given labels.
 
-The state is a point (W, y) with W = Gᵀα, and the scores Kα = G W. Under every solver an
-oracle call of the trace is a label step; its seconds are ``oracle_time`` and, under a name of their
-own, ``label_time``. An ``approx_call`` is a solution of (17), or what a solver has in its
-place; under ``clock=work`` it costs ``cost_plane`` for each of the proximal steps (a point, a
-label) that it stands on.
+The state is a point (W, y) with W = Gᵀα, and the scores Kα = G W. In the traces of all solvers, an
+oracle call is a label step; its seconds are ``oracle_time``, and also ``label_time``. An
+``approx_call`` is a solution of (17), or the step that a solver takes instead; under ``clock=work``
+it costs ``cost_plane`` for each proximal step (of a point and a label) that it is based on.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ ZERO, INDUCTIVE = "zero", "inductive"
 STARTS = (ZERO, INDUCTIVE)
 
 TRAINED = 1e-6
-"""Relative residuals at which training for given labels ends."""
+"""Training for given labels ends when its relative residuals are at most this."""
 
 _MOST_STEPS = 5000
 _BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
-"""Where the residuals differ by more than this factor, ρ is doubled or halved: every so many steps,
-and of these the first."""
+"""If the residuals differ by more than the factor ``_BALANCE``, ρ is doubled or halved, at every
+``_EVERY``-th of the first ``_BALANCED`` steps."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class TransductiveSolver(Solver):
     y : ndarray of int64, shape (n,)
         The labels.
     label_changes : int
-        Labels that the last iteration has changed.
+        Number of labels that the last iteration changed.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("W", "scores", "y", "label_changes")
@@ -105,7 +104,7 @@ class TransductiveSolver(Solver):
 
     @abstractmethod
     def iterate(self) -> None:
-        """Do one iteration: a label step, and what comes with it."""
+        """Do one iteration: a label step, and the solver's other steps."""
 
     def relabel(self, u: np.ndarray, delta: float = 0.0) -> None:
         """Do the label step of u, and count the changes."""
@@ -128,16 +127,16 @@ def train(
 ) -> np.ndarray:
     """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
 
-    By ADMM, convex here, from the scores of W; ρ is balanced between the residuals now and then,
-    and at last kept (Boyd et al.: Distributed optimization and statistical learning via ADMM,
-    2011, section 3.4.1).
+    The problem is convex, and is solved by ADMM from the scores of W. In the first steps, ρ is
+    adapted to balance the residuals; then it is kept (Boyd et al.: Distributed optimization and
+    statistical learning via ADMM, 2011, section 3.4.1).
 
     Parameters
     ----------
     problem : TransductiveProblem
-        Its loss and ν.
+        The problem whose loss and ν are used.
     kernel : Kernel
-        Of the points that are trained on, k of them.
+        The kernel of the k training points.
     y : ndarray of int64, shape (k,)
     W : ndarray, shape (m, L)
     clock : Clock

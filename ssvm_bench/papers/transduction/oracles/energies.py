@@ -4,7 +4,7 @@
 
     y ← argmin over y of  Σ_i u_{i,y_i} + E(y)
 
-Points whose label is observed keep it in every step. Of the rest there may be
+Every step keeps the observed labels. The other labels have one of these energies:
 
 ================  =====================================================  =======================
 energy            E(y)                                                   the step
@@ -15,7 +15,7 @@ energy            E(y)                                                   the ste
 `Potts`           Σ_{k∼l} c_kl [y_k ≠ y_l],  c ≥ 0                       minimum cut, α-expansion
 ================  =====================================================  =======================
 
-Of several labels of the same u, the lowest is taken.
+Of several labels with the same u, the lowest is taken.
 
 **Counts.** With x_il = [y_i = l] the label step is
 
@@ -23,19 +23,18 @@ Of several labels of the same u, the lowest is taken.
 
     min Σ u_il x_il      Σ_l x_il = 1,      L_C^l ≤ Σ_{i ∈ C} x_il ≤ U_C^l,      x_il ∈ {0, 1}
 
-over the points whose label is not observed; the observed ones are taken off the bounds. Points in
-no clique take their best label, and so do all if that keeps the bounds. *One clique with two
-labels*: the points in the order of u_i1 − u_i0, and as many of the first as the bounds allow have
-label 1: exact. *In general* the linear relaxation by HiGHS' dual simplex. Where the cliques
-overlap, its vertex may have fractional points: those that are whole keep their label, and an
-integer program over the others, or if it has no solution over all, finds theirs. So every labeling
-keeps the bounds, where rounding by a threshold (the paper's) may break them.
+over the points without an observed label; observed labels are subtracted from the bounds. Points in
+no clique take their best label; all points do if that keeps the bounds. *One clique with two
+labels* is solved exactly: in the order of u_i1 − u_i0, the first points take label 1, as many as
+gain by it within the bounds. *In general*, HiGHS' dual simplex solves the linear relaxation. If
+cliques overlap, its vertex may have fractional points. Integral points then keep their label, and
+an integer program finds the labels of the others, or of all points if that has no solution. So
+every labeling keeps the bounds; the paper's rounding by a threshold may break them.
 
-**Potts.** Two labels need one minimum cut. With more, α-expansion begins at the better of the
-labeling so far and each point by itself, and ends where no expansion lowers the energy. Energies
-are rounded to integers with the largest power of two for which no sum overflows, as in
-:mod:`ssvm_bench.oracles.graph`, of which this has a copy for one graph with weights. Points whose
-label is observed are decided before anything is cut.
+**Potts.** Two labels need one minimum cut. With more labels, α-expansion starts from the better of
+the labeling so far and the best label of each point alone. It ends when no expansion lowers the
+energy. Energies are multiplied by the largest power of two for which no sum overflows, and rounded
+to integers, as in :mod:`ssvm_bench.oracles.graph`. Observed labels are fixed before any cut.
 """
 
 from __future__ import annotations
@@ -51,18 +50,18 @@ from ssvm_bench.papers.transduction.datasets.points import Cliques
 # mypy: disable-error-code="no-untyped-def"
 
 _WHOLE = 1e-6
-"""So near to 0 or 1, an entry of the relaxation is taken for it."""
+"""An entry of the relaxation that is so near to 0 or 1 counts as integral."""
 
 _BITS = 60
 
 
 class Energy:
-    """An energy of the labelings of n points: of this class 0, which observed labels alone bind.
+    """An energy of the labelings of n points; here 0, where only observed labels are fixed.
 
     Parameters
     ----------
     observed : ndarray of int64, shape (n,)
-        The label of a point, −1 where it is not observed.
+        The observed label of a point, or −1.
     n_labels : int
     """
 
@@ -71,7 +70,7 @@ class Energy:
         self.free = np.flatnonzero(observed < 0)
 
     def value(self, y: np.ndarray) -> float:
-        """Return E(y) of a labeling that keeps the observed labels; ∞ where it is not allowed."""
+        """Return E(y) of a labeling that keeps the observed labels; ∞ if it is not allowed."""
         return 0.0
 
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
@@ -81,12 +80,12 @@ class Energy:
         ----------
         u : ndarray of float64, shape (n, L)
         y : ndarray of int64, shape (n,), or None
-            The labeling so far, where a step may begin.
+            The labeling so far, from which a step may start.
         """
         return self.nearest(u)
 
     def nearest(self, u: np.ndarray) -> np.ndarray:
-        """Return the labeling with every point by itself."""
+        """Return the best label of each point alone, or its observed label."""
         y = u.argmin(axis=1)
         known = self.observed >= 0
         y[known] = self.observed[known]
@@ -107,7 +106,7 @@ def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> E
     Raises
     ------
     ConfigError
-        No labeling keeps them; the message names a clique where that is known.
+        No labeling keeps the bounds; the message names a clique that prevents it.
     """
     _check_each(observed, n_labels, cliques)
     if len(cliques) == 1 and n_labels == 2:
@@ -116,7 +115,7 @@ def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> E
 
 
 def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
-    """Raise ``ConfigError`` if the bounds of a clique alone leave no labeling."""
+    """Raise ``ConfigError`` if no labeling keeps the bounds of one of the cliques."""
     for c in range(len(cliques)):
         points = cliques.points(c)
         known = observed[points][observed[points] >= 0]
@@ -143,7 +142,7 @@ class Counts(Energy):
     Raises
     ------
     ConfigError
-        They contradict each other.
+        The bounds contradict each other.
     """
 
     def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
@@ -155,7 +154,7 @@ class Counts(Energy):
         in_some = np.bincount(members, minlength=observed.size) > 0
         self.bound = np.flatnonzero(in_some & (observed < 0))
         m = self.bound.size
-        # of x as one vector, point by point: the counts of each clique, and Σ_l x_il
+        # matrices that map x, as one vector point by point, to each clique's counts and to Σ_l x_il
         self._counts = kron(self._membership[:, self.bound], eye_array(L), format="csr")
         self._one = kron(eye_array(m), np.ones((1, L)), format="csr")
         fixed = self._count(np.flatnonzero(observed >= 0), observed)
@@ -173,7 +172,7 @@ class Counts(Energy):
         return 0.0 if kept else np.inf
 
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-        """Return the labeling that the relaxation and its rounding give."""
+        """Return the labeling of the relaxation, rounded if necessary."""
         found = self.nearest(u)
         if self.value(found) < np.inf:
             return found
@@ -186,7 +185,7 @@ class Counts(Energy):
         return found
 
     def _count(self, points: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return how many of some points of each clique have each label, shape (C, L)."""
+        """Return how many of these points have each label in each clique, shape (C, L)."""
         labels = np.zeros((y.size, self.n_labels))
         labels[points, y[points]] = 1.0
         return np.rint(self._membership @ labels).astype(np.int64)
@@ -201,14 +200,14 @@ class Counts(Energy):
             b_eq=np.ones(self.bound.size),
             bounds=(0, 1),
             method="highs-ds",
-            options={"presolve": False},  # which takes as long as the simplex
+            options={"presolve": False},  # presolving takes as long as the simplex
         )
         if found.x is None:
             raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
         return np.asarray(found.x)
 
     def _rounded(self, cost: np.ndarray, x: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """Return integers near the relaxation that keep the bounds."""
+        """Return an integral x that keeps the bounds, and the integral points if possible."""
         counts = LinearConstraint(self._counts, self._low, self._high)
         kept, integral = np.repeat(whole, self.n_labels), np.ones(cost.size)
         near, one = np.round(x), LinearConstraint(self._one, 1, 1)
@@ -220,7 +219,7 @@ class Counts(Energy):
         raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
 
     def _check(self) -> None:
-        """Find the least amount by which bounds have to give; name the cliques that must."""
+        """Relax the bounds by the least total; if it is not 0, blame the most relaxed clique."""
         C, m, L = len(self.cliques), self.bound.size, self.n_labels
         gives = csr_array(-eye_array(2 * C * L))
         found = linprog(
@@ -257,7 +256,7 @@ class OneClique(Energy):
         return 0.0 if self.low <= ones <= self.high else np.inf
 
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-        """Give label 1 to the points that gain most by it, as many as is best."""
+        """Give label 1 to the points that gain most by it, as many as is best within the bounds."""
         found = self.nearest(u)
         gain = u[self.movable, 1] - u[self.movable, 0]
         ones = int(np.clip(np.count_nonzero(gain < 0), self.least, self.most))
@@ -271,7 +270,7 @@ class OneClique(Energy):
 
 
 class Potts(Energy):
-    """Pairs that like to have the same label."""
+    """Pairs of points, with a cost for different labels."""
 
     def __init__(
         self, observed: np.ndarray, n_labels: int, pairs: np.ndarray, weights: np.ndarray
@@ -282,11 +281,11 @@ class Potts(Energy):
         self.minimiser = Minimiser(self.graphs, n_labels)
 
     def value(self, y: np.ndarray) -> float:
-        """Return the weight of the pairs with different labels."""
+        """Return the total weight of the pairs with different labels."""
         return float(self.weights[y[self.pairs[:, 0]] != y[self.pairs[:, 1]]].sum())
 
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-        """Return the minimiser of two labels; of more, what no expansion improves."""
+        """Return the minimiser for two labels; for more, a labeling that no expansion improves."""
         unary = self._integers(u)
         if self.n_labels == 2:
             start = np.where(self.observed > 0, 1, 0)
@@ -301,7 +300,7 @@ class Potts(Energy):
         return best
 
     def _integers(self, u: np.ndarray) -> np.ndarray:
-        """Return u, and set the capacities, times a power of two that makes halves whole."""
+        """Return u as integers, and set even capacities, both scaled by a power of two."""
         u = u - u.min(axis=1)[:, None]
         total = float(u.max(axis=1).sum() + self.weights.sum())
         if not np.isfinite(total):
@@ -315,7 +314,7 @@ class Potts(Energy):
         return np.rint(scale * u).astype(np.int64)
 
     def _expand(self, u: np.ndarray, y: np.ndarray, alpha: int) -> bool:
-        """Let points of y take α, the best of all such moves; return whether one does."""
+        """Apply the best α-expansion to y in place; return whether a label changed."""
         of = self.minimiser.energy
         if expand(self.graphs, 0, u, alpha, y, self.observed, of):
             self.minimiser.cut(0, y)

@@ -1,13 +1,13 @@
-"""Kernels as feature maps, K = G Gᵀ: what the α-step and the scores need, K itself never formed.
+"""Kernels as feature maps, K = G Gᵀ: the α-step and the scores only need G, not K.
 
 .. code-block:: text
 
     W = Gᵀ α ∈ R^{m×L},     K α = G W,     ⟨α, Kα⟩ = ‖W‖²_F
     (17):  (2ν I + ρ GᵀG) W = Gᵀ (ρβ − λ)
 
-W says all of α that the problem sees, and its size is that of the features. (17) leaves α free
-where K is singular; the one with (2ν I + ρK) α = ρβ − λ is α = −λ⁺/(2ν), λ⁺ = λ + ρ(Kα − β) being
-the next multipliers: it costs nothing.
+The problem depends on α only through W, whose size is that of the features. (17) does not determine
+α if K is singular. The solution of (2ν I + ρK) α = ρβ − λ is α = −λ⁺/(2ν), where
+λ⁺ = λ + ρ(Kα − β) are the next multipliers, so it costs nothing.
 
 ===================  ============================================================================
 kernel               G
@@ -18,11 +18,11 @@ kernel               G
 ``random_features``  (2/m)^{1/2} cos(XΩ + b) (Rahimi, Recht, NIPS 2007)
 ===================  ============================================================================
 
-GᵀG is decomposed once where it is small, GGᵀ where there are fewer points than features; else, or
-where that is asked for, (17) is solved by conjugate gradients from the last W.
+The smaller of GᵀG and GGᵀ is decomposed once if it is small enough. Otherwise, or if ``precision``
+is given, conjugate gradients solve (17) from the last W.
 
-``scaling`` is applied to the features first: ``unit`` gives every point the norm 1, ``standard``
-every feature the mean 0 and the variance 1.
+``scaling`` is applied to the features first: ``unit`` gives each point the norm 1, ``standard``
+gives each feature the mean 0 and the variance 1.
 """
 
 from __future__ import annotations
@@ -44,36 +44,37 @@ KERNELS = ("linear", "rbf", "nystrom", "random_features")
 SCALINGS = ("none", "unit", "standard")
 
 MOST_DECOMPOSED = 3000
-"""Rows of a matrix that is decomposed once; with more, (17) is solved by conjugate gradients."""
+"""Largest number of rows of a decomposed matrix; beyond, conjugate gradients solve (17)."""
 
 PRECISION = 1e-11
-"""Of conjugate gradients: the residual, relative to the right side."""
+"""Residual at which conjugate gradients end, relative to the right side."""
 
 _CACHED = 2**20
-"""Numbers of a matrix that stays in the processor's cache."""
+"""Largest number of entries of a matrix that stays in the processor's cache."""
 
-_SEED = 1729  # of landmarks and random features: the kernel is no random choice of a solver
+_SEED = 1729  # fixed for landmarks and random features, so that solvers share the kernel
 
 
 class Kernel:
-    """A feature map G of n points, shape (n, m), and the regularised least squares in it.
+    """A feature map G of n points, shape (n, m), and its regularised least squares.
 
     Parameters
     ----------
     G : ndarray of float64 or csr_array, shape (n, m)
     spectrum : ndarray, shape (m,), optional
-        The diagonal of GᵀG, where that is a diagonal matrix.
+        The diagonal of GᵀG, if that is a diagonal matrix.
     precision : float or None
-        That of conjugate gradients, which solve (17); None: they do where no matrix is small.
+        The precision of conjugate gradients, which then solve (17); None: they only solve it if no
+        matrix is small.
 
     Attributes
     ----------
     n, m, kept : int
-        Number of points, of features, and of weights that are kept of a label.
+        Number of points, of features, and of stored weights per label.
     cg_iterations : int
         Iterations of conjugate gradients so far.
     extremes : tuple of float
-        Smallest and largest eigenvalue of K; the smallest is NaN where it is not known.
+        Smallest and largest eigenvalue of K; the smallest is NaN if it is not known.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Kernel:
         return _times(self.G, W)
 
     def gradient(self, slopes: np.ndarray) -> np.ndarray:
-        """Return Gᵀ times one slope a point and label, shape (m, L)."""
+        """Return Gᵀ times the slopes of points and labels, shape (m, L)."""
         return _times(self.G.T, slopes)
 
     def fit(self, target: np.ndarray, nu: float, rho: float, W: np.ndarray) -> np.ndarray:
@@ -125,7 +126,7 @@ class Kernel:
             ρβ − λ.
         nu, rho : float
         W : ndarray, shape (m, L)
-            Where conjugate gradients begin.
+            The starting point of conjugate gradients.
         """
         if self.spectrum is None:
             right = self.gradient(target)
@@ -142,19 +143,19 @@ class Kernel:
         return _times(self.basis, inner)
 
     def alpha(self, W: np.ndarray) -> np.ndarray:
-        """Return weights as they are kept: those of the features, class by class, shape (L, m)."""
+        """Return the weights to store: those of the features, class by class, shape (L, m)."""
         return W.T
 
 
 class Decomposed(Kernel):
-    """A kernel matrix by its eigenvalues and vectors, of which those above rounding are kept."""
+    """A kernel matrix, stored as its eigenvectors with eigenvalues above rounding errors."""
 
     def __init__(self, K: np.ndarray, precision: float | None = None) -> None:
         D, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
         kept = _above_rounding(D)
         self._back = Q[:, kept] / np.sqrt(D[kept])
         super().__init__(Q[:, kept] * np.sqrt(D[kept]), D[kept], precision)
-        self.kept = self.n  # α has one weight a point
+        self.kept = self.n  # α has one weight per point
 
     def alpha(self, W: np.ndarray) -> np.ndarray:
         """Return α in the range of K, class by class, shape (L, n): Kα = G W."""
@@ -167,10 +168,10 @@ def build(config: Any, x: Any, what: str) -> Kernel:
     Parameters
     ----------
     config : transduction.Config
-        Its ``kernel``, one of ``KERNELS``, and the options of that.
+        ``kernel``, one of ``KERNELS``, and the kernel's options.
     x : ndarray or csr_array, shape (n, f)
     what : str
-        Whose points they are, for messages.
+        The name of the dataset, for messages.
 
     Raises
     ------
@@ -228,9 +229,9 @@ def scaled(x: Any, scaling: str) -> Any:
 
 
 def _times(A: Any, V: np.ndarray) -> np.ndarray:
-    """Return A V for a V of few columns, in order of rows.
+    """Return A V for a V of few columns, in row order.
 
-    Where A is not in the cache as Vᵀ Aᵀ, in half the time: BLAS then reads A once, as it lies.
+    If A does not fit in the cache, (Vᵀ Aᵀ)ᵀ takes half the time: BLAS reads A once, as stored.
     """
     if not isinstance(A, np.ndarray) or A.size < _CACHED:
         return np.asarray(A @ V)
@@ -238,7 +239,7 @@ def _times(A: Any, V: np.ndarray) -> np.ndarray:
 
 
 def _above_rounding(D: np.ndarray) -> np.ndarray:
-    """Tell which of rising eigenvalues are not 0 but for rounding."""
+    """Return which of the rising eigenvalues are larger than a 0 with rounding errors."""
     return np.asarray(D / D[-1] > D.size * np.finfo(float).eps)
 
 
@@ -250,7 +251,7 @@ def _rbf(x: np.ndarray, z: np.ndarray, sigma: float) -> np.ndarray:
 def _conjugate_gradients(
     G: Any, right: np.ndarray, nu: float, rho: float, W: np.ndarray, precision: float
 ) -> tuple[np.ndarray, int]:
-    """Solve (2ν I + ρ GᵀG) W = right, column by column at once, from W; count the iterations."""
+    """Solve (2ν I + ρ GᵀG) W = right from W, all columns at once; also return the iterations."""
 
     def product(V: np.ndarray) -> np.ndarray:
         return np.asarray(2.0 * nu * V + rho * (G.T @ (G @ V)))

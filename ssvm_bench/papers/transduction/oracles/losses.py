@@ -12,17 +12,17 @@ loss                ℓ(l; β)                                           β − 
 ``one_vs_all``      Σ_k max(0, 1 − s_k β_k), s_k = ±1, + for k = l    one hinge at a time
 ==================  ================================================  ==========================
 
-**softmax.** p is the softmax of the answer. With a = c + e_l/ρ and t = log Σ_k exp β_k it obeys
-p_k = exp(a_k − p_k/ρ − t), so that p_k = ρ ω(a_k − t − log ρ), where ω(x) solves ω + log ω = x, and
-one scalar equation is left, Σ_k p_k = 1. Its left side falls in t and is convex; the root lies
-between the t at which the largest p_k alone is 1, and that at which it is 1/L. Halley's method from
-the last t of the same entry, safeguarded by bisection (Lapin, Hein, Schiele: Analysis and
-optimization of loss functions for multiclass, top-k, and multilabel classification, PAMI 2017).
-**Of two labels** the scores move apart by the same amount, and what is left is an equation of the
-margin z = β_l − β_k: z = c_l − c_k + 2p/ρ with p = 1/(1 + exp z), Newton's method from the last z.
+**softmax.** p is the softmax of the minimiser. With a = c + e_l/ρ and t = log Σ_k exp β_k,
+p_k = exp(a_k − p_k/ρ − t). So p_k = ρ ω(a_k − t − log ρ), where ω(x) solves ω + log ω = x, and one
+scalar equation remains, Σ_k p_k = 1. Its left side is convex and falls in t. Its root is between
+the t at which the largest p_k is 1 and the t at which it is 1/L. Halley's method finds it from the
+last t of the same entry, safeguarded by bisection (Lapin, Hein, Schiele: Analysis and optimization
+of loss functions for multiclass, top-k, and multilabel classification, PAMI 2017). **With two
+labels** both scores move by the same amount in opposite directions. The margin z = β_l − β_k then
+solves z = c_l − c_k + 2p/ρ with p = 1/(1 + exp z); Newton's method finds it from the last z.
 
-**crammer_singer.** With θ_k = β_k + [k ≠ l] the step is that of max_k θ_k: θ = min(a, t) for the t
-with Σ_k max(0, a_k − t) = 1/ρ, found by sorting.
+**crammer_singer.** With θ_k = β_k + [k ≠ l] and a_k = c_k + [k ≠ l] + [k = l]/ρ, the step is that
+of max_k θ_k: θ = min(a, t) for the t with Σ_k max(0, a_k − t) = 1/ρ, found by sorting.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from ssvm_bench.base.jit import abstract, implements, kernel
 # mypy: disable-error-code="no-untyped-def"
 
 _LAST_STEP = 1e-5
-"""Halley's steps are of third order, and ω bends on a scale of 1: the error left is its cube."""
+"""Halley's last step: of third order, and ω bends on a scale of 1, so its cube is the error."""
 
 _LAST_MOVE = 1e-8
-"""Newton's are of second order: the error left is its square."""
+"""Newton's last step: the method is of second order, so the square of the step is the error."""
 
-_MOST_STEPS = 100  # far more than are ever needed: by bisection alone, the root is found in 60
+_MOST_STEPS = 100  # far more than needed: bisection alone finds the root in 60
 
 
 class Softmax(NamedTuple):
@@ -73,7 +73,7 @@ LOSSES: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 def build(name: str, n_labels: int) -> Any:
-    """Return a loss over so many labels."""
+    """Return a loss over ``n_labels`` labels."""
     return LOSSES[name](np.zeros(n_labels))
 
 
@@ -90,7 +90,7 @@ def step(loss, label, c, rho, beta, guess):
     -------
     minimum : float
     guess : float
-        Where a search may begin the next time, for a c that is not far away; given, the last one.
+        Where the next search may start, for a c nearby; the parameter is the last such guess.
     """
 
 
@@ -104,9 +104,9 @@ def table(loss, c, rho, B, u, guess):
     c : ndarray of float64, shape (n, L)
     rho : float
     B, u : ndarrays of float64, shapes (n, L, L) and (n, L)
-        Written: the minimisers, and the minima.
+        Outputs: the minimisers and the minima.
     guess : ndarray of float64, shape (n, L)
-        Where searches begin; −∞ at first. Written for the next time.
+        Where searches start; −∞ at first. Updated for the next call.
     """
     for i in range(c.shape[0]):
         for label in range(c.shape[1]):
@@ -171,7 +171,7 @@ def _softmax_step(loss, label, c, rho, beta, guess):
         p = loss.p[k]
         beta[k] -= p * length
         square += (1.0 - p) ** 2 if k == label else p * p
-    p = loss.p[label]  # exp(β_l − t), of which the logarithm is exact where both are large
+    p = loss.p[label]  # exp(β_l − t), whose logarithm is exact even if β_l and t are large
     return (-math.log(p) if p > 0.0 else t - beta[label]) + 0.5 * length * square, t
 
 
@@ -186,8 +186,8 @@ def _logistic(z):
 def _margin(start, rho, guess):
     """Return the z with z − start = 2/ρ · 1/(1 + exp z), from a guess.
 
-    The left side minus the right bends one way where z > 0, the other way where z < 0, and z = 0
-    tells on which side the root is: there, Newton's steps after the first approach from one side.
+    The difference of the sides is concave on one side of z = 0 and convex on the other; its sign
+    at 0 gives the root's side. There, Newton's steps after the first approach from one direction.
     """
     low, high = max(start, 0.0), start + 2.0 / rho
     if rho * start < -1.0:
@@ -232,7 +232,7 @@ def _log_normaliser(a, rho, guess, p):
         if abs(t - before) <= _LAST_STEP:
             break
     last = t - before
-    for k in range(L):  # ω' = ω/(1 + ω), ω'' = ω/(1 + ω)³: again the cube is left
+    for k in range(L):  # p after the last step, to second order: ω' = ω/(1 + ω), ω'' = ω/(1 + ω)³
         one = 1.0 / (1.0 + p[k])
         p[k] *= rho * (1.0 - last * one * (1.0 - 0.5 * last * one * one))
     return t
@@ -253,7 +253,7 @@ def omega(x):
     else:
         w = math.log(x)
         w = x - w + w / x
-    for _ in range(2):  # of fourth order
+    for _ in range(2):  # steps of fourth order
         r = x - w - math.log(w)
         y = 2.0 * (1.0 + w) * (1.0 + w + r * (2.0 / 3.0))
         w *= 1.0 + r / (1.0 + w) * (y - r) / (y - 2.0 * r)

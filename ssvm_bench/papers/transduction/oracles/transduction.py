@@ -1,12 +1,12 @@
-"""Transduction: a classifier and the labels of the points it is applied to, found together.
+"""Transduction: a classifier is trained together with the labels of the points that it classifies.
 
 .. code-block:: text
 
     min over y ∈ L^n, α ∈ R^{n×L}  of   Σ_i ℓ(y_i; K_i α) + ν ⟨α, Kα⟩ + Σ_C E_C(y_C)          (5)
 
 (E. Laude et al., *Discrete-continuous ADMM for transductive inference in higher-order MRFs*, CVPR
-2018.) The points whose label is observed keep it. The point of the problem that a solver reports is
-(W, y) with W = Gᵀα (:mod:`.kernels`), so that its value is computed from G W and ‖W‖².
+2018.) Observed labels are fixed. A solver reports a point (W, y) of the problem, with W = Gᵀα
+(:mod:`.kernels`), so its value is computed from G W and ‖W‖².
 
 =============  ================================================  ==============================
 symbol         what                                              where
@@ -44,7 +44,7 @@ CODE_VERSION = 1
 
 @dataclass(frozen=True)
 class Config(OracleConfig):
-    """What the problem is made of.
+    """Options of problem (5).
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Config(OracleConfig):
     kernel : str
         ``linear``, ``rbf``, ``nystrom`` or ``random_features``.
     scaling : str
-        Of the features: ``none``, ``unit`` (norm of a point) or ``standard`` (of a feature).
+        Scaling of features: ``none``, ``unit`` (norm of a point) or ``standard`` (of a feature).
     sigma : float
         σ of all kernels but ``linear``: exp(−‖x − x′‖²/(2σ²)).
     components : int
@@ -63,12 +63,12 @@ class Config(OracleConfig):
     nu : float
         ν, the weight of the regulariser.
     balance : float or None
-        The numbers of points of all labels are within this share of n/L.
+        The number of points of each label is within this share of n/L.
     potts : float
         Factor of the weights of the dataset's pairs.
     precision : float or None
-        Relative residual at which conjugate gradients for (17) end; null: 1e-11,
-        and a decomposition in their place where a matrix is small.
+        Relative residual at which conjugate gradients for (17) end; None: 1e-11,
+        and a decomposition instead if a matrix is small.
     """
 
     structures: ClassVar[tuple[str, ...]] = (POINTS,)
@@ -99,7 +99,7 @@ def build(config: Config, dataset: Dataset) -> Transduction:
     Raises
     ------
     ConfigError
-        The dataset is no set of points; no labeling keeps all bounds on counts; there are both
+        The dataset is not one of points; no labeling keeps all bounds on counts; there are both
         bounds and pairs, for which there is no label step; or the kernel is too large.
     """
     config.check_structure(dataset)
@@ -131,11 +131,11 @@ class TransductiveProblem(Objective):
     lam : float
         ν.
     truth : ndarray of int64, shape (n,)
-        The true labels, for scoring alone.
+        The true labels, only for scoring.
     overlap : Overlap or None
-        Scores the figure, where points are superpixels.
+        Scores the figure if points are superpixels.
     name : str
-        What tells it from other problems on the same points.
+        Distinguishes problems on the same points.
     """
 
     kernel: Kernel
@@ -153,7 +153,7 @@ class TransductiveProblem(Objective):
 
     @property
     def d(self) -> int:
-        """Number of weights that are kept."""
+        """Number of stored weights."""
         return self.kernel.kept * self.n_labels
 
     @property
@@ -162,7 +162,7 @@ class TransductiveProblem(Objective):
         return self.energy.n_labels
 
     def value(self, scores: np.ndarray, W: np.ndarray, y: np.ndarray) -> float:
-        """Return the objective (5), given Kα as well."""
+        """Return the objective (5), given the scores Kα, too."""
         loss = losses.total(self.loss, y, scores)
         return loss + self.lam * float(np.vdot(W, W)) + self.energy.value(y)
 
@@ -173,7 +173,7 @@ class TransductiveProblem(Objective):
         return u
 
     def label_step(self, u: np.ndarray, y: np.ndarray | None, delta: float = 0.0) -> np.ndarray:
-        """Return the label step of u, or y if the former is not better by δ (16)."""
+        """Return the label step of u, or y if the step does not lower the objective by δ (16)."""
         found = self.energy.minimise(u, y)
         if y is None:
             return found
@@ -181,7 +181,7 @@ class TransductiveProblem(Objective):
         return found if fall > 0 and fall >= delta else y
 
     def measured(self, point: Point) -> tuple[float, dict[str, float]]:
-        """Return the objective, the accuracy on other points, and of superpixels the overlap."""
+        """Return the objective, the accuracy on unobserved labels, and superpixels' overlap."""
         scores = self.kernel.scores(point.W)
         scored = {"accuracy": self.accuracy(point.y)}
         if self.overlap is not None:
@@ -192,12 +192,12 @@ class TransductiveProblem(Objective):
         return self.value(scores, point.W, point.y), scored
 
     def accuracy(self, y: np.ndarray) -> float:
-        """Return the share of right labels among those that are not observed; NaN if all are."""
+        """Return the share of right labels among unobserved ones; NaN if all are observed."""
         free = self.energy.free
         return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
 
     def check_point(self, point: Point) -> None:
-        """Raise ``StateError`` if it has a label that there is not."""
+        """Raise ``StateError`` if the point has a label that does not exist."""
         expect(bool((point.y < self.n_labels).all()), "has a label that there is not")
 
     def size(self, point: Point) -> float:
@@ -205,22 +205,22 @@ class TransductiveProblem(Objective):
         return float(np.linalg.norm(point.W))
 
     def losses(self, point: Point) -> dict[str, float]:
-        """Return the share of observed labels that the classifier misses, and of others."""
+        """Return the classifier's share of errors on observed labels, and that of y on others."""
         observed = np.flatnonzero(self.energy.observed >= 0)
         best = self.kernel.scores(point.W)[observed].argmax(axis=1)
         train = float(np.mean(best != self.truth[observed])) if observed.size else np.nan
         return {"train": train, "test": 1.0 - self.accuracy(point.y)}
 
     def arrays(self, point: Point) -> dict[str, np.ndarray]:
-        """Return the weights, label by label: W, or with a kernel matrix α; and the labels."""
+        """Return the weights, label by label (W, or α with a kernel matrix), and the labels."""
         return {"w": self.kernel.alpha(point.W).ravel(), "y": point.y.astype(np.uint8)}
 
 
 class Transduction(Terms):
-    """What problem (5) is made of."""
+    """The terms of problem (5)."""
 
     def __init__(self, config: Config, dataset: Points) -> None:
-        points.check_labelled(dataset)  # of a subset, nobody else has looked
+        points.check_labelled(dataset)  # not checked before if it is a subset
         truth = dataset.y.astype(np.int64)
         observed, pixels = np.where(dataset.labeled, truth, -1), dataset.pixels
         overlap = None if pixels is None else overlap_of(pixels, dataset.frame, observed)
@@ -257,7 +257,7 @@ def _energy(config: Config, dataset: Points, observed: np.ndarray) -> Energy:
 
 
 def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
-    """Return the cliques and one of all points, with counts within a share of n/L."""
+    """Return the cliques and a clique of all points, with counts within a share of n/L."""
     low, high = np.floor(n / L * (1 - share)), np.ceil(n / L * (1 + share))
     bounds = (np.full((1, L), bound, np.int64) for bound in (low, high))
     return Cliques(
@@ -268,7 +268,7 @@ def _with_balance(cliques: Cliques, n: int, L: int, share: float) -> Cliques:
 
 
 def _name(config: Config) -> str:
-    """Return what tells a problem from others on the same points with the same ν."""
+    """Return a name that distinguishes problems on the same points with the same ν."""
     parts = [config.loss, config.kernel, f"scaling {config.scaling}"]
     if config.kernel != "linear":
         parts.append(f"sigma {config.sigma:g}")
@@ -286,24 +286,24 @@ FIGURE = 1
 
 
 class Overlap(NamedTuple):
-    """Intersection over union of the figure, label 1, in pixels: picture by picture, then the mean.
+    """Intersection over union of the figure (label 1) in pixels, per picture and then the mean.
 
     .. code-block:: text
 
         IoU_t = Σ_{i∈t: y_i=1} p_i1 / ( Σ_{i∈t} p_i1 + Σ_{i∈t: y_i=1} Σ_{c≠1} p_ic )
 
-        false pixels    Σ_{i: y_i=1} Σ_{c≠1} p_ic,  of all pixels
-        missed pixels   Σ_{i: y_i≠1} p_i1,  of all pixels
+        false pixels    Σ_{i: y_i=1} Σ_{c≠1} p_ic,  as a share of all pixels
+        missed pixels   Σ_{i: y_i≠1} p_i1,  as a share of all pixels
 
-    p_ic are the pixels of superpixel i with the true label c. A picture without figure, true or
-    found, has 1. Pictures whose superpixels are all labelled, as the first of a video, do not
-    count. (F. Perazzi et al.: A benchmark dataset and evaluation methodology for video object
-    segmentation, CVPR 2016, section 4.1: J.)
+    p_ic is the number of pixels of superpixel i with the true label c. The IoU is 1 if a picture
+    has neither true nor found figure. Pictures whose superpixels are all labelled, e.g. the first
+    of a video, do not count. (F. Perazzi et al.: A benchmark dataset and evaluation methodology for
+    video object segmentation, CVPR 2016, section 4.1: J.)
 
     Attributes
     ----------
     figure, other : ndarrays of float64, shape (n,)
-        Pixels of each point that are figure, and those that are not.
+        Number of pixels of each point that are figure, and that are not.
     frame : ndarray of int64, shape (n,)
         The picture of each point.
     counted : ndarray of int64
@@ -326,13 +326,13 @@ class Overlap(NamedTuple):
         return np.where(union > 0, both / np.maximum(union, 1.0), 1.0)
 
     def mean_iou(self, y: np.ndarray) -> float:
-        """Return the mean; NaN if no picture counts."""
+        """Return the mean IoU; NaN if no picture counts."""
         return float(self.iou(y).mean()) if self.counted.size else np.nan
 
     def measured(self, y: np.ndarray) -> dict[str, float]:
-        """Return the columns of traces: the mean, which pixels are wrong, the mean of the truth.
+        """Return the columns of traces: mean IoU, false and missed pixels, mean IoU of the truth.
 
-        The true label of a superpixel is that of most of its pixels.
+        The true label of a superpixel is the label of most of its pixels.
         """
         counts = np.isin(self.frame, self.counted)
         found = y == FIGURE
@@ -344,17 +344,17 @@ class Overlap(NamedTuple):
 
 
 OVERLAP = ("iou", "false_pixels", "missed_pixels", "truth_iou")
-"""Columns of the traces of superpixels."""
+"""Trace columns of runs on superpixels."""
 
 
 def agreement(found: np.ndarray, true: np.ndarray) -> float:
-    """Return intersection over union of two sets of points; of two empty ones, 1."""
+    """Return the intersection over union of two sets of points; 1 if both are empty."""
     union = np.count_nonzero(found | true)
     return np.count_nonzero(found & true) / union if union else 1.0
 
 
 def overlap_of(pixels: np.ndarray, frame: np.ndarray | None, observed: np.ndarray) -> Overlap:
-    """Return what scores labels, given pixels, shape (n, L), and observed labels, else −1."""
+    """Return the overlap for pixels, shape (n, L), and observed labels (−1: not observed)."""
     frame = np.zeros(len(pixels), np.int64) if frame is None else frame
     figure = pixels[:, FIGURE].astype(np.float64)
     other = pixels.sum(axis=1) - figure

@@ -1,14 +1,14 @@
-"""Table 1: accuracies of DC-ADMM on the SSL sets over their splits, beside what the paper prints.
+"""Table 1: accuracies of DC-ADMM on the SSL sets over their splits, beside the paper's.
 
 ========  =======================================================================================
 table     a row per set and number of labels: ours, the inductive classifier, paper, distance, SDP
-settings  a row per choice of what the paper leaves open
-reached   as ``table``, of settings of ours: what they reach, with no verdict
+settings  a row per choice of the options that the paper leaves open
+reached   as ``table``, for settings of our own, without a verdict
 compared  a row per set, number of labels and setting: accuracy and objective
 ========  =======================================================================================
 
-A mean is **within** the paper's if its distance, to either side, is at most the ± that is printed.
-The caption calls that a variance; read so, the deviation is its root (`Spread.root`).
+A mean is **within** the paper's if it differs by at most the printed ±. The caption calls this
+number a variance; if it is one, the deviation is its root (`Spread.root`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE
 
 OPEN = ("scaling", "sigma", "nu", "balance", "start", "rho", "tau", "delta")
-"""What the paper leaves open, or what we may choose in another way; of the objective and solver."""
+"""Options of objective and solver that the paper leaves open, or that we may choose otherwise."""
 
 PRINTED = ("sdp", "sdp_deviation", "printed", "printed_deviation")
 COLUMNS = [
@@ -49,10 +49,10 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
     -------
     DataFrame
         ``COLUMNS``: ``mean`` and ``deviation`` over ``splits``, then those of the inductive
-        classifier on the same problem, ``iterations`` and ``seconds`` medians, how many runs have
-        ``converged``, the mean ``objective``, the paper's cell, the distance to its mean, and
-        whether that is within what it prints, as it stands and with the ± as a variance; at last
-        the mean accuracy ``of_all`` points, labelled ones being right.
+        classifier on the same problem, median ``iterations`` and ``seconds``, how many runs have
+        ``converged``, the mean ``objective``, the paper's cell, the ``distance`` to its mean, and
+        whether this is ``within`` the printed ±, and within its root (``within_root``); last, the
+        mean accuracy ``of_all`` points, where labelled points count as right.
     """
     rows = []
     for case in of_draws(run for run in traces if _is_of_table_1(run)):
@@ -88,7 +88,7 @@ def _is_of_table_1(run: Trace) -> bool:
 
 
 def _cell(run: Trace) -> tuple[str, int, str]:
-    """Return the cell of Table 1 that a run is of: set, labels, kernel."""
+    """Return a run's cell of Table 1: set, number of labels, kernel."""
     config: Any = run.config
     return config["dataset"]["name"], config["dataset"]["labeled"], config["oracle"]["kernel"]
 
@@ -113,7 +113,7 @@ TABLE: Cells = {**REACHED, **OURS}
 
 
 def by_setting(table: pd.DataFrame) -> Iterator[Block]:
-    """Yield the table of each kernel and setting, and what it says as a whole."""
+    """Yield the table of each kernel and setting, and a summary of it."""
     yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
     ordered = _ordered(table)
     for (kernel, settings), rows in ordered.items():
@@ -124,14 +124,14 @@ def by_setting(table: pd.DataFrame) -> Iterator[Block]:
 
 
 def reached(table: pd.DataFrame) -> Iterator[Block]:
-    """Yield the same of settings of ours."""
+    """Yield the table of each kernel and setting of our own, without verdicts."""
     yield f"{TEXTS['accuracies']} {TEXTS['ours']}"
     for (kernel, settings), rows in _ordered(table).items():
         yield table_of(f"{kernel}: {settings}", REACHED, rows)
 
 
 def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
-    """Return how many cells are as printed, how far the means are, and how many are above SDP."""
+    """Return a summary: cells within the printed ±, mean distances, and cells above SDP."""
     above = sum(row["mean"] > row["sdp"] for row in rows)
     n, printed = len(rows), [TABLE_1[row["dataset"], row["labeled"], row["kernel"]] for row in rows]
     within, root = (sum(bool(row[name]) for row in rows) for name in ("within", "within_root"))
@@ -179,7 +179,7 @@ def settings_tables(table: pd.DataFrame) -> Iterator[Block]:
 
 
 def compared(table: pd.DataFrame) -> Iterator[Block]:
-    """Yield a table per kernel in which settings stand below one another, cell by cell."""
+    """Yield a table per kernel, with the settings of each cell below one another."""
     yield "Accuracy in %, mean ± standard deviation over splits, and mean objective at the end."
     for kernel in KERNELS:
         mine = _ordered(table[table["kernel"] == kernel]).values()

@@ -8,8 +8,8 @@ frames       IoU of each frame of a sequence, for each method
 overlap      a table: IoU and wrong pixels of each method (:mod:`.tables`)
 ===========  ====================================================================================
 
-Labels and masks are in no trace: they are drawn where the runs themselves are at hand. What is
-loaded beside traces is a `Found` (`Kind.loads`).
+Traces have no labels and masks: they are drawn if the runs themselves are available. What is
+loaded in addition to a trace is a `Found` (`Kind.loads`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from ssvm_bench.results.words import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# ---- what is loaded ---------------------------------------------------------------------------
+# ---- loading ----------------------------------------------------------------------------------
 
 
 class Found(NamedTuple):
-    """Labels that a run found, the points that they are of, and the options of their dataset."""
+    """Labels that a run found, their points, and the options of the dataset."""
 
     data: Points
     config: Any
@@ -55,8 +55,8 @@ class Found(NamedTuple):
 
 
 def load(run: Trace) -> Found | None:
-    """Return what a run found, if it is at hand and the program still has the same points."""
-    # with nothing to draw, the pictures need not be there, either
+    """Return what a run found; None without its files, or if the points have changed since."""
+    # checked first, so that the pictures are only needed if there is something to draw
     if run.is_truncated or not is_finished(run.folder):
         return None
     config, data = _loaded(json.dumps(run.config["dataset"]))
@@ -79,11 +79,11 @@ def _loaded(options: str) -> tuple[Any, Points]:
 
 
 IN_THE_PLANE = ("moons",)
-"""Datasets whose points can be drawn."""
+"""Datasets whose points are in the plane and can be drawn."""
 
 
 def _draw_labels(data: FigureData) -> Iterator[Output]:
-    """Yield the points of the first draw of each dataset of the plane, and options of it."""
+    """Yield the labels of the first draw of each problem on a dataset of the plane."""
     drawn: Counter[str] = Counter()
     for case in of_draws(data.traces):
         if case.dataset not in IN_THE_PLANE:
@@ -108,20 +108,20 @@ def _draw_labels(data: FigureData) -> Iterator[Output]:
 
 
 def _order(label: str) -> tuple[int, str]:
-    """Return where a curve's labels are drawn: as in the paper, what it proposes is the last."""
+    """Return the sort key of a curve's panel: in the paper's order, the proposed method last."""
     order = (*BASELINES, PROPOSED)
     solver = label.split(" ")[0]
     return order.index(solver) if solver in order else len(order), label
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-"""Of labels; after these, they come again."""
+"""Colours of labels; they repeat after the last."""
 
 SIDE_BY_SIDE = 2
-"""Panels in a row."""
+"""Number of panels in a row."""
 
 SIZE = 7
-"""Of a point's marker, in points²."""
+"""Size of a point's marker, in points²."""
 
 
 def draw_labels(
@@ -133,7 +133,7 @@ def draw_labels(
     ----------
     x : ndarray of float64, shape (n, 2)
     panels : dict
-        Title → label of each point; their order is that of the figure, row by row.
+        Title → label of each point, in the order of the figure, row by row.
     title : str
     notes : sequence of str
         Remarks below the figure.
@@ -160,17 +160,17 @@ QUANTITIES = {
     "residual": "residual",
     "label changes": "label_changes",
 }
-"""What is drawn of it → its column."""
+"""Name of a quantity → its column."""
 
 
 def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the runs of what the paper proposes, on the first draw of each problem."""
+    """Return the runs of the proposed method on the first draw of each problem."""
     ours = [run for run in traces if run.solver["name"] == PROPOSED]
     return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
 
 
 def _positive(run: Trace) -> dict[str, np.ndarray]:
-    """Return the values of `QUANTITIES` that are positive."""
+    """Return the values of `QUANTITIES`, NaN where they are not positive."""
     of = {name: run.values(column) for name, column in QUANTITIES.items()}
     return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
 
@@ -179,7 +179,7 @@ CONVERGENCE = CurveFigure(
     "Augmented Lagrangian, residual and label changes of DC-ADMM",
     file="convergence_{}",
     chosen=_of_first_draw,
-    # of one run, nothing between its rows
+    # log=False: a single run is drawn at its rows only, without interpolation
     tabulate=lambda traces, _, axis: tabulate(traces, _positive, axis, log=False),
     notes=lambda *_: ["Where no label changes, nothing is drawn of the label changes."],
 )
@@ -188,15 +188,15 @@ CONVERGENCE = CurveFigure(
 # ---- masks ------------------------------------------------------------------------------------
 
 FRAMES = {"davis_bmx_trees": (5, 15, 60, 68, 79), "davis_car_shadow": (3, 39)}
-"""Sequence → the frames that the paper shows; for its frame 84 the last of bmx-trees, which has 80:
-that Figure 2 is of this sequence is an inference (:mod:`.tables`)."""
+"""Sequence → the frames that the paper shows. bmx-trees has 80 frames, so its last one replaces the
+paper's frame 84; that Figure 2 shows this sequence is our inference (``texts.yaml``)."""
 
 MOST_PICTURES = 4
-"""Rows of a figure of pictures."""
+"""Largest number of rows in a figure of pictures."""
 
 
 def _draw_masks(data: FigureData) -> Iterator[Output]:
-    """Yield the masks of each case whose runs are at hand."""
+    """Yield the masks of each case whose runs are available."""
     for case, methods in tables.of_methods(data.traces):
         rows, numbers = [], []
         for number, runs in _shown(case, methods, data.loaded):
@@ -225,9 +225,9 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
 def _shown(
     case: Case, methods: Sequence[str], loaded: Callable[[Trace], Found | None]
 ) -> Iterator[tuple[int, list[Trace]]]:
-    """Yield the pictures that are drawn, and the run of each method on it."""
+    """Yield the number of each picture to draw, and each method's run on it."""
     common = sorted(set.intersection(*(set(case.runs[label]) for label in methods)))
-    if case.dataset in DRAWS:  # runs of a picture each
+    if case.dataset in DRAWS:  # one picture per run
         for picture in common[:MOST_PICTURES]:
             yield picture, [case.runs[label][picture] for label in methods]
         return
@@ -240,10 +240,10 @@ def _shown(
 
 
 RED, COVER = np.array([0xE3, 0x00, 0x0F]) / 255, 0.5
-"""Colour of a mask, and how much it hides of the picture below."""
+"""Colour of a mask, and its opacity."""
 
 WIDTH, TITLE = 2.4, 0.25
-"""Width of a panel, and height of its title, in inches."""
+"""Width of a panel and height of its title, in inches."""
 
 GROUND, FIGURE = np.array([0x00, 0x50, 0xE3]) / 255, RED
 """Colours of the scribbles."""
@@ -252,7 +252,7 @@ GROUND, FIGURE = np.array([0x00, 0x50, 0xE3]) / 255, RED
 def draw_masks(
     rows: Sequence[Sequence[tuple[str, np.ndarray]]], title: str, notes: Sequence[str]
 ) -> Figure:
-    """Draw pictures beside their masks: titles and pixels, as many in each row."""
+    """Draw pictures beside their masks, as rows of (title, pixels) of the same length."""
     from ssvm_bench.figures import drawing, pictures
 
     shapes = [pixels.shape for row in rows for _, pixels in row]
@@ -274,7 +274,7 @@ def covered(rgb: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
-    """Return the picture with its scribbles, if there are any, as wide as they are seen."""
+    """Return the picture with its scribbles, if there are any, widened to be visible."""
     pixels = rgb / 255.0
     if scribbles is not None:
         from ssvm_bench.figures import pictures
@@ -288,7 +288,7 @@ def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
 
 
 def _draw_frames(data: FigureData) -> Iterator[Output]:
-    """Yield the IoU of the frames of each sequence whose runs are at hand."""
+    """Yield the IoU of the frames of each sequence whose runs are available."""
     for case, methods in tables.of_methods(data.traces):
         if case.dataset in DRAWS:
             continue
@@ -308,7 +308,7 @@ def _draw_frames(data: FigureData) -> Iterator[Output]:
 
 
 def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
-    """Draw a curve over the frames for each solver; ``name`` is that of the sequence."""
+    """Draw a curve over the frames for each solver; ``name`` is the name of the sequence."""
     from ssvm_bench.figures import drawing
 
     wide = table.rename(columns={"frame": "x", "iou": "median"})

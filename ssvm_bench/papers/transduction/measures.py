@@ -1,15 +1,15 @@
-"""What the transduction paper's claims are judged by: one number per draw of the data, from traces.
+"""Measures of the transduction paper's claims: one number per draw of the data, from traces.
 
 .. code-block:: text
 
     error           1 − accuracy of the last row: the share of wrong labels among those not observed
-    accuracy        its mean over the repeats; deviation: its standard deviation
+    accuracy        mean of 1 − error over the repeats; deviation: the standard deviation
     objectives      primal of the last row, relative to that of other runs
     largest rise    max (L_ρ⁺ − L_ρ)/|L_ρ| from row to row at an unchanged ρ for which (18) holds
     residual left   ‖Kα − β‖ of the last row, relative to its largest value
     gap to (27)     supervised_gap of the last row, relative to the objective
 
-The numbers that the paper prints, and what it compares, are in ``printed.yaml``.
+The paper's numbers and the names of its baselines are in ``printed.yaml``.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from ssvm_bench.results.words import percent
 
 
 class Spread(NamedTuple):
-    """Mean over the splits, and what is behind ±, as shares; the caption calls that a variance."""
+    """A mean over the splits and the number after ±, as shares; the caption calls it a variance."""
 
     mean: float
     deviation: float
 
     @property
     def root(self) -> Spread:
-        """The same, if what is printed is a variance, in %²: with its root."""
+        """The spread with the root of the printed number, read as a variance in %²."""
         return Spread(self.mean, math.sqrt(100 * self.deviation) / 100)
 
     def has(self, mean: float) -> bool:
-        """Tell whether a mean is within ±, to either side."""
+        """Return whether a mean is within ± of the printed mean."""
         return abs(mean - self.mean) <= self.deviation
 
 
 class Printed(NamedTuple):
-    """A cell of Table 1: of the relaxation of Joulin and Bach, and of what the paper proposes."""
+    """A cell of Table 1: the relaxation of Joulin and Bach, and the proposed method."""
 
     sdp: Spread
     proposed: Spread
@@ -65,28 +65,28 @@ for _set, _labeled, *_numbers in _PRINTED["table_1"]:
         TABLE_1[_set, _labeled, _kernel] = Printed(*_spreads)
 
 VIDEOS: dict[str, dict[str, float]] = _PRINTED["videos"]
-"""Sequence → intersections over union of section 4.2, of our solvers by name, and of OSVOS."""
+"""Sequence → name of our solver, or OSVOS → intersection over union in section 4.2."""
 
 SETS = tuple(dict.fromkeys(dataset for dataset, _, _ in TABLE_1))
 
 SPLITS = 12
-"""What the means of Table 1 are over."""
+"""Number of splits that the means of Table 1 are over."""
 
 SETTINGS = {"rho": 1e-3, "tau": 1.003, "start": "zero", "delta": 0.0}
-"""Options of the solver that Table 1 is made by, and what we read for the start."""
+"""Solver options of Table 1 as printed; the start is our reading."""
 
 WEIGHTS = {"linear": 0.05, "rbf": 0.0025}
 """Kernel → ν."""
 
 NAMES = {"linear": "linear", "rbf": "RBF"}
-"""Kernel → how it is written."""
+"""Kernel → its name in texts."""
 
 DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")}
-"""Dataset → its option that makes a repeat: data drawn anew, a split or a picture."""
+"""Dataset → the option that distinguishes repeats: the draw of the data, a split or a picture."""
 
 PROPOSED, INDUCTIVE, ALTERNATING = "dcadmm", "inductive", "coordinate_descent"
 BASELINES: dict[str, str] = _PRINTED["baselines"]
-"""Solvers that it is compared with → what a reader calls them."""
+"""Solver that the proposed method is compared with → its name in texts."""
 
 
 def error(run: Trace) -> float:
@@ -95,16 +95,16 @@ def error(run: Trace) -> float:
     Raises
     ------
     UnmeasurableError
-        It is no run of transduction.
+        The run is not one of transduction.
     """
     return 1.0 - float(column(run, "accuracy")[-1])
 
 
 @measure
 def errors(case: Case, runs: Runs, ours: Runs | None = None) -> Measured:
-    """Measure the share of wrong labels; tell how many runs had converged.
+    """Measure the share of wrong labels; the note has the number of converged runs.
 
-    Given our runs, tell as well how much higher the objective ends than with them, and the time.
+    If ``ours`` is given, the note compares the final objectives and times with these runs.
     """
     repeats = runs.of(case)
     found = np.array([error(run) for run in repeats])
@@ -131,7 +131,7 @@ def _accuracies(case: Case, runs: Runs) -> np.ndarray:
 
 
 def _as_variance(holds: bool, with_root: bool) -> list[str]:
-    """Say what the verdict is if ± is a variance, where that makes another one."""
+    """Return a note with the verdict that holds if ± is a variance, if it is another one."""
     if holds == with_root:
         return []
     verdict = "holds" if with_root else "does not hold"
@@ -140,7 +140,7 @@ def _as_variance(holds: bool, with_root: bool) -> list[str]:
 
 @measure
 def accuracy(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
-    """Measure the mean accuracy over the repeats: to be within what is printed, on both sides."""
+    """Measure the mean accuracy over the repeats; it has to be within the printed ±."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
     mean, text = found.mean(), f"{100 * found.mean():.4g} ± {100 * found.std():.3g} %"
     notes = [f"{100 * (mean - cell.mean):+.1f} points"]
@@ -154,7 +154,7 @@ def accuracy(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
 
 @measure
 def above(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
-    """Measure by how much the mean accuracy over the repeats is above a printed one."""
+    """Measure how far the mean accuracy over the repeats is above a printed one."""
     found = _accuracies(case, runs)
     more = np.array([found.mean() - printed[case.dataset].mean])
     return Measured(more, text=f"{100 * more[0]:+.1f} points")
@@ -162,7 +162,7 @@ def above(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
 
 @measure
 def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
-    """Measure the deviation of the accuracy over the repeats, to be below what is printed."""
+    """Measure the deviation of the accuracy over the repeats; the printed one is its limit."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
     said = _as_variance(*(found.std() <= of.deviation for of in (cell, cell.root)))
     return Measured(np.array([found.std()]), high=cell.deviation, note="".join(said))
@@ -170,7 +170,7 @@ def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured
 
 @measure
 def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
-    """Measure the objective at the end, relative to that of other runs, repeat by repeat."""
+    """Measure the final objective over that of other runs, for each repeat."""
     pairs = same_seed(runs.by_seed(case), others.by_seed(case), "no two runs on the same split")
     right = 1.0 - np.mean([[error(run) for run in pair] for pair in pairs], axis=0)
     note = f"mean accuracy {percent(right[0])} against {percent(right[1])}"
@@ -182,7 +182,7 @@ def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
 
 @measure
 def largest_rise(case: Case, runs: Runs) -> Measured:
-    """Measure by how much L_ρ rises at most where (18) holds, from one row to the next."""
+    """Measure the largest relative rise of L_ρ between two rows where (18) holds."""
     rises, checked, changed = [], 0, 0
     for run in runs.of(case):
         frame = run.frame
@@ -197,14 +197,14 @@ def largest_rise(case: Case, runs: Runs) -> Measured:
 
 @measure
 def residual_left(case: Case, runs: Runs) -> Measured:
-    """Measure what is left of the residual."""
+    """Measure the final residual over the largest one."""
     of = [run.frame["residual"] for run in runs.of(case)]
     return Measured(np.array([each.iloc[-1] / each.max() for each in of]))
 
 
 @measure
 def supervised_gap(case: Case, runs: Runs) -> Measured:
-    """Measure how far α is from the optimum of (27), at most; tell when labels changed last."""
+    """Measure the bound on α's gap to (27) over the objective; note when labels changed last."""
     found, last = [], []
     for run in runs.of(case):
         end = run.frame.iloc[-1]

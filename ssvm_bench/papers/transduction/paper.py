@@ -1,6 +1,6 @@
-"""The transduction paper (Laude et al. 2018): its claims, those of ``claims.yaml``, measured.
+"""The transduction paper (Laude et al. 2018): the claims of ``claims.yaml`` and their measures.
 
-Repeats are runs on data drawn anew, on other splits or pictures.
+Repeats are runs on other draws of the data, splits or pictures.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from ssvm_bench.results.words import number, percent
 SAID = Statements(__file__)
 
 MOST, LEAST = 0.05, 0.3
-"""Wrong labels up to which most are right, and from which on a method is stuck."""
+"""Most labels are right up to the first share of wrong ones; a method is stuck from the second."""
 
 RISE, CLOSED, ENDED = 1e-10, 1e-3, 1e-3
-"""Relative sizes up to which L_ρ does not rise, α solves (27), and the residual has vanished."""
+"""Largest relative rise of L_ρ, gap to (27) and residual that count as zero."""
 
 WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
-"""The runs that theorems are checked on: (18) holds in them, all iterations are evaluated."""
+"""The runs to check theorems on: (18) holds in them, and all iterations are evaluated."""
 
 AS_PRINTED = Runs(PROPOSED, by.SETTINGS)
 FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
-"""Runs by the printed settings; and those whose ρ does not change."""
+"""Runs with the printed settings, and runs with a constant ρ."""
 
 IN_TURN = Runs(by.ALTERNATING, {"start": "inductive"})
 
 
 def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
-    """Return a claim about the wrong labels of a solver."""
+    """Return a claim about the wrong labels of a solver on the moons."""
     words = {"baseline": BASELINES.get(solver, ""), "printed": percent(MOONS[solver])}
     ours = Runs(PROPOSED) if solver == by.ALTERNATING else None  # both minimise (5)
     return SAID.claim(name, by.errors(Runs(solver), ours), percent, key, **ends, words=words)
 
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
-    """Yield the claims about a column and number of labels of Table 1."""
+    """Yield the claims about a kernel and a number of labels of Table 1."""
     ours, sdp = ({of: by.TABLE_1[of, labeled, kernel][k] for of in SETS} for k in (1, 0))
     ahead = {of: sdp[of] for of in SETS if ours[of].mean > sdp[of].mean}
     steadier = {of: sdp[of] for of in SETS if ours[of].deviation < sdp[of].deviation}
@@ -61,14 +61,14 @@ def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
 
 
 def _problem(labeled: int, kernel: str) -> dict[str, Any]:
-    """Return the options of the problems of a column and number of labels of Table 1."""
+    """Return the options of the problems with a kernel and a number of labels of Table 1."""
     oracle = {"kernel": kernel, "nu": by.WEIGHTS[kernel], "scaling": "unit", "balance": 0.1}
     named = {f"oracle.{name}": value for name, value in {**oracle, "ridge": 0.0}.items()}
     return {"dataset.labeled": labeled, **named}
 
 
 def _of_objectives(name: str, labeled: int, *runs: Runs, **ends: float) -> Claim:
-    """Return a claim about the objectives of some runs over those of others."""
+    """Return a claim about the ratio of the objectives of two kinds of runs."""
     words, only = {"labeled": f"{labeled}"}, _problem(labeled, "rbf")
     measured, key = by.objectives(*runs), f"{name}_{labeled}"
     return SAID.claim(name, measured, number, key, **ends, words=words, only=only)
@@ -79,7 +79,7 @@ def _spread(cell: Spread) -> str:
 
 
 def _of_videos() -> Iterator[Claim]:
-    """Yield the claims about videos, beside the numbers of section 4.2."""
+    """Yield the claims about videos, with the numbers of section 4.2."""
     words = {name: " / ".join(map("{:.4f}".format, of.values())) for name, of in by.VIDEOS.items()}
     words["lacking"] = percent(tables.LACKING)
     runs = Runs(PROPOSED), Runs("inductive")

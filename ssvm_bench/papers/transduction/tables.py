@@ -1,21 +1,21 @@
-"""The tables of transduction: over all draws of the data, beside what the paper prints.
+"""The tables of transduction: over all draws of the data, beside the paper's numbers.
 
 ===========  ====================================================================================
 errors       wrong labels of each solver
-solves       conjugate gradients: their iterations for a solution of (17)
-overlaps     how what was found in pictures overlaps with the truth: a choice of `figures`
+solves       iterations of conjugate gradients for a solution of (17)
+overlaps     overlap of the masks found in pictures with the truth: a choice of `figures`
 ===========  ====================================================================================
 
-Table 1 is in :mod:`.accuracies`. The claims about pictures are measured here:
+Table 1 is in :mod:`.accuracies`. This module also measures the claims about pictures:
 
 .. code-block:: text
 
-    more overlap   IoU of the last row, minus that of the other method, repeat by repeat
-    fewer false    false pixels of the other method, minus ours: both are shares of all pixels
+    more overlap   IoU of the last row, minus that of the other method, for each repeat
+    fewer false    false pixels of the other method, minus ours, as shares of all pixels
 
-Those about videos rest on features that are almost linearly separable. The inductive method
-is the same in the paper and here, and knows nothing of the videos but its first frame: how far its
-IoU is below the printed one is what our features lack. Where that is more than `LACKING`, the
+The claims about videos need features that are almost linearly separable. The inductive method is
+the same in the paper and here, and only uses the labels of a video's first frame. So if its IoU is
+below the printed one, this is due to our features. If it is lower by more than `LACKING`, the
 claims cannot be measured.
 """
 
@@ -40,20 +40,20 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import NONE, percent
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
-"""What is said above tables, and their columns."""
+"""The texts above tables, and the columns of tables."""
 
 PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""
 
 
 def of_draws(traces: Iterable[Trace]) -> list[Case]:
-    """Return the runs of transduction by problem, those on all draws of the data together."""
-    known = "accuracy", "told_iou"  # the latter where all are labelled
+    """Return the runs of transduction by problem, with all draws of the data in one case."""
+    known = "accuracy", "told_iou"  # the latter if all points are labelled
     return cases([run for run in traces if {*known} & {*run.frame}], {}, DRAWS)
 
 
 def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[str, Any]:
-    """Return what tables have of a curve: a number of its runs, their ends; means and medians."""
+    """Return a row about a curve: statistics of a measure of its runs, and of their last rows."""
     runs = list(case.runs[label].values())
     found = np.array([measure(run) for run in runs])
     ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
@@ -62,7 +62,7 @@ def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[st
     row["converged"] = sum(run.converged for run in runs)
     row |= zip(("median", "min", "max"), band(found), strict=True)
     row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}
-    accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all are labelled
+    accuracy = ends["accuracy"].mean() if "accuracy" in ends else np.nan  # all labelled
     return row | {"wrong": 1.0 - accuracy, "objective": ends["primal"].mean()}
 
 
@@ -80,9 +80,9 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``ERROR_COLUMNS``: ``problem`` tells the options of the data and the objective, ``mean`` to
-        ``max`` are shares of wrong labels, ``iterations`` and ``seconds`` medians, ``printed`` is
-        what the paper has, or NaN.
+        ``ERROR_COLUMNS``: ``problem`` has the options of the data and the objective, ``mean`` to
+        ``max`` are shares of wrong labels, ``iterations`` and ``seconds`` are medians, ``printed``
+        is the paper's number, or NaN.
     """
     rows = []
     for case in of_draws(traces):
@@ -96,7 +96,7 @@ def errors(traces: Sequence[Trace]) -> pd.DataFrame:
 
 
 def error_tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table per problem."""
+    """Yield a table of wrong labels per problem."""
     for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
         row = rows.iloc[0]
         title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
@@ -106,7 +106,7 @@ def error_tables(table: pd.DataFrame) -> Iterator[Table]:
 # ---- conjugate gradients ----------------------------------------------------------------------
 
 FEW = 20
-"""Iterations for a solution of (17), on average, up to which they are a small number."""
+"""The largest mean number of iterations for a solution of (17) that is a small number."""
 
 SOLVE_COLUMNS = [
     *("dataset", "source", "n", "unknowns", "precision", "solutions", "mean", "most"),
@@ -115,13 +115,13 @@ SOLVE_COLUMNS = [
 
 
 def solves(traces: Sequence[Trace]) -> pd.DataFrame:
-    """Return how many iterations conjugate gradients took for a solution of (17).
+    """Return the iterations of conjugate gradients for a solution of (17).
 
     Returns
     -------
     DataFrame
-        ``SOLVE_COLUMNS``, a row per run: ``unknowns`` of all labels, ``solutions`` of (17),
-        ``mean`` iterations of one, and between two evaluations with ``most`` of them.
+        ``SOLVE_COLUMNS``, a row per run: ``unknowns`` of all labels, ``solutions`` of (17), and
+        iterations for a solution: ``mean`` over the run, ``most`` between two evaluations.
     """
     rows = []
     for run in traces:
@@ -150,33 +150,33 @@ SOLVE_CELLS: Cells = {
 
 
 LACKING = 0.1
-"""By how much the IoU of the inductive method may be below the printed one."""
+"""How far the IoU of the inductive method may be below the printed one."""
 
 FALSE, MISSED, TOLD, TRUTH = "false_pixels", "missed_pixels", "told_iou", "truth_iou"
-"""Columns of traces; older ones have none of them."""
+"""Trace columns, which older traces do not have."""
 
 
 ORDER = ("kernel_kmeans", "inductive", PROPOSED)
-"""Methods, in the order in which they are drawn; what the paper proposes is the last."""
+"""Methods in the order in which they are drawn, with the proposed method last."""
 
 
 def of_methods(traces: Sequence[Trace], known: str = "iou") -> list[tuple[Case, list[str]]]:
-    """Return the runs on pictures by problem, and the curves of each, in their order.
+    """Return the runs on pictures by problem, and the labels of each problem's curves in order.
 
-    They are those with a column: there is no IoU where all frames are annotated.
+    Runs with the column ``known`` or ``iou`` count: if all frames are annotated, there is no IoU.
     """
     found = of_draws([run for run in traces if known in run.frame or "iou" in run.frame])
     return [(case, sorted(case.runs, key=_order)) for case in found]
 
 
 def _order(label: str) -> tuple[int, list[float], str]:
-    """Return where a curve comes: by method, then by the numbers in its label."""
+    """Return the sort key of a curve: by method, then by the numbers in its label."""
     numbers = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", label)
     return ORDER.index(label.split(" ")[0]), list(map(float, numbers)), label
 
 
 def name_of(case: Case) -> str:
-    """Return what tells a case of pictures in the name of a file."""
+    """Return the part of a file's name that identifies a case of pictures."""
     pictures = next(case.traces()).config["dataset"].get("pictures")
     return "_".join(filter(None, (case.dataset, pictures)))
 
@@ -198,7 +198,7 @@ def _pairs(case: Case, ours: Runs, baseline: Runs) -> list[tuple[Trace, Trace]]:
 
 
 def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
-    """Return the means of both: IoU, and where they are known, false and missed pixels."""
+    """Return a note with the means of both sides: IoU, and false and missed pixels if known."""
     said = []
     for what, name in (("IoU", "iou"), ("false pixels", FALSE), ("missed pixels", MISSED)):
         if all(name in run.frame for pair in pairs for run in pair):
@@ -209,21 +209,21 @@ def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
 
 @measure
 def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure how much larger our IoU is, picture by picture; of videos, if features can tell."""
+    """Measure how much larger our IoU is per picture; for videos, only if the features suffice."""
     pairs = _pairs(case, ours, baseline)
     return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
 
 
 @measure
 def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
-    """Measure how much fewer of the pixels are taken for figure and are not, likewise."""
+    """Measure how much smaller our share of false pixels is, under the same condition."""
     pairs = _pairs(case, ours, inductive)
     mine, theirs = ends(pairs, FALSE).T
     return Measured(theirs - mine, low=above(0.0), note=_means(pairs))
 
 
 def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> None:
-    """Raise `UnmeasurableError` where the features are too far from those of the paper."""
+    """Raise `UnmeasurableError` if our features lack too much of the paper's."""
     printed = VIDEOS[case.dataset]["inductive"]
     found = float(np.mean([overlap(run) for run in inductive]))
     if found >= printed - LACKING:
@@ -249,7 +249,7 @@ OVERLAP_COLUMNS = [
 
 
 def overlaps(of: Iterable[tuple[Case, Sequence[str]]]) -> pd.DataFrame:
-    """Return the overlap of each method on each set of pictures; given the methods of each."""
+    """Return the overlap of each method on each set of pictures, given the methods of each set."""
     rows = [_row(case, label) for case, labels in of for label in labels]
     return pd.DataFrame(rows).rename(columns={"mean": "iou"}).reindex(columns=OVERLAP_COLUMNS)
 
@@ -267,14 +267,14 @@ def _row(case: Case, label: str) -> dict[str, Any]:
 
 
 def _problem(case: Case, config: Mapping[str, Any]) -> str:
-    """Return what else tells a problem: ν, and the weight of the pairs."""
+    """Return the options of a problem as text: ν, the weight of pairs, the annotated frames."""
     potts = config.get("oracle", {}).get("potts")
     known = ", all frames annotated" * (config["dataset"].get("annotated") == "all")
     return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + known
 
 
 def said_of(table: pd.DataFrame) -> str:
-    """Return what is said above a table."""
+    """Return the text above a table of overlaps."""
     shown = [
         f"{100 * VIDEOS[name]['osvos']:.2f} % on {style.dataset_name(name)}"
         for name in dict.fromkeys(table["data"])

@@ -146,7 +146,7 @@ def report_lam(instance: Mapping[str, Any]) -> float:
 
 
 def is_matched(instance: Mapping[str, Any]) -> bool:
-    """Tell whether λ was chosen so that BMRM takes as many iterations as in the report."""
+    """Return whether λ was chosen so that BMRM takes as many iterations as in the report."""
     return report_lam(instance) != instance["lam_n"]
 
 

@@ -131,7 +131,7 @@ def _accuracies(case: Case, runs: Runs) -> np.ndarray:
 
 
 def _as_variance(holds: bool, with_root: bool) -> list[str]:
-    """Return a note with the verdict that holds if ± is a variance, if it is another one."""
+    """Return a note with the verdict if ± is a variance, where this changes the verdict."""
     if holds == with_root:
         return []
     verdict = "holds" if with_root else "does not hold"

@@ -6,8 +6,8 @@
 
 The oracle starts from the maximiser. From the last part to the first, it replaces each label by the
 true one if the inequality then still holds. So it returns the plane of a labeling, which is a lower
-bound, and F remains a dual value. The exact oracle, kept beside this one, evaluates what the run
-reports.
+bound, and F remains a dual value. The run also has the exact oracle, which evaluates the reported
+iterates.
 
 With ``falls``, the error is of the order of the step, as the theorem of Lacoste-Julien et al. 2013
 on inexact subproblems requires. Without ``falls``, no theorem says that F converges to the optimum:

@@ -162,7 +162,7 @@ class Points(Dataset):
 def made(
     config: SourceConfig, source: str, x: Any, y: np.ndarray, n_labels: int, **fields: Any
 ) -> Dataset:
-    """Return points as a dataset; of these, the subset of ``config.n_samples`` if it is given."""
+    """Return a dataset of points, or its subset of ``config.n_samples`` points."""
     fields |= {"name": config.name, "source": source, "n_labels": n_labels}
     dataset = Points(x=x, y=y, offsets=np.arange(y.size + 1), structure=POINTS, **fields)
     return dataset if config.n_samples is None else sources.subset(dataset, config.n_samples)

@@ -4,8 +4,8 @@ A set has three MATLAB files: ``data`` with X (n × f) and y ∈ {−1, +1}, and
 for 10 and for 100 labels. The rows of ``idxLabs`` in a split file are the labeled points, counted
 from 1. Label 0 is −1. ``ssl.yaml`` is the table of the sets; each set is its own kind.
 
-The authors do not say what the features mean; two sets are drawn from Gaussians. The home page
-packs the files together; they are downloaded from a copy.
+The authors hid what the features mean; they drew two of the sets from Gaussians. The files of the
+home page are packed together; they are downloaded from a copy.
 
 **Order.** The points of g241c are sorted by class. A method that breaks ties by the index would
 profit from this (from α = 0, all points are ties in the first label step). So a fixed permutation,

@@ -219,7 +219,7 @@ class Counts(Energy):
         raise RunFailedError(f"HiGHS found no labels within the bounds: {found.message}")
 
     def _check(self) -> None:
-        """Relax the bounds by the least total; if it is not 0, blame the most relaxed clique."""
+        """Raise ``ConfigError`` if no relaxed labeling keeps the bounds; name the worst clique."""
         C, m, L = len(self.cliques), self.bound.size, self.n_labels
         gives = csr_array(-eye_array(2 * C * L))
         found = linprog(

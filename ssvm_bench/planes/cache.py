@@ -1,12 +1,12 @@
-"""A cache of examples: planes of some terms, which come and go.
+"""A cache of examples: a storage of some terms, whose planes come and go.
 
-Its terms are cached examples, in the order in which they came, whatever their numbers among the n
-of the problem: nothing here is as long as n. A term has its ground truth's plane, which is 0, and
-planes found, each with its weight; steps see it as `FixedRows` and `Simplex`. New terms are put
-behind the others, and so is one that gets another plane; what is left behind is *closed*, and its
-room is had again by `compact`.
+A term is a cached example. Terms are numbered in the order in which they were cached, not by their
+index among the problem's n examples: no array has length n. A term has the ground truth's plane,
+which is 0, and planes of the oracle, each with a weight; steps see it as `FixedRows` and `Simplex`.
+New terms are appended. A term that gets another plane is appended again; the old term is then
+*closed*, and `compact` reclaims its space.
 
-A storage of C terms stands for a problem of C terms, so that the n of the problem enters by λ:
+A storage of C terms represents a problem of C terms, so that the problem's n enters through λ:
 
 .. code-block:: text
 
@@ -32,7 +32,7 @@ TERMS, SLOTS, NONZEROS, ENTRIES, PLANES = range(5)
 """Entries of ``Cache.used``."""
 
 _MOST, _LONG = 8, 1 << 12
-"""Planes of a term, and non-zeros of all, that there is room for at least."""
+"""Least capacities: planes of one term; and non-zeros, and entries of K, of all terms."""
 
 
 class Cache(NamedTuple):
@@ -41,16 +41,16 @@ class Cache(NamedTuple):
     Attributes
     ----------
     blocks : FixedRows
-        Of C terms; closed ones, and those to come, have no planes.
+        The planes of C terms; closed and unused terms have none.
     numbers : Simplex
-        α and K; term t's begin where its planes do, and ``room[t]`` is the number of its planes.
+        α and K. The α of term t begin at the same slot as its planes, ``room[t]`` in number.
     example : ndarray of int64, shape (C,)
-        The number of each term's example; −1 of closed ones.
+        The number of each term's example; −1 for closed and unused terms.
     used : ndarray of int64, shape (5,)
-        Terms, slots, non-zeros and entries of K handed out so far, closed terms' included; planes
-        cached, those of the ground truths not counted.
+        Terms, slots, non-zeros and entries of K in use, closed terms included; and cached planes,
+        without those of the ground truths.
     indices, values : ndarrays of int64 and float64, shape (D,)
-        Scratch: a row n φ⋆ that may come in.
+        Scratch: the row n φ⋆ of a plane that may be added.
     """
 
     blocks: FixedRows
@@ -62,7 +62,7 @@ class Cache(NamedTuple):
 
 
 def allocate(planes: int, D: int) -> Cache:
-    """Return an empty cache for so many planes of D weights, the ground truths' not counted."""
+    """Return an empty cache for ``planes`` planes of D weights, the ground truths' not counted."""
     terms, slots = 2 * planes + 2, 4 * planes + _MOST
     start = np.zeros(terms, np.int64)
     numbers = no_weights(np.zeros_like(start), np.zeros(0), np.zeros_like(start))
@@ -77,9 +77,9 @@ def allocate(planes: int, D: int) -> Cache:
 
 
 def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
-    """Return the cache with room for a term of so many planes, the ground truth's counted.
+    """Return the cache with space for a term of ``planes`` planes, the ground truth's counted.
 
-    No plane leaves it, and no weight changes; terms may have other numbers.
+    No plane is dropped and no weight changes, but terms may be renumbered.
     """
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
     if used[TERMS] == cache.example.size or used[SLOTS] + planes > blocks.offset.size:
@@ -106,7 +106,7 @@ def reserve(cache: Cache, planes: int, nonzeros: int) -> Cache:
 
 
 def _with_scratch(cache: Cache, most: int) -> Cache:
-    """Return the cache with scratch for terms of so many planes."""
+    """Return the cache with scratch for terms of up to ``most`` planes."""
     numbers = {name: np.zeros(most) for name in ("values", "change", "row")}
     return cache._replace(
         blocks=cache.blocks._replace(height=np.zeros(most), change=np.zeros(most)),
@@ -115,7 +115,7 @@ def _with_scratch(cache: Cache, most: int) -> Cache:
 
 
 def terms_of(cache: Cache, begin: int, size: int) -> np.ndarray:
-    """Return the terms of the examples ``begin … begin + size − 1``, −1 where there is none."""
+    """Return the terms of the examples ``begin … begin + size − 1``, −1 for those not cached."""
     terms = np.full(size, -1)
     example = cache.example[: cache.used[TERMS]]
     (here,) = np.nonzero((example >= begin) & (example < begin + size))
@@ -125,7 +125,7 @@ def terms_of(cache: Cache, begin: int, size: int) -> np.ndarray:
 
 @kernel
 def has_room(cache, planes, nonzeros):
-    """Tell whether a term of so many planes can be put behind the others; else `reserve`."""
+    """Return whether a term of ``planes`` planes can be appended without a `reserve`."""
     used = cache.used
     return (
         used[TERMS] < cache.example.size
@@ -138,7 +138,7 @@ def has_room(cache, planes, nonzeros):
 
 @kernel
 def open_term(cache, example, planes):
-    """Begin a term, which will have so many planes, with the ground truth's; return it."""
+    """Append a term for ``planes`` planes, so far with the ground truth's alone; return it."""
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
     t = used[TERMS]
     used[TERMS] = t + 1
@@ -155,7 +155,7 @@ def open_term(cache, example, planes):
 
 @kernel
 def add_row(cache, t, count, offset, alpha):
-    """Add a plane to the last term, whose ``count`` non-zeros are there, behind all others."""
+    """Add a plane to the last term; its ``count`` non-zeros are already behind all others."""
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
     p = blocks.n_planes[t]
     slot = blocks.start[t] + p
@@ -179,7 +179,7 @@ def add_row(cache, t, count, offset, alpha):
 
 @kernel
 def add_candidate(cache, t, count, offset):
-    """Add the row in the scratch to the last term, with no weight."""
+    """Add the row in the scratch to the last term, with weight 0."""
     begin = cache.used[NONZEROS]
     for k in range(count):
         cache.blocks.indices[begin + k] = cache.indices[k]
@@ -189,7 +189,7 @@ def add_candidate(cache, t, count, offset):
 
 @kernel
 def moved_behind(cache, t):
-    """Put term t behind the others, where one more plane can be added to it; return it."""
+    """Append term t again, with space for one more plane, and close t; return the new term."""
     blocks, numbers = cache.blocks, cache.numbers
     first, m = blocks.start[t], blocks.n_planes[t]
     last = open_term(cache, cache.example[t], m + 1)
@@ -207,7 +207,7 @@ def moved_behind(cache, t):
 
 @kernel
 def close(cache, t):
-    """Let a term go."""
+    """Close a term: its example is no longer cached."""
     cache.used[PLANES] -= cache.blocks.n_planes[t] - 1
     cache.blocks.n_planes[t] = 0
     cache.example[t] = -1
@@ -215,7 +215,7 @@ def close(cache, t):
 
 @kernel
 def find_candidate(cache, t, count, offset):
-    """Return which plane of term t the row in the scratch is; 0 if it is new."""
+    """Return the index of the plane of term t that equals the row in the scratch; 0 if none."""
     blocks = cache.blocks
     for p in range(1, blocks.n_planes[t]):
         slot = blocks.start[t] + p
@@ -231,9 +231,9 @@ def find_candidate(cache, t, count, offset):
 
 @kernel
 def compact(cache, keeps_idle):
-    """Close the gaps that closed terms leave; unless idle planes are kept, drop those with α = 0.
+    """Reclaim the space of closed terms; unless ``keeps_idle``, drop all planes with α = 0, too.
 
-    A term left without planes is closed, too. w does not change by it, as Σ_p α_p φ^{ip} does not.
+    A term left with the ground truth's plane alone is closed. Σ_p α_p φ^{ip} stays, and so does w.
     """
     blocks, numbers, used = cache.blocks, cache.numbers, cache.used
     gram, kept = numbers.gram, numbers.order
@@ -292,7 +292,7 @@ def add_terms(cache, terms, scale, v):
 
 @kernel
 def look(cache, w, lowest):
-    """Return Σ_t max_p ⟨n φ^{tp}, [w 1]⟩; let ``lowest[t]`` be the least of planes with α > 0."""
+    """Return Σ_t max_p ⟨n φ^{tp}, [w 1]⟩; set ``lowest[t]`` to the least value where α > 0."""
     blocks = cache.blocks
     total = 0.0
     for t in range(cache.used[TERMS]):
@@ -308,7 +308,7 @@ def look(cache, w, lowest):
     return total
 
 
-# ---- as arrays, and back: all but scratch, as it lies there ------------------------------------
+# ---- as arrays, and back: everything except scratch, in the order in which it is stored --------
 
 _OF_BLOCKS = ("start", "n_planes", "offset", "begin", "indices", "values", "square")
 _OF_NUMBERS = ("room", "gram_start", "known", "alpha", "gram")
@@ -340,7 +340,7 @@ def _(cache: Cache, given: Any) -> Cache:
         found[name][: used[TERMS]] for name in of_terms[:-1]
     )
     begin, live = found["begin"][: used[SLOTS] + 1], m > 0
-    ordered = (  # where a term ends, and where the next one begins
+    ordered = (  # pairs a ≤ b: the end of a term and the beginning of the next; |W_i| and its room
         (start + m, np.append(start[1:], used[SLOTS])),
         (gram_start + room**2, np.append(gram_start[1:], used[ENTRIES])),
         (begin, np.append(begin[1:], used[NONZEROS])),

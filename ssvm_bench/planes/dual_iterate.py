@@ -1,11 +1,11 @@
-"""The dual iterate φ = Σ_i φ^i and its working sets W_i: what block solvers hold, and passes on it.
+"""The dual iterate φ = Σ_i φ^i of block solvers, its working sets W_i, and passes over the terms.
 
 .. code-block:: text
 
     F(φ) = −λ/2 ‖w‖² + φ∘        w = −φ⋆/λ
 
-A pass visits terms in some order. What a visit does is the *policy* of a solver
-(:mod:`ssvm_bench.planes.operations`). How φ^i and the planes are stored, solvers do not see
+A pass visits terms in some order. The *policy* of a solver defines what a visit does
+(:mod:`ssvm_bench.planes.operations`). Solvers do not see how φ^i and the planes are stored
 (:mod:`ssvm_bench.planes.iterates`).
 
 =================  ========================================================================
@@ -13,7 +13,7 @@ symbol             name
 =================  ========================================================================
 φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset`` (:mod:`ssvm_bench.planes.shared`)
 φ^i, W_i           ``blocks``, a storage (:mod:`ssvm_bench.planes.operations`)
-λ                  ``State.lam``, that of the iterate's problem
+λ                  ``State.lam``, the λ of the iterate's problem
 =================  ========================================================================
 """
 
@@ -48,16 +48,16 @@ class Tally(NamedTuple):
     changed : int
         Number of visits that changed something.
     share : float
-        Share of the time that the oracle took: its scores, and the maximisation.
+        Share of the time spent in the oracle: for scores and maximisation.
     calls : int
         Calls of the exact oracle.
     skipped : int
-        Visits that did without.
+        Visits without an oracle call.
     evaluated : int
-        Planes evaluated in these.
+        Planes evaluated in visits without an oracle call.
     last, fault : int
-        The last term visited, and what is wrong with the oracle there, of
-        :mod:`ssvm_bench.oracles.checks`; the pass has ended there.
+        The last term visited, and the fault of the oracle at this term, a constant of
+        :mod:`ssvm_bench.oracles.checks`; a fault ends the pass.
     """
 
     changed: int
@@ -84,7 +84,7 @@ def approximate_pass(policy, blocks, order, state):
     evaluated = 0
     for k in range(order.size):
         i = order[k]
-        # features, a visit before their weights
+        # features are prefetched one visit before the weights that they index
         operations.look_ahead_to_visit(policy, blocks, order, k + 1)
         operations.look_ahead_in(blocks, state.w, order, k)
         evaluated += operations.approximate_visit(policy, blocks, i, state)
@@ -93,14 +93,14 @@ def approximate_pass(policy, blocks, order, state):
 
 @allocating_kernel
 def skip(policy, blocks, order, state):
-    """Do a `visit_without_oracle` at every term.
+    """Do a `visit_without_oracle` for every term.
 
     Returns
     -------
     ndarray of int64
         The terms whose oracle is to be called.
     evaluated : int
-        Planes evaluated at the others.
+        Planes evaluated for the other terms.
     """
     asked = np.empty_like(order)
     count = 0
@@ -119,7 +119,7 @@ def sum_of_terms(blocks, lam, w):
     """Recompute w = −Σ_i φ^i⋆/λ in place from the terms, and return φ∘ = Σ_i φ∘^i."""
     n = blocks.n_planes.size
     for k in range(w.size):
-        if w[k] != 0.0:  # else it may be in no memory yet
+        if w[k] != 0.0:  # else its page may not be allocated yet, and need not be
             w[k] = 0.0
     offset = 0.0
     for i in range(n):
@@ -131,7 +131,7 @@ def sum_of_terms(blocks, lam, w):
 
 @kernel
 def scale_term(policy, blocks, i, scale, now):
-    """Multiply φ^i by ``scale``, in [0, 1]; the candidate is the truth's plane, which is 0."""
+    """Multiply φ^i by ``scale``, in [0, 1]; the candidate is the ground truth's plane, 0."""
     operations.insert_truth(policy, blocks, i, scale, now)
     operations.set_direction_from_truth(blocks, i)
     operations.move_term(blocks, i, scale - 1.0)
@@ -140,7 +140,7 @@ def scale_term(policy, blocks, i, scale, now):
 
 @kernel
 def _squared_norm_at(w, indices):
-    """Return ‖w‖² of a vector that is 0 elsewhere, summed in order."""
+    """Return ‖w‖², summed in order, of a vector that is 0 except at ``indices``."""
     total = 0.0
     for index in indices:
         total += w[index] * w[index]
@@ -148,7 +148,7 @@ def _squared_norm_at(w, indices):
 
 
 def everywhere(indices: np.ndarray | None) -> Any:
-    """Return the indices as numpy takes them; None stands for all."""
+    """Return indices in a form that numpy accepts; None means all entries."""
     return slice(None) if indices is None else indices
 
 
@@ -156,20 +156,20 @@ def everywhere(indices: np.ndarray | None) -> Any:
 
 
 class DualIterate(Stateful, ABC):
-    """φ, the W_i and how they are stored.
+    """φ and the working sets W_i, in a storage.
 
     Parameters
     ----------
     problem : Problem
     blocks : Labelings, Rows, FixedRows or LineRows
-        The storage; the ground truth's planes are its candidates, or the first of every W_i.
+        The storage; the ground truth's plane is the candidate of each term, or the first of W_i.
     N : int
-        Most planes of a working set.
+        Largest size of a working set.
 
     Attributes
     ----------
     has_kernel : bool
-        Whether ‖w‖² is another number than the sum of the squares of the storage's w.
+        Whether ‖w‖² differs from the sum of the squares of the storage's w.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -185,7 +185,7 @@ class DualIterate(Stateful, ABC):
         self._state = at_zero(self.inner_d, problem.lam, problem.oracle.nonnegative)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; the storage has no more room than its planes need."""
+        """See `Stateful`; the restored storage has no more space than its planes need."""
         super().restore(state)
         expect(bool((self.blocks.n_planes <= self.N).all()), "has more planes than there may be")
 
@@ -204,7 +204,7 @@ class DualIterate(Stateful, ABC):
         return self.outer(self.w)
 
     def point(self) -> np.ndarray | Nonzeros:
-        """Return −φ⋆/λ in the outer layout, as is best for a long one that is mostly 0."""
+        """Return −φ⋆/λ in the outer layout; as `Nonzeros` if it is long and mostly 0."""
         return self.outer_w()
 
     @property
@@ -213,16 +213,16 @@ class DualIterate(Stateful, ABC):
         return self.problem.oracle.inner_d
 
     def pack(self, w: np.ndarray) -> np.ndarray:
-        """Return a w of the outer layout, shape (d,), in the storage's one; a copy."""
+        """Convert w from the outer layout, shape (d,), to the storage's layout; a copy."""
         return self.problem.oracle.pack(w)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
-        """Return a w in the storage's layout in the outer one; a copy, shape (d,)."""
+        """Convert w from the storage's layout to the outer layout; a copy, shape (d,)."""
         return self.problem.oracle.unpack(w)
 
     @property
     def query(self) -> np.ndarray:
-        """Where exact passes call the oracle, in the storage's layout."""
+        """The w at which exact passes call the oracle, in the storage's layout."""
         return self._state.query if self._state.query.size > 0 else self.w
 
     @property
@@ -232,7 +232,7 @@ class DualIterate(Stateful, ABC):
 
     @property
     def indices(self) -> np.ndarray | None:
-        """Sorted indices where w may not be 0, now and until the next exact pass; None: all."""
+        """Sorted indices where w may be non-zero until the next exact pass; None: all."""
         return None
 
     def dual(self, norm2: float | None = None) -> float:
@@ -248,12 +248,12 @@ class DualIterate(Stateful, ABC):
         return self.offset - 0.5 * self.problem.lam * norm2
 
     def squared_norm(self, w: np.ndarray) -> float:
-        """Return ‖w‖² of a vector in the storage's layout that is 0 where ``self.w`` has to be."""
+        """Return ‖w‖² of a vector in the storage's layout that is 0 outside ``self.indices``."""
         indices = self.indices
         return float(squared_norm(w) if indices is None else _squared_norm_at(w, indices))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what there is to log of the storage: trace column → value."""
+        """Return the storage's diagnostics: trace column → value."""
         return {}
 
     def working_set_mean(self) -> float:
@@ -261,7 +261,7 @@ class DualIterate(Stateful, ABC):
         return float(self.blocks.n_planes.mean())
 
     def set(self, **constants: Any) -> None:
-        """Change what all visits of the coming passes share: fields of `State` but λ."""
+        """Set fields of `State`, any except λ, for all visits of the coming passes."""
         self._state = self._state._replace(**constants)
 
     def exact_pass(
@@ -272,20 +272,20 @@ class DualIterate(Stateful, ABC):
         may_skip: bool = False,
         still: bool = False,
     ) -> Tally:
-        """Visit terms with their exact oracle, and tell the clock.
+        """Visit terms with their exact oracle, and count the work on the clock.
 
-        Where others call the oracle, its planes are computed for batches of ``oracle.batch`` terms
-        at one w, or of all terms if w is fixed; the visits always come one after the other.
+        If a caller makes the oracle calls, it makes them for ``oracle.batch`` terms at one w, or
+        for all terms if w is fixed. The visits are always done one after the other.
 
         Parameters
         ----------
         policy : NamedTuple
-            What a visit does.
+            Defines what a visit does.
         order : ndarray of int64, shape (visits,)
             The terms.
         clock : Clock
         may_skip : bool
-            Whether the policy may do without the oracle.
+            Whether the policy may skip oracle calls.
         still : bool
             Whether no visit moves w.
         """
@@ -301,29 +301,29 @@ class DualIterate(Stateful, ABC):
     def approximate_pass(
         self, policy: Any, order: np.ndarray, clock: Clock, lam: float | None = None
     ) -> None:
-        """Visit terms with their working sets, as at another λ if one is given; tell the clock."""
+        """Visit terms with their working sets, at ``lam`` if given; count the work on the clock."""
         lam = self.problem.lam if lam is None else lam
         state = self._state._replace(lam=lam, query=AT_W)
         clock.approximate(order.size, self._approximate_visits(policy, order, state))
         clock.kernel_values += self._new_values()
 
     def _approximate_visits(self, policy: Any, order: np.ndarray, state: State) -> int:
-        """Visit terms with their working sets; return how many planes that evaluates."""
+        """Visit terms with their working sets; return the number of planes evaluated."""
         return int(approximate_pass(policy, self.blocks, order, state))
 
     def _new_values(self) -> int:
-        """Return how many kernel values have been computed since this was last asked."""
+        """Return the number of kernel values computed since the last call of this method."""
         return 0
 
     def recompute(self) -> None:
-        """Sum φ anew from the terms, to keep roundings from adding up."""
+        """Recompute φ from the terms, so that rounding errors do not accumulate."""
         self._state.offset[0] = sum_of_terms(self.blocks, self.problem.lam, self.w)
         if self._state.multiplier.size:
             self._state.multiplier[:] = 0.0
             set_multiplier(self.shared, 0.0)
 
     def warm_start(self, lam: float, policy: Any) -> None:
-        """Go to another λ, at the best multiple of φ for it, with all working sets."""
+        """Change λ: scale φ by the best factor for the new λ, and keep all working sets."""
         state, old = self._state, self.problem.lam
         scale = best_scale(self._norm2_rounded_once(), self.offset, old, lam)
         self._scale_terms(policy, scale)
@@ -338,20 +338,20 @@ class DualIterate(Stateful, ABC):
         return rounded_once(self.w, self.w)
 
     def update_latent(self, problem: Problem) -> np.ndarray | None:
-        """Go to a problem with other true labelings, and the same labelings in φ^i and all W_i.
+        """Change to a problem with other true labelings; φ^i and all W_i keep their labelings.
 
-        φ is to be summed anew.
+        φ has to be recomputed afterwards.
 
         Returns
         -------
         ndarray of int64, or None
-            The terms whose planes have changed; None where planes are kept as rows: nothing is
-            done then.
+            The terms whose planes have changed; None if this is not possible: then nothing is
+            changed. It is not possible for planes kept as rows.
         """
         return None
 
     def changing(self) -> list[np.ndarray]:
-        """Return the arrays but w that approximate passes change, while no plane is dropped."""
+        """Return the arrays, except w, that approximate passes change if no plane is dropped."""
         phi_i = [getattr(self.blocks, name) for name in self._phi_i]
         shared = self._state
         return [*phi_i, shared.offset, shared.multiplier, *shared.average[:-1]]
@@ -360,7 +360,7 @@ class DualIterate(Stateful, ABC):
     """Fields of the storage that hold φ^i."""
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        """Visit terms with what their exact oracle answers, for ``batch`` terms at one w."""
+        """Visit terms with planes of their exact oracle, called for ``batch`` terms at one w."""
         changed, calls, evaluated, waited, begin = 0, 0, 0, 0.0, perf_counter()
         for k in range(0, order.size, batch):
             asked = order[k : k + batch]
@@ -373,17 +373,17 @@ class DualIterate(Stateful, ABC):
         return Tally(changed, share, calls, order.size - calls, evaluated)
 
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
-        """Ask the oracle of some terms at one w, and visit them with the answers.
+        """Call the oracle of some terms at one w, and visit the terms with its planes.
 
         Returns
         -------
         changed : int
             Number of visits that changed something.
         seconds : float
-            What the calls took.
+            Time spent waiting for the calls.
         """
         raise NotImplementedError
 
     @abstractmethod
     def _scale_terms(self, policy: Any, scale: float) -> None:
-        """Multiply every φ^i by ``scale``, and have the ground truths' planes in the W_i."""
+        """Multiply every φ^i by ``scale``, and insert the ground truths' planes into the W_i."""

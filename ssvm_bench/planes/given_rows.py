@@ -1,23 +1,23 @@
 """Rows given once: storages of terms whose planes are all known from the beginning.
 
-W_i holds every plane of term i and never changes: the ground truth's, which is 0, first. φ^i is not
-kept: the solver keeps the weights of the planes. There are two storages.
+W_i holds every plane of term i and never changes; the first one is the ground truth's, which is 0.
+φ^i is not stored: the solver keeps the weights of the planes. There are two storages.
 
-`FixedRows`: a plane is its non-zeros and their coordinates in w, so that it is evaluated, or added
-to w, in O(non-zeros), without a gather of what else its term touches. The weights are in a
-:mod:`~ssvm_bench.planes.simplex`.
+`FixedRows`: a plane is stored as its non-zeros and their coordinates in w. Evaluating it, or adding
+it to w, takes O(non-zeros), because other coordinates of its term are not read. The weights are in
+a :mod:`~ssvm_bench.planes.simplex`.
 
-`LineRows`: the planes of a term lie along one line. Besides the ground truth's plane, term i has
-one other, or two of opposite direction:
+`LineRows`: the planes of a term are on a line, the ground truth's and one or two opposite others:
 
 .. code-block:: text
 
     φ^{i1} = [x, a]        φ^{i2} = [−x, b],  a + b ≤ 0        φ^i = α_i1 φ^{i1} + α_i2 φ^{i2}
 
-Weight on both is never better than moving the smaller one's to the ground truth: −(a + b) times
-that is gained. So one number determines φ^i, β_i = α_i1 − α_i2 in [−1, 1], or in [0, 1] where there
-is no second plane: b = −∞. Binary problems and regression are of this kind. What a visit needs of a
-term lies side by side, as in random order a pass mostly waits for memory.
+Weight on both planes is never needed: moving the smaller weight from both to the ground truth's
+plane keeps φ^i⋆, and adds −(a + b) ≥ 0 times that weight to φ^i∘. So β_i = α_i1 − α_i2 determines
+φ^i: in [−1, 1], or, without a second plane (b = −∞), in [0, 1]. Binary problems and regression are
+of this kind. The numbers of a term are stored side by side, because in random order a pass mostly
+waits for memory.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from ssvm_bench.planes import operations
 
 ABOVE, BELOW, SQUARE, BETA, VIOLATION = range(5)
 STRIDE = 5
-"""Entries of a term in ``LineRows.numbers``, and how many they are."""
+"""Entries of a term in ``LineRows.numbers``, and their number."""
 
 _AHEAD = 4
-"""Visits between prefetching a short row and reading it, and once more as many before that."""
+"""A row is prefetched so many visits before it is read, and its bounds twice as many before."""
 
 _LINE = 64
-"""Bytes that the processor fetches at once."""
+"""Bytes of a cache line of the processor."""
 
 
 def narrow(d: int) -> type:
-    """Return the narrowest type of a coordinate of w: reading rows is what a pass waits for."""
+    """Return the narrowest type for coordinates of w: a pass mostly waits for reading rows."""
     return np.uint16 if d <= 1 << 16 else np.uint32
 
 
@@ -61,7 +61,7 @@ def _squares(begin, values, square):
 
 @kernel
 def _ahead(order, k):
-    """Return the terms whose beginnings, and whose rows, are prefetched at the k-th visit."""
+    """Return the term whose row bounds, and the term whose rows, the k-th visit prefetches."""
     last = order.size - 1
     return order[min(k + 2 * _AHEAD, last)], order[min(k + _AHEAD, last)]
 
@@ -106,7 +106,7 @@ class FixedRows(NamedTuple):
 
 
 def no_rows(start: np.ndarray, slots: int, nonzeros: int, most: int, d: int) -> FixedRows:
-    """Return the storage of terms that begin there, without planes; ``most``: of a term."""
+    """Return a storage without planes; term i begins at ``start[i]`` and has ≤ ``most`` planes."""
     return FixedRows(
         start=start,
         n_planes=np.zeros_like(start),
@@ -122,7 +122,7 @@ def no_rows(start: np.ndarray, slots: int, nonzeros: int, most: int, d: int) -> 
 
 
 def fixed_rows(constraints: Constraints, d: int) -> FixedRows:
-    """Return the storage of planes that have been checked."""
+    """Return the storage of the given planes, which have been checked."""
     first = constraints.term_start[:-1]
     n, n_planes = first.size, np.diff(constraints.term_start) + 1
     lengths = np.insert(np.diff(constraints.indptr), first, 0)
@@ -170,7 +170,7 @@ def _plane_value(blocks, i, p):
 
 @implements(operations.set_direction_of_mixture, FixedRows)
 def _set_direction_of_mixture(blocks, i, own, change):
-    for p in range(blocks.n_planes[i]):  # there is no φ^i: own is 0
+    for p in range(blocks.n_planes[i]):  # φ^i is not stored: own is 0
         blocks.change[p] = change[p]
 
 
@@ -233,7 +233,7 @@ def _spread(blocks, slot, factor):
 
 
 class LineRows(NamedTuple):
-    """Storage of terms whose planes lie along one line.
+    """Storage of terms whose planes are on one line.
 
     Attributes
     ----------
@@ -246,8 +246,8 @@ class LineRows(NamedTuple):
     values : ndarray of float64
         n φ^{i1}⋆ there.
     numbers : ndarray of float64, shape (STRIDE · n,)
-        Of each term n φ∘ of both planes, n² ‖φ⋆‖², β, and how much the last visit found it to
-        violate optimality.
+        For each term: n φ∘ of both planes, n² ‖φ⋆‖², β, and its violation of optimality at the
+        last visit.
     height : ndarray of float64, shape (1,)
         Scratch: ⟨n φ^{i1}⋆, w⟩ of the current term.
     """
@@ -261,7 +261,7 @@ class LineRows(NamedTuple):
 
 
 def line_rows(constraints: Constraints, d: int) -> LineRows | None:
-    """Return the storage, at β = 0, of planes that have been checked; None if they are others."""
+    """Return the storage of checked planes, at β = 0; None if terms' planes are not on a line."""
     wrong = np.diff(constraints.term_start)
     n, first = wrong.size, constraints.term_start[:-1]
     star, above, below = constraints.star(d), constraints.offset[first], np.full(n, -np.inf)

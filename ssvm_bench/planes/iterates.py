@@ -1,18 +1,18 @@
-"""The dual iterates, by how planes are stored; the oracle decides which.
+"""The dual iterates, one for each way to store planes; the oracle determines which is used.
 
 ===================  ==========================================================================
 `LabelingIterate`    planes are labelings; a whole pass is one compiled call
 `AllLabels`          all labels of examples of one part, from the beginning
-`KernelIterate`      planes are labelings, and w is known by kernel values alone
-`RowIterate`         planes are sparse rows, for any oracle; it is called from Python: also where
-                     chains are so long that products between their parts are not kept
-`GivenRows`          all planes, as the oracle lists them
+`KernelIterate`      planes are labelings, and w is represented by kernel values
+`RowIterate`         planes are sparse rows, for any oracle, which is called from Python; also for
+                     chains that are too long to keep the Gram matrices of their parts
+`GivenRows`          all planes, as listed by the oracle
 ===================  ==========================================================================
 
 They are in :mod:`.labeling_iterates`, :mod:`.kernel_iterate` and :mod:`.row_iterates`.
 
-With all planes from the beginning, a solver asks no oracle: an exact pass visits the terms with all
-their planes instead.
+If all planes are known from the beginning, a solver calls no oracle: an exact pass visits the terms
+with all their planes instead.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def dual_iterate(
 ) -> DualIterate:
     """Return φ^i = 0 for all i, with the ground truth's plane in every W_i of up to N planes.
 
-    A w of many features may have a layout that only the iterate knows with ``own_rows``, and one of
-    features with few zeros ``with_zeros``, in which sums are in another order.
+    With ``own_rows``, a w of many features may have a layout that only the iterate knows. With
+    ``with_zeros``, features with few zeros may have a layout that changes the order of sums.
     """
     if isinstance(problem.oracle, KernelOracle):
         from ssvm_bench.planes.kernel_iterate import KernelIterate
@@ -46,10 +46,10 @@ def dual_iterate(
 
 
 def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
-    """Return φ with all planes of term i in W_i, the ground truth's first; None if it cannot be.
+    """Return φ with all planes of term i in W_i, the ground truth's first; None if not possible.
 
-    It can where the oracle lists its planes, and, if ``labels`` are wanted, too, where a plane is
-    the label of an example. φ^i stays at the ground truth's plane: solvers of this kind keep the
+    It is possible if the oracle lists its planes or, with ``labels``, if a plane is the label of an
+    example of one part. φ^i stays at the ground truth's plane: the solvers that use this keep the
     weights of the planes.
     """
     from ssvm_bench.oracles.signed_features import SignedOracle

@@ -1,10 +1,9 @@
-"""The dual iterate of problems with a kernel: rows of K, kept as far as memory goes.
+"""The dual iterate of problems with a kernel: it keeps as many rows of K as fit into memory.
 
-A step needs the rows of K at the parts that it moves. A pass goes on, compiled, until a step has
-moved a part whose row is not there; then that row is computed, by one product of matrices together
-with those of coming parts that will probably need theirs, S is completed, and the pass goes on from
-there. So every visit sees the scores of the present w, whatever rows are kept; that only decides
-how many kernel values are computed anew.
+A step needs the rows of K at the parts that it moves. A compiled pass runs until a step has moved a
+part whose row is not kept. Then one matrix product computes this row, and rows that coming visits
+will probably need; S is completed, and the pass resumes. So every visit sees the scores of the
+current w, whichever rows are kept. Kept rows only reduce the number of kernel values computed.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from ssvm_bench.planes.shared import State
 # mypy: disable-error-code="no-untyped-def"
 
 _BLOCK = 64
-"""Most rows that are computed at once."""
+"""Most rows of K that one matrix product computes."""
 
 _AHEAD = 4096
-"""Coming visits that are looked at for parts which will need their rows."""
+"""Coming visits that are searched for parts that will need their rows."""
 
 
 class KernelIterate(LabelingIterate):
-    """φ with β and S in the place of w (:mod:`ssvm_bench.oracles.kernel_features`).
+    """φ with β and S in place of w (:mod:`ssvm_bench.oracles.kernel_features`).
 
     Raises
     ------
@@ -66,7 +65,7 @@ class KernelIterate(LabelingIterate):
         self.evaluations = self._uncounted = 0
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; the rows that were there are computed again, which is not counted."""
+        """See `Stateful`; recompute the rows that were kept, without counting kernel values."""
         super().restore(state)
         features = self.features
         self.blocks = self.blocks._replace(features=features)
@@ -88,7 +87,7 @@ class KernelIterate(LabelingIterate):
         return self.squared_norm(self.w)
 
     def diagnostics(self) -> dict[str, float]:
-        """Return kernel values computed so far, parts in the support, and rows that are there."""
+        """Return the numbers of kernel values computed, parts in the support, and rows kept."""
         return {
             "kernel_evaluations": float(self.evaluations),
             "support": float(self.features.coefficients(self.w).any(axis=1).sum()),
@@ -96,9 +95,9 @@ class KernelIterate(LabelingIterate):
         }
 
     def recompute(self) -> None:
-        """Sum β anew from the terms, and S by products of matrices."""
+        """Recompute β from the terms, and S by matrix products."""
         slots = self.features.slot.copy()
-        self.features.slot[:] = -1  # no step of the sum changes S
+        self.features.slot[:] = -1  # so the sum over the terms does not change S
         super().recompute()
         self.features.slot[:] = slots
         self._complete()
@@ -131,7 +130,7 @@ class KernelIterate(LabelingIterate):
         return Tally(changed, share, visits - skipped, skipped, evaluated)
 
     def _complete(self, coming: np.ndarray | None = None) -> None:
-        """Bring into S what is not in it yet; compute the rows of coming terms, too."""
+        """Add D, the part of β that is not in S yet, to S; compute rows for coming visits, too."""
         features, state = self.features, self._state
         features.now[0] += 1
         if not waits(features):
@@ -159,7 +158,7 @@ class KernelIterate(LabelingIterate):
             _enter(features, vectors, block, rows[: block.size])
 
     def _computed(self, parts: np.ndarray) -> np.ndarray:
-        """Return the rows of K of some parts, and keep them in the place of others."""
+        """Compute and return the rows of K of some parts; they replace the least recently used."""
         features = self.features
         rows = self._values(parts)
         self.evaluations += rows.size
@@ -181,7 +180,7 @@ class KernelIterate(LabelingIterate):
 def _enter(
     features: KernelFeatures, vectors: list[np.ndarray], parts: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Let S of some vectors have what waits at some parts, whose rows of K are given."""
+    """Add D of some parts, whose rows of K are given, to S of some vectors."""
     for v in vectors:
         waiting = features.waiting(v)
         features.scores(v)[:] += waiting[parts].T @ rows
@@ -190,7 +189,7 @@ def _enter(
 
 @kernel
 def _visit_until_waiting(policy, blocks, order, state):
-    """Do approximate visits until one after which S has to be completed; count them, and planes."""
+    """Do approximate visits until S has to be completed; return numbers of visits and planes."""
     visits = 0
     evaluated = 0
     while visits < order.size and not waits(blocks.features):
@@ -202,9 +201,10 @@ def _visit_until_waiting(policy, blocks, order, state):
 
 @kernel
 def _find_likely(blocks, order, w, absent, found):
-    """List parts without a row that a visit will probably move, and return how many.
+    """List parts without a row that a visit will probably move, and return their number.
 
-    That is: φ^i is not sure of the true label there, or another one scores more, the loss counted.
+    There, φ^i has weight on a wrong label, or a label has a higher loss-augmented score than the
+    true one.
     """
     features = blocks.features
     count = 0

@@ -27,10 +27,10 @@ from ssvm_bench.planes.stored import check_below, check_distinct
 # mypy: disable-error-code="no-untyped-def"
 
 _LEAST = 1 << 18
-"""Shorter vectors are in the caches: looking at all of them is as fast."""
+"""Shorter vectors fit into the processor's caches: operations on all of them are as fast."""
 
 _LARGEST_SHARE = 0.25
-"""With more of w than this, a sparse sum is no faster than one over all of it."""
+"""If the support has a larger share of w, a sum over it is no faster than one over all of w."""
 
 
 class LabelingIterate(DualIterate):
@@ -58,7 +58,7 @@ class LabelingIterate(DualIterate):
         return nonzeros(self.oracle.features, self.w, self.indices)
 
     def state(self) -> dict[str, Any]:
-        """See `Stateful`; of a w with rows of its own, whose they are, and only these."""
+        """See `Stateful`; if only touched features have rows of w, store these and their rows."""
         state = super().state()
         if self.indices is not None:
             state["indices"] = self.indices
@@ -74,7 +74,7 @@ class LabelingIterate(DualIterate):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; there is room for candidates."""
+        """See `Stateful`; reserve space for candidates, too."""
         state, nowhere = dict(state), np.zeros(0, np.uint32)
         indices = array(nowhere, state.pop("indices", nowhere))
         check_below(indices, self.w.size, "indices")
@@ -93,7 +93,7 @@ class LabelingIterate(DualIterate):
         self._reserve(np.ones(self.problem.n, np.int64))
 
     def _restored_rows(self, state: dict[str, Any]) -> np.ndarray:
-        """Take the rows of a state, let it have the whole w, and return whose the rows are."""
+        """Set the rows from a state, expand its w, and return the features that have rows."""
         features, base = self.oracle.features, transition_base(self.oracle.features)
         touched = array(np.zeros(0, np.int64), state.pop("touched", None))
         check_below(touched, features.n_features, "touched")
@@ -109,13 +109,13 @@ class LabelingIterate(DualIterate):
 
     @property
     def indices(self) -> np.ndarray | None:
-        """Sorted indices where w may not be 0: what a plane of any term has touched; None: all."""
+        """Sorted indices where w may be non-zero: those that any plane has touched; None: all."""
         return self._support.indices
 
     def update_latent(self, problem: Problem) -> np.ndarray | None:
-        """Compare the labelings with other truths, in place, unless any label may be true now.
+        """Replace the true labels in place, unless an example may have any label.
 
-        Then it may be that of another labeling already.
+        Then a new true label may already be the label of another plane.
         """
         assert isinstance(problem.oracle, LabelingOracle)
         if problem.oracle.any_label:
@@ -143,7 +143,7 @@ class LabelingIterate(DualIterate):
         if isinstance(self.oracle.features, DenseFeatures):
             query = self.pack(self.outer(query))
         answered = oracle.answering(query, asked)._replace(features=self.oracle.features)
-        # the oracle's answers were checked against the truth at the w where it was asked
+        # the first visit may move w; labelings from the former w need not beat the truth there
         exact = self.oracle.exact and asked.size == 1
         tally = self._visit(answered, policy, asked, False, exact)
         return tally.changed, caller.waited - before
@@ -151,7 +151,7 @@ class LabelingIterate(DualIterate):
     def _visit(
         self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
     ) -> Tally:
-        """Visit terms with a compiled oracle."""
+        """Visit terms with a compiled oracle, and raise its faults."""
         tally = exact_pass(policy, oracle, exact, self.blocks, order, self.shared, may_skip)
         checks.check_fault(self.oracle, tally.last, tally.fault)
         return tally
@@ -172,21 +172,21 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
     ----------
     policy : NamedTuple
     oracle : NamedTuple
-        As :func:`ssvm_bench.oracles.labeling.maximise` takes it.
+        The first argument of :func:`ssvm_bench.oracles.labeling.maximise`.
     exact : bool
-        Whether it says that it finds a maximiser.
+        Whether the oracle claims to return a maximiser.
     blocks : Labelings
     order : ndarray of int64, shape (visits,)
         The terms.
     state : State
     may_skip : bool
-        Whether the policy may do without the oracle.
+        Whether the policy may skip oracle calls.
 
     Returns
     -------
     Tally
-        Of all visits; or of those until one after which the features wait for what the caller has
-        to do (`scoring.waits`).
+        Of all visits; or, if one leaves features that have to be completed before the next
+        (`scoring.waits`), of the visits up to that one.
     """
     theta, y, _, timespec = scratch(oracle.features, blocks.theta.shape[0])
     changed = 0
@@ -226,7 +226,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
 
 @kernel
 def _scale_labelings(policy, blocks, scale, now):
-    """Do `scale_term` for all terms of a storage that has room for candidates."""
+    """Do `scale_term` for all terms of a storage that has space for candidates."""
     features = blocks.features
     for i in range(blocks.n_planes.size):
         set_candidate(blocks, i, features.truth[features.offsets[i] : features.offsets[i + 1]])
@@ -239,10 +239,10 @@ def _scale_labelings(policy, blocks, scale, now):
 class Support:
     """The indices of w that planes of any term have touched so far.
 
-    A labeling changes w only at the features of its parts, and there at its labels and the true
-    ones. So with hundreds of thousands of features, as of words, all but a few per cent of w are 0
-    until the oracle finds other labels: operations on whole vectors, such as a norm, need only look
-    at the rest. The indices are sorted: a sum over them is the same, to the bit, as one over w.
+    A labeling changes w only at the features of its parts, and there only for its labels and the
+    true ones. So with hundreds of thousands of features, such as words, w is 0 except at a few per
+    cent of its entries until the oracle returns other labels. Operations on whole vectors, such as
+    a norm, need only these. The indices are sorted, so a sum over them has the bits of one over w.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class Support:
     Attributes
     ----------
     indices : ndarray of uint32, or None
-        Sorted; None stands for all of w.
+        Sorted; None means all of w.
     """
 
     def __init__(self, D: int) -> None:
@@ -260,13 +260,13 @@ class Support:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, where other planes may have replaced the former ones."""
+        """Discard the indices, because other planes may have replaced the former ones."""
         self.indices: np.ndarray | None = None
         self._wide = not _LEAST <= self.D < 1 << 32
         self._marks = np.zeros(0, bool)
 
     def update(self, blocks: Labelings, before: Sequence[int] | np.ndarray = ()) -> None:
-        """Take in the labels that have been seen since the last time; at first, also indices."""
+        """Add the labels seen since the last call; at the first, also the indices ``before``."""
         if self._wide:
             return
         if self._marks.size == 0:
@@ -278,13 +278,13 @@ class Support:
         if _mark(blocks, self._marks):
             self.indices = np.flatnonzero(self._marks).astype(np.uint32)
         if self.indices is not None and self.indices.size > _LARGEST_SHARE * self.D:
-            self.forget()  # there will only be more
+            self.forget()  # the support only grows
             self._wide = True
 
 
 @kernel
 def _mark(blocks, marks):
-    """Mark where w may change at the parts that have new labels; tell if there are any."""
+    """Mark where w may change at parts with new labels; return whether there are any."""
     features = blocks.features
     found = False
     for q in range(blocks.is_new.size):
@@ -299,14 +299,14 @@ def _mark(blocks, marks):
 
 
 def with_own_layout(oracle: LabelingOracle, rows: bool, zeros: bool) -> LabelingOracle:
-    """Return the oracle with another layout of w, or itself, as where truths change.
+    """Return the oracle with another layout of w; itself if none fits, or if true labels change.
 
     Parameters
     ----------
     rows : bool
-        Many features have rows of w as they are touched from now on, unless others call the oracle.
+        With many features, each gets a row of w when it is first touched; not with a caller.
     zeros : bool
-        Features with few zeros have w label by label.
+        With features that have few zeros, zeros are stored, too, and w is stored label by label.
     """
     features = oracle.features
     if isinstance(features, WideFeatures):
@@ -326,7 +326,7 @@ def with_own_layout(oracle: LabelingOracle, rows: bool, zeros: bool) -> Labeling
 
 
 class AllLabels(LabelingIterate):
-    """All labels of examples of one part."""
+    """W_i has all labels of example i, which is of one part."""
 
     def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
         K = oracle.features.n_labels
@@ -336,15 +336,15 @@ class AllLabels(LabelingIterate):
         self._support.update(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        # as if the oracle found the truth's plane, which is there: all scores by one look
+        # an oracle that returns the truth's plane, which is in W_i: it computes all scores at once
         known = Answered(self.oracle.features, self.oracle.features.truth)
         tally = self._visit(known, policy, order, False, exact=False)
-        return tally._replace(share=0.0)  # it takes the time of calls; nobody is asked
+        return tally._replace(share=0.0)  # no time was spent in an oracle: none was called
 
 
 @allocating_kernel
 def _insert_all_labels(blocks):
-    """Put all labels of the only part of every term into its W_i, behind what is there."""
+    """Insert all labels of every term's only part into W_i, behind the planes already in it."""
     y = np.zeros(1, blocks.features.truth.dtype)
     for i in range(blocks.n_planes.size):
         for label in range(blocks.features.n_labels):

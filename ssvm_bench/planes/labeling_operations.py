@@ -1,14 +1,14 @@
 """The operations of a block step on planes that are labelings.
 
-With the scores θ and the Gram matrix G of :mod:`ssvm_bench.oracles.joint_features`, and δ the
-difference of two marginals (over labels l, and over transitions t),
+Let θ be the scores and G the Gram matrix of :mod:`ssvm_bench.oracles.joint_features`, and δ the
+difference of two marginals: δ_l over the labels of part l, and δ_t for each transition t. Then
 
 .. code-block:: text
 
     ⟨δ, [w 1]⟩ = Σ_l ⟨δ_l, θ[l]⟩ + Σ_t δ_t w_t + δ∘
     ‖δ⋆‖²      = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩ + Σ_t δ_t²
 
-A part in which φ^i is sure of the plane's label has δ_l = 0 and costs nothing.
+A part where φ^i has all its weight on the plane's label has δ_l = 0 and costs nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _load_moves(storage, w, i):
 def _look_ahead(blocks, order, k):
     features = blocks.features
     last = order.size - 1
-    later = order[k + 2 if k + 2 < last else last]  # where the next one's entries begin is known
+    later = order[k + 2 if k + 2 < last else last]  # those of k + 1 were prefetched before
     for numbers in (features.offsets, features.gram_start, blocks.start, blocks.plane_start):
         prefetch(numbers, later)
     for numbers in (blocks.n_planes, blocks.moves_start, blocks.moves_count):
@@ -85,7 +85,7 @@ def _gather(blocks, w, i):
     for l in range(L):
         q = first + l
         if blocks.seen_count[q] == 1:
-            blocks.theta[l, 0] = 0.0  # all planes agree here: it makes no difference
+            blocks.theta[l, 0] = 0.0  # all planes agree here: any value will do
         else:
             scoring.label_scores(
                 features, w, q, blocks.seen[q], blocks.seen_count[q], blocks.theta[l]
@@ -118,7 +118,7 @@ def _set_direction(blocks, i, p):
         here = blocks.labels[base + l]
         mu = blocks.mu[first + l]
         if mu[here] == 1.0:
-            continue  # all of φ^i has the plane's label in this part
+            continue  # φ^i has all its weight on the plane's label in this part
         blocks.moved[moved] = l
         moved += 1
         for k in range(blocks.seen_count[first + l]):
@@ -156,7 +156,7 @@ def _set_direction_from_truth(blocks, i):
 
 @kernel
 def spread(blocks, i, l):
-    """Write δ_l over all labels of part l."""
+    """Write δ_l, over all labels of part l, to the dense scratch."""
     seen = blocks.seen[blocks.features.offsets[i] + l]
     blocks.dense[l] = 0.0
     for k in range(blocks.seen_count[blocks.features.offsets[i] + l]):
@@ -286,7 +286,7 @@ def _shrink_term(blocks, i):
 
 @kernel
 def _keep(used, count, listed, weights):
-    """Keep the entries of two lists where ``used`` is 1, to be their new number; count them."""
+    """Keep entries of two lists where ``used`` is 1; set it to the new index; return the number."""
     kept = 0
     for k in range(count):
         if used[k] == 1.0:
@@ -298,12 +298,12 @@ def _keep(used, count, listed, weights):
 
 @kernel
 def true_move(blocks, i, l):
-    """Return the index among the term's transitions of the true one from part l − 1 to l."""
+    """Return the index, in the term's list, of the true transition from part l − 1 to part l."""
     features = blocks.features
     part = features.offsets[i] + l
     move = features.truth[part] * features.stride + features.truth[part - 1]
     begin = blocks.moves_start[i]
     k = 0
-    while blocks.moves[begin + k] != move:  # seen since the beginning
+    while blocks.moves[begin + k] != move:  # the list has had it from the beginning
         k += 1
     return k

@@ -1,8 +1,8 @@
 """Inner products of planes that are labelings, and steps along mixtures of them.
 
-A plane's φ⋆ is a difference of indicators, that of its labeling minus that of the ground truth, and
-so is φ^i⋆ with marginals in place of the former. With one of them written down densely over parts
-and labels, D[m, c], and over transitions, D[t], its inner product with the plane of a labeling y is
+A plane's φ⋆ is the indicator of its labeling minus that of the ground truth. φ^i⋆ is the same with
+marginals in place of the first indicator. Let D be one of them in dense form, D[m, c] over parts
+and labels, and D[t] over transitions. Its inner product with the plane of a labeling y is
 
 .. code-block:: text
 
@@ -45,7 +45,7 @@ def _set_direction_of_mixture(blocks, i, own, change):
     for k in range(count):
         blocks.move_delta[k] = own * blocks.nu[begin + k]
     moved = 0
-    varied = False  # whether planes differ in the part before
+    varied = False  # whether planes differ in the previous part
     for l in range(L):
         varied_before = varied
         varied = blocks.seen_count[first + l] > 1
@@ -109,7 +109,7 @@ def _product_with_term(blocks, i, p):
 
 @kernel
 def _against(blocks, i, q, of_truth):
-    """Return the product of ``dense``, ``moved`` and ``move_delta`` with plane q."""
+    """Return the inner product of ``dense``, ``moved`` and ``move_delta`` with plane q."""
     features = blocks.features
     first, L = parts(features, i)
     base = blocks.plane_start[i] + q * L

@@ -4,10 +4,10 @@ A convex combination of planes of term i is linear in the labels' indicators, so
 marginals: μ[l, c], the weight of the labelings with label c in part l, and ν[t], the expected
 number of times that transition t is used.
 
-Work follows the labels that have been seen. Each part lists the labels, and each term the
-transitions, that some plane of the term has used; μ and ν are kept over these lists only, and a
-plane is a list of indices into them: 3 bytes a part. A policy in which only planes of W_i have
-weight lets go of what dropped planes alone have used.
+The work depends on the number of labels seen. Each part lists the labels, and each term the
+transitions, that some plane of the term has used. μ and ν are kept over these lists only, and a
+plane is a list of indices into them: 3 bytes a part. If only planes of W_i have weight, a policy
+may remove from the lists what only dropped planes have used.
 
 The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operations` and
 :mod:`ssvm_bench.planes.labeling_products`.
@@ -49,21 +49,21 @@ class Labelings(operations.storage_with("features", *_SEEN, *_PLANES, *_SCRATCH)
     seen_count : ndarray of int64, shape (parts,)
         The labels seen in each part; the ground truth's is the first.
     is_new : ndarray of bool, shape (parts,)
-        Whether a label has been added to a part's list since that was last looked at; who looks at
-        it sets this to false.
+        Whether a label has been added to a part's list since it was last read; the reader of the
+        list sets this to false.
     mu : ndarray of float64, shape (parts, width)
-        Label marginals of φ^i over ``seen``. The width grows with the longest list of labels:
-        in random order, a pass waits for memory more than for anything else.
+        Label marginals of φ^i over ``seen``. The width only grows with the longest list of labels,
+        because in random order a pass mostly waits for memory.
     moves : ndarray of uint32
     nu : ndarray of float64
-        The transitions seen in each term, as indices of w behind the unaries, and their expected
-        number in φ^i.
+        The transitions seen in each term, as indices of w counted from the first transition, and
+        their expected number in φ^i.
     moves_start, moves_count : ndarrays of int64, shape (n,)
         Where term i's transitions begin, and how many there are.
     labels, links : ndarrays of the type of labels, and uint16
         Plane p of term i, of L parts: ``labels[plane_start[i] + p·L + l]`` is the index in
-        ``seen[l]`` of the label of part l, ``links[…]`` the index in the term's transitions of that
-        from part l − 1 to part l.
+        ``seen[l]`` of the label of part l, ``links[…]`` the index in the term's transitions of the
+        one from part l − 1 to part l.
     plane_start : ndarray of int64, shape (n,)
     theta, delta : ndarrays of float64, shape (longest, stride)
         Scratch: θ and δ of the current term over ``seen``.
@@ -113,7 +113,7 @@ def allocate(features: Any) -> Labelings:
 
 
 def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
-    """Return the storage with room for one new plane per visit of each term.
+    """Return the storage with space for one new plane per visit of each term.
 
     Parameters
     ----------
@@ -145,10 +145,10 @@ def reserve(storage: Labelings, visits: np.ndarray, N: int) -> Labelings:
 
 
 def follow_truth(storage: Labelings) -> np.ndarray:
-    """Replace the former true labels, and return the terms whose label has changed.
+    """Replace the former true labels, and return the terms whose true label has changed.
 
-    For examples of one part, in which no plane has had a label that is true now: φ^i and the planes
-    of W_i keep their labelings but for that.
+    For examples of one part, where no plane has used a label that is true now. φ^i and the planes
+    of W_i keep their labelings, except that the new true label replaces the former one.
     """
     truth = storage.features.truth
     changed = np.flatnonzero(storage.seen[:, 0] != truth)
@@ -165,14 +165,14 @@ def _moves(features: Any) -> np.ndarray:
 def _regrown(
     storage: Labelings, start: str, count: np.ndarray, room: np.ndarray, names: Sequence[str]
 ) -> Labelings:
-    """Return the storage with so much room for each term in some arrays.
+    """Return the storage with ``room[i]`` entries for term i in the arrays ``names``.
 
     Parameters
     ----------
     start : str
-        The field that tells where a term's entries begin in them.
+        The field with the index of each term's first entry in these arrays.
     count : ndarray of int64, shape (n,)
-        Entries of each term that there are.
+        Entries of each term that are in use.
     """
     begin = stored.starts_of(room)
     arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
@@ -184,7 +184,7 @@ def _regrown(
 
 @kernel
 def _move(source, target, size, count, old_start, new_start):
-    """Copy entries of so many bytes."""
+    """Copy entries of ``size`` bytes."""
     for i in range(count.size):
         old, new = size * old_start[i], size * new_start[i]
         for k in range(size * count[i]):
@@ -210,7 +210,7 @@ def set_candidate(storage, i, y):
     Parameters
     ----------
     storage : Labelings
-        With room for a candidate (`reserve`).
+        With space for a candidate (`reserve`).
     i : int
         The term.
     y : ndarray of the type of labels, shape (≥ L,)

@@ -1,9 +1,9 @@
-"""The operations of a block step, implemented per storage; visits, per policy; working sets.
+"""Operations of a block step, implemented by storages; visits, by policies; working sets.
 
 A storage (:mod:`~ssvm_bench.planes.labelings`, :mod:`~ssvm_bench.planes.rows`) holds φ^i and the
-planes φ^{ip} of the working set W_i of every term i, all times n, so that no operation divides;
-whoever steps puts the scale back. An operation works on one term, and leaves what the next one
-needs in scratch space of the storage.
+planes φ^{ip} of the working set W_i of every term i. All are multiplied by n, so that no operation
+divides; the step restores the scale. An operation works on one term, and leaves what the next
+operation needs in scratch space of the storage.
 
 ========================  ============================================  =========================
 symbol                    operation                                     returns
@@ -38,11 +38,11 @@ field        shape              meaning
 
 Arguments are ``blocks``, the storage; ``i``, a term, 0 ≤ i < n; ``p`` and ``q``, planes of W_i or
 its candidate, 0 ≤ p ≤ |W_i|; ``w`` and ``v``, float64 vectors in the storage's layout of w, shape
-(D,). Planes of a term are kept in the order in which they were found; ties between them go to the
-oldest.
+(D,). Planes of a term are kept in the order in which they were inserted; ties between them go to
+the oldest.
 
-What a visit of a term does is the *policy* of a solver: a ``NamedTuple`` whose type implements the
-visits declared here.
+The *policy* of a solver defines what a visit of a term does. It is a ``NamedTuple`` whose type
+implements the visits declared here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from ssvm_bench.base.jit import abstract, generic, kernel
 
 
 def storage_with(*names: str) -> Any:
-    """Return a type to derive from: the fields of every storage, and those of one's own."""
+    """Return a base class for a storage: the fields of every storage, followed by ``names``."""
     return namedtuple("Storage", ("start", "n_planes", "offset", "active", "term_offset", *names))
 
 
@@ -74,7 +74,7 @@ def look_ahead_in(blocks, w, order, k):
 
 @abstract
 def gather(blocks, w, i):
-    """Gather what the other operations need to know of w at term i."""
+    """Gather what the other operations on term i need of w."""
 
 
 @abstract
@@ -94,7 +94,7 @@ def set_direction(blocks, i, p):
 
 @abstract
 def set_direction_from_truth(blocks, i):
-    """Let δ = n φ^i, the way from the ground truth's plane to φ^i."""
+    """Let δ = n φ^i, the difference of φ^i and the ground truth's plane, which is 0."""
 
 
 @abstract
@@ -114,22 +114,22 @@ def add_direction(blocks, i, scale, v):
 
 @generic
 def add_direction_to_both(blocks, i, scale, v, other_scale, other):
-    """Do `add_direction` to v and to another vector, in one go."""
+    """Add scale · δ⋆ to v, and other_scale · δ⋆ to another vector."""
     add_direction(blocks, i, scale, v)
     add_direction(blocks, i, other_scale, other)
 
 
 @abstract
 def direction_indices(blocks, i, listed, indices):
-    """List the indices in w where δ⋆ may not be 0, each once, and return how many they are.
+    """List the indices in w where δ⋆ may be non-zero, each once, and return their number.
 
-    ``listed``, truth values that are all false before, is true there afterwards.
+    ``listed`` must be all false before; it is true at these indices afterwards.
     """
 
 
 @abstract
 def move_term(blocks, i, gamma):
-    """Move n φ^i (but for its offset, which the caller owns) by γ δ."""
+    """Move n φ^i by γ δ, except for its offset, which the caller changes."""
 
 
 @abstract
@@ -144,17 +144,17 @@ def product_with_term(blocks, i, p):
 
 @generic
 def shrink_term(blocks, i):
-    """Keep of term i only what its planes need, where φ^i is a combination of planes of W_i."""
+    """Drop what no plane of term i needs, if φ^i is a convex combination of planes of W_i."""
 
 
 @abstract
 def same_plane(blocks, i, p, q):
-    """Tell whether planes p and q of term i are the same labeling."""
+    """Return whether planes p and q of term i are the same."""
 
 
 @abstract
 def copy_plane(blocks, i, p, q):
-    """Copy plane p of term i over its plane q (``offset`` and ``active`` are the caller's)."""
+    """Copy plane p of term i over plane q; the caller copies ``offset`` and ``active``."""
 
 
 # ---- visits: of a policy ----------------------------------------------------------
@@ -162,7 +162,7 @@ def copy_plane(blocks, i, p, q):
 
 @generic
 def visit_without_oracle(policy, blocks, i, state):
-    """Visit term i without its exact oracle, if the policy finds that its planes will do.
+    """Visit term i without its exact oracle, if the policy finds its planes sufficient.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def visit_without_oracle(policy, blocks, i, state):
 
 @abstract
 def exact_visit(policy, blocks, i, state):
-    """Do what is due when the oracle's plane is the candidate of term i; after ``gather``.
+    """Visit term i when the oracle's plane is its candidate; after ``gather``.
 
     Returns
     -------
@@ -185,32 +185,32 @@ def exact_visit(policy, blocks, i, state):
 
 @abstract
 def approximate_visit(policy, blocks, i, state):
-    """Do what is due with the planes of W_i alone; return |W_i| before."""
+    """Visit term i with the planes of W_i alone; return |W_i| before the visit."""
 
 
 @generic
 def look_ahead_to_visit(policy, blocks, order, k):
-    """Do `look_ahead` before an approximate visit, for what the policy reads."""
+    """Do `look_ahead` before an approximate visit, limited to what the policy will read."""
     look_ahead(blocks, order, k)
 
 
 @abstract
 def insert_truth(policy, blocks, i, scale, now):
-    """Put the candidate, the ground truth's plane, into W_i; n φ^i is about to be scaled.
+    """Insert the candidate, the ground truth's plane, into W_i, before n φ^i is scaled.
 
-    Where all planes are known, it is there.
+    If all planes are known from the beginning, W_i has it already.
     """
 
 
 @generic
 def must_stay(policy, i, p):
-    """Tell whether plane p of W_i must not be dropped: away and pairwise steps need its weight."""
+    """Return whether plane p of W_i must be kept: away and pairwise steps need its weight."""
     return False
 
 
 @generic
 def forget_plane(policy, i, p):
-    """Let the numbers of a plane that is dropped go, 0 ≤ p < |W_i| before."""
+    """Delete the policy's numbers of a dropped plane, 0 ≤ p < |W_i| before the drop."""
 
 
 # ---- working sets, on any storage --------------------------------------------------------------
@@ -218,7 +218,7 @@ def forget_plane(policy, i, p):
 
 @kernel
 def list_index(index, listed, indices, size):
-    """List an index, the next of ``size``, unless it is listed already; return how many are."""
+    """Append an index to the ``size`` listed ones, unless it is among them; return their number."""
     if listed[index]:
         return size
     listed[index] = True
@@ -241,7 +241,7 @@ def best_plane(blocks, i):
 
 @kernel
 def insert(blocks, i, now):
-    """Put the candidate into W_i, unless it is there already; it is active. Return its place."""
+    """Insert the candidate into W_i, unless it is in it; mark it active; return its index."""
     first = blocks.start[i]
     candidate = blocks.n_planes[i]
     for p in range(candidate):
@@ -255,7 +255,7 @@ def insert(blocks, i, now):
 
 @kernel
 def insert_candidate(policy, blocks, i, now):
-    """Put the candidate into W_i (Algorithm 3, line 5), unless it is there already.
+    """Insert the candidate into W_i (Algorithm 3, line 5), unless it is in it already.
 
     W_i has at most ``policy.N`` planes.
     """
@@ -266,7 +266,7 @@ def insert_candidate(policy, blocks, i, now):
 
 @kernel
 def drop_oldest(policy, blocks, i):
-    """Over N planes, drop the longest inactive that need not stay, the oldest of several."""
+    """Over N planes, drop the longest inactive plane that need not stay; of ties, the oldest."""
     if blocks.n_planes[i] <= policy.N:
         return
     active = blocks.active[blocks.start[i] :]
@@ -309,16 +309,16 @@ def drop_plane(policy, blocks, i, p):
     forget_plane(policy, i, p)
 
 
-# ---- room in a storage, whose terms lie one after the other ------------------------------------
+# ---- capacity of a storage, whose terms are stored one after the other -------------------------
 
 
 def grown(room: np.ndarray, needed: np.ndarray) -> np.ndarray:
-    """Return the room of each term, at least doubled where more is needed, int64, shape (n,)."""
+    """Return each term's capacity, at least doubled where more is needed, int64, shape (n,)."""
     return np.where(needed > room, np.maximum(needed, 2 * room), room)
 
 
 def enlarged(array: np.ndarray, *shape: int) -> np.ndarray:
-    """Return a copy with room for more, 0; what is not used yet takes hardly any memory."""
+    """Return a larger copy, padded with 0; entries not used yet take hardly any memory."""
     larger = np.zeros(shape, array.dtype)
     larger[tuple(slice(size) for size in array.shape)] = array
     return larger

@@ -1,4 +1,4 @@
-"""The dual iterates whose planes are sparse rows: found by any oracle, or all given."""
+"""The dual iterates whose planes are sparse rows: returned by any oracle, or all given."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class GivenRows(DualIterate):
 
     @classmethod
     def of(cls, problem: Problem, constraints: Constraints) -> GivenRows:
-        """Return φ with the planes that are listed."""
+        """Return φ with the planes that the oracle has listed."""
         line = given_rows.line_rows(constraints, problem.d)
         blocks = given_rows.fixed_rows(constraints, problem.d) if line is None else line
         return cls(problem, blocks, N=int(blocks.n_planes.max()))
@@ -87,7 +87,7 @@ class GivenRows(DualIterate):
 
 @kernel
 def _scale_weights(policy, blocks, scale, now):
-    """Do `scale_term` for all terms of a storage that has no φ^i: only the policy has weights."""
+    """Scale all terms of a storage without φ^i, where only the policy has weights."""
     for i in range(blocks.n_planes.size):
         insert_truth(policy, blocks, i, scale, now)
 
@@ -160,7 +160,7 @@ def _(blocks: LineRows, given: Any) -> LineRows:
 
 @states.of.register
 def _(blocks: FixedRows) -> dict[str, np.ndarray]:
-    return {}  # all is given, and the weights are the solver's
+    return {}  # all planes are given, and the solver keeps the weights
 
 
 @states.like.register

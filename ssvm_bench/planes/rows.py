@@ -4,10 +4,9 @@ Term i has a *support* J_i, the coordinates of w in which some plane of the term
 a dense row over J_i; a plane keeps its non-zeros and their indices in J_i. After one gather of
 w[J_i], a plane is evaluated in its number of non-zeros, and a step costs O(|J_i|), never O(d).
 
-Everything grows, beside an oracle call: a term that outgrows its room among the slots or the
-coordinates moves to the end of that pool, which doubles when it is full. The non-zeros of planes
-are appended to one pool; when it is full, those of planes that are still cached are copied to a
-new one.
+The storage grows as oracle calls add planes. A term that outgrows its slots or its coordinates
+moves to the end of that pool, which doubles when it is full. The non-zeros of planes are appended
+to one pool; when it is full, those of planes that are still cached are copied to a new one.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ class Rows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ig
     begin, length : ndarrays of int64, shape (slots,)
         Each plane's non-zeros are ``length`` entries of ``indices`` and ``values`` from ``begin``.
     indices : ndarray of uint16 or uint32
-        Places in J_i.
+        Positions in J_i.
     values : ndarray of float64
         n φ⋆ at these indices.
     room, width : ndarrays of int64, shape (n,)
-        Slots of term i, and coordinates that it has room for.
+        Capacity of term i: slots, and coordinates.
     size : ndarray of int64, shape (n,)
         |J_i| ≤ width[i].
     support_start : ndarray of int64, shape (n,)
@@ -58,8 +57,8 @@ class Rows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ig
     phi : ndarray of float64
         n φ^i⋆ over J_i, from ``support_start[i]``.
     used : ndarray of int64, shape (5,)
-        Slots, coordinates and non-zeros handed out so far; non-zeros before the last candidate,
-        and its term.
+        Slots, coordinates and non-zeros in use; non-zeros before the last candidate, and the term
+        of the last candidate.
     w_here, delta : ndarrays of float64, shape (d,)
         Scratch: w[J_i] and δ⋆ of the current term.
     position : ndarray of int64, shape (d,)
@@ -88,7 +87,7 @@ def allocate(n: int, d: int) -> Rows:
 
 
 def put(storage: Rows, i: int, plane: Plane) -> Rows:
-    """Make a plane the candidate of term i, its values scaled by 1/n; return the storage."""
+    """Make a plane, whose values are scaled by 1/n, the candidate of term i; return the storage."""
     room = set_candidate(storage, i, *plane)
     if any(room):
         storage = make_room(storage, i, *room)
@@ -97,7 +96,7 @@ def put(storage: Rows, i: int, plane: Plane) -> Rows:
 
 
 def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
-    """Return the storage with room for a candidate of term i.
+    """Return the storage with space for a candidate of term i.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
     i : int
         The term.
     size : int
-        What |J_i| will be.
+        |J_i| with the candidate.
     nonzeros : int
         Non-zeros of the candidate.
     """
@@ -130,7 +129,7 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
 def _moved_to_end(
     storage: Rows, kind: int, names: tuple[str, ...], begin: int, count: int, room: int
 ) -> tuple[Rows, int]:
-    """Copy entries to the end of some pools, with room for more there; return where they begin."""
+    """Copy entries to the end of some pools, with capacity ``room`` there; return their begin."""
     end = int(storage.used[kind])
     storage.used[kind] += room
     pools = {name: getattr(storage, name) for name in names}
@@ -158,7 +157,7 @@ def _compact(blocks, indices, values):
 
 @kernel
 def set_candidate(blocks, i, indices, values, offset):
-    """Make a plane the candidate of term i, if there is room for it.
+    """Make a plane the candidate of term i, if the storage has space for it.
 
     Parameters
     ----------
@@ -175,7 +174,7 @@ def set_candidate(blocks, i, indices, values, offset):
     Returns
     -------
     size, nonzeros : int
-        Zeros; or what `make_room` must make room for first.
+        Zeros if there was space; else the arguments with which to call `make_room` first.
     """
     _forget_last(blocks)
     n = blocks.n_planes.size
@@ -213,12 +212,12 @@ def set_candidate(blocks, i, indices, values, offset):
         blocks.position[index] = -1
     for k in range(known):
         blocks.position[support[k]] = -1
-    return (0, 0) if fits else (max(size, 1), indices.size)  # an empty plane needs a slot, too
+    return (0, 0) if fits else (max(size, 1), indices.size)  # not 0: an empty plane needs a slot
 
 
 @kernel
 def _forget_last(blocks):
-    """Give the non-zeros of the last candidate back, unless it is in its working set."""
+    """Free the non-zeros of the last candidate, unless it is in its working set."""
     first = blocks.start[blocks.used[LAST]]
     for slot in range(first, first + blocks.n_planes[blocks.used[LAST]]):
         if blocks.begin[slot] + blocks.length[slot] == blocks.used[NONZEROS]:

@@ -1,6 +1,6 @@
-"""φ^i as a convex combination of the planes of W_i, and the inner products of these.
+"""φ^i as a convex combination of the planes of W_i, and inner products of these planes.
 
-For term i with the planes p = 0 … m−1 of its working set, all times n:
+For term i with the planes p = 0 … m−1 of its working set, all multiplied by n:
 
 .. code-block:: text
 
@@ -8,13 +8,13 @@ For term i with the planes p = 0 … m−1 of its working set, all times n:
     K[p, q] = n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩
     v[p]    = n² ⟨φ^{ip}⋆, φ^i⋆⟩                       u = n² ‖φ^i⋆‖²
 
-K is computed once for each pair of planes, and kept while both are: steps over the working set then
-need w only once. α is kept only if planes with weight must not be dropped (away, pairwise and
-coordinate steps); v and u do without it, and coordinate steps without them, and, if inner products
-are to be computed whenever one is needed, without K.
+K is computed once for each pair of planes and kept while both planes are kept. So steps over the
+working set read w only once. α is kept only if planes with weight must not be dropped (away,
+pairwise and coordinate steps); v and u do not need α. Coordinate steps do not need v and u, nor K
+if they compute inner products whenever they need one.
 
-A term's numbers lie at ``start[i]``, in ``room[i]`` entries, and those of K, row by row with
-``room[i]`` a row, at ``gram_start[i]``.
+The numbers of term i are the ``room[i]`` entries from ``start[i]``. Its K is stored from
+``gram_start[i]``, row by row, ``room[i]`` entries a row.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Simplex(NamedTuple):
     square : ndarray of float64, shape (n,)
         u.
     known : ndarray of int64, shape (n,)
-        Number of planes of W_i, the first ones, whose α, v and K are kept; the others are new.
+        How many planes of W_i, the first ones, have their α, v and K stored; the others are new.
     values, change, row : ndarrays of float64, shape (largest room,)
         Scratch: ⟨n φ^{ip}, [w 1]⟩, the change of α in a visit, a row of K.
     order : ndarray of int64, shape (largest room,)
-        Scratch: the planes in the order of their turns.
+        Scratch: the order in which a visit takes the planes.
     """
 
     start: np.ndarray
@@ -71,13 +71,13 @@ class Simplex(NamedTuple):
 
 
 def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> Simplex:
-    """Return the numbers of n terms: W_i is empty, φ^i the first plane that will come into it.
+    """Return the numbers of n terms: W_i is empty, and φ^i is the first plane that will enter it.
 
     Parameters
     ----------
     n : int
     room : ndarray of int64, shape (n,), optional
-        Planes that there is room for at first, at least one of each term.
+        Initial capacity of each term, at least one plane.
     with_gram : bool
         Whether K is kept.
     """
@@ -89,7 +89,7 @@ def allocate(n: int, room: np.ndarray | None = None, with_gram: bool = True) -> 
 
 
 def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
-    """Return the numbers with room for as many planes as each term needs, int64, shape (n,)."""
+    """Return the numbers with space for ``needed`` planes of each term, int64, shape (n,)."""
     room = operations.grown(simplex.room, needed)
     if (room == simplex.room).all():
         return simplex
@@ -101,7 +101,7 @@ def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
 def no_weights(
     room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool = True
 ) -> Simplex:
-    """Return numbers that are all 0, with so much room for each term."""
+    """Return the given u and ``known`` with α, v and K that are 0, with ``room`` for each term."""
     most = int(room.max())
     return Simplex(
         start=np.cumsum(room) - room,
@@ -133,9 +133,9 @@ def _move(old, new):
 
 @kernel
 def enter(simplex, blocks, i):
-    """Give the planes that are new in W_i of the storage ``blocks`` no weight, and compute their K.
+    """Give the new planes of W_i in the storage ``blocks`` weight 0, and compute their K.
 
-    The first plane that ever comes into W_i is φ^i: its α is 1.
+    The first plane that ever enters W_i is φ^i: its α stays 1.
     """
     for p in range(simplex.known[i], blocks.n_planes[i]):
         if simplex.gram.size > 0:
@@ -147,7 +147,7 @@ def enter(simplex, blocks, i):
 
 @kernel
 def _set_row(simplex, blocks, i, p):
-    """Compute K of plane p of term i and those before it."""
+    """Compute K of plane p of term i with itself and the planes before it."""
     operations.inner_products(blocks, i, p, simplex.row)
     for q in range(p + 1):
         simplex.gram[simplex.gram_start[i] + p * simplex.room[i] + q] = simplex.row[q]
@@ -156,7 +156,7 @@ def _set_row(simplex, blocks, i, p):
 
 @kernel
 def complete(simplex, blocks, i):
-    """Do `enter`, and compute v of the new planes; u is K of the first one that ever comes."""
+    """Do `enter`, and compute v of the new planes; if the first ever is among them, u is its K."""
     known = simplex.known[i]
     enter(simplex, blocks, i)
     for p in range(known, blocks.n_planes[i]):
@@ -167,7 +167,7 @@ def complete(simplex, blocks, i):
 
 @kernel
 def renew(simplex, blocks, terms):
-    """Compute K, v and u of terms anew, whose planes have changed, but not their weights."""
+    """Recompute K, v and u of terms whose planes have changed, but not their weights."""
     for i in terms:
         for p in range(simplex.known[i]):
             if simplex.gram.size > 0:
@@ -179,7 +179,7 @@ def renew(simplex, blocks, terms):
 
 @kernel
 def forget(simplex, i, p):
-    """Let the numbers of plane p of term i go, 0 ≤ p < |W_i|."""
+    """Delete the numbers of plane p of term i, 0 ≤ p < |W_i|."""
     first = simplex.start[i]
     room = simplex.room[i]
     gram = simplex.gram[simplex.gram_start[i] :]
@@ -230,7 +230,7 @@ def _(numbers: Simplex, given: Any) -> Simplex:
 
 
 def fitted(numbers: Simplex, n_planes: np.ndarray) -> Simplex:
-    """Return restored numbers with room for one more of so many planes; they know no others."""
+    """Check restored numbers against |W_i|, and return them with space for one more plane each."""
     known = bool((numbers.known <= n_planes).all())
     state.expect(known, "has weights of planes that are not there")
     return reserve(numbers, n_planes + 1)

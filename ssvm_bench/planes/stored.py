@@ -1,10 +1,10 @@
-"""The planes of a storage as arrays, and back into a new storage of the same terms.
+"""Conversion of a storage's planes to arrays, and back to a new storage of the same terms.
 
-A state says what there is, not where it lies: of every term its planes one after the other, without
-the room that they have. So it is all known from the counts where a term begins. Kernels do not look
-at what they read: every index is checked, against the counts and against what is of the problem.
+A state has the planes of every term, one term after the other, without unused space. So the counts
+determine where each term begins. Kernels do not check the indices that they read; therefore every
+index of a state is checked, against the counts and the sizes of the problem.
 
-Every storage registers its `state.of` and `state.like`; here is what these share.
+Every storage registers its own `state.of` and `state.like`; this module has what they share.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def entries(start: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def starts_of(count: np.ndarray) -> np.ndarray:
-    """Return where each of some runs of entries begins, one after the other."""
+    """Return the index of the first entry of each group, for groups stored one after the other."""
     return np.cumsum(count) - count
 
 
 def lying(
     storage: Any, whole: tuple[str, ...], in_use: Mapping[Any, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a storage by name: the whole ones, and of others the entries in use."""
+    """Return arrays of a storage by name: the ``whole`` ones, and of others the entries in use."""
     found = {name: getattr(storage, name) for name in whole}
     for names, entries in in_use.items():
         found |= {name: getattr(storage, name)[entries] for name in names}
@@ -41,9 +41,9 @@ def lying(
 def taken(
     own: Mapping[str, np.ndarray], state: Any, *fixed: str, **ends: Any
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a state, whose entries are below some ``ends``, by name.
+    """Return the arrays of a state by name, after a check that entries are below ``ends``.
 
-    But for ``fixed`` ones, they may have another length than their like.
+    All arrays except the ``fixed`` ones may differ in length from those of ``own``.
     """
     found = parts_like(own, state, own.keys() - {*fixed})
     for name, end in ends.items():
@@ -58,11 +58,11 @@ def check_sizes(found: Mapping[str, np.ndarray], size: int, *names: str) -> None
 
 
 def check_below(found: np.ndarray, end: Any, name: str) -> None:
-    """Check that indices, none of them negative, are below an end."""
+    """Check that indices, which are not negative, are below an end."""
     expect(bool((found < end).all()), f"{name} has an index that is out of range")
 
 
 def check_distinct(of: np.ndarray, found: np.ndarray, name: str) -> None:
-    """Check that no two entries with the same number in ``of`` are the same."""
+    """Check that no two entries with the same number in ``of`` are equal."""
     keys = of * (int(found.max(initial=0)) + 1) + found
     expect(np.unique(keys).size == keys.size, f"{name} has an entry twice")

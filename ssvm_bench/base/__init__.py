@@ -1,1 +1,1 @@
-"""What every folder stands on: errors, files, signals, clocks, random numbers, compiled kernels."""
+"""Basis of all other packages: errors, files, signals, clocks, random numbers, compiled kernels."""

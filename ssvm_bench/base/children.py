@@ -1,13 +1,13 @@
-"""Processes of this program that work for another one, and end with it.
+"""Child processes of this program, which work for their parent and end with it.
 
 A child is started, never forked: a new interpreter calls a function of this package with one end
-of a connection. It is in a session of its own, so that it hears nothing of the terminal: whoever
-started it decides what Ctrl-C means. It ends when its work is done, when the connection is closed
-while it waits for work, and when its parent dies in any way, ``kill -9`` included: the other end
-of a pipe that only the parent holds is closed then. That is a SIGTERM to itself
+of a connection. It has a session of its own, so that signals of the terminal do not reach it: its
+parent decides what Ctrl-C means. It ends when its work is done, when the connection is closed
+while it waits for work, and when its parent dies in any way, ``kill -9`` included. Then a pipe is
+closed whose other end only the parent holds, and the child sends itself a SIGTERM
 (:mod:`ssvm_bench.base.interrupts`): a run keeps the rows that it has, all else ends at once.
 
-There are neither semaphores, named shared memory nor trackers of them, which could stay behind.
+Semaphores, named shared memory and trackers of them are not used, because they could stay behind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ssvm_bench.base.children import serve
 serve({lifeline}, {descriptor})"""
 """What a child executes."""
 
-_POLL_SECONDS = 0.2  # a signal does not end a wait
+_POLL_SECONDS = 0.2  # a signal does not interrupt a wait
 
 
 class DiedError(Exception):
@@ -48,11 +48,11 @@ class Child:
     work : callable
         Function of a module, called as ``work(connection, *arguments)``.
     arguments
-        For it.
+        Further arguments of ``work``.
     variables : mapping of str to str
         Environment variables of the process.
     descriptors : tuple of int
-        Open files that it has, too, under the same numbers.
+        Open files that the child inherits, under the same numbers.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Child:
         Raises
         ------
         DiedError
-            It has ended.
+            The child has ended.
         """
         try:
             return self.connection.recv()
@@ -100,7 +100,7 @@ class Child:
         return f"signal {-status}" if status < 0 else f"exit status {status}"
 
     def end(self, now: bool) -> None:
-        """End the process: at once, or when it has nothing to do."""
+        """End the process: at once with ``now``, else when it waits for work."""
         self.connection.close()
         if now:
             self.process.kill()
@@ -112,24 +112,24 @@ def hand_out(
     tasks: Sequence[Any],
     lost: Callable[[Child, DiedError], object] | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Give each task to a child when it is free; yield numbers of tasks and answers as they come.
+    """Give each task to a child when it is free; yield a task's index and result as they arrive.
 
     Parameters
     ----------
     children : list of Child
-        Each answers whatever it is sent, as by `answer_calls`. One that dies is taken out.
+        Each sends a result for every task, as by `answer_calls`. One that dies is removed.
     tasks : sequence
-        What they are sent.
+        What is sent to the children.
     lost : callable, optional
-        Called with who has died and how; others do its task if it raises nothing. By default, the
-        error is raised.
+        Called with a child that has died, and the error. If it raises nothing, another child does
+        the task. By default, the error is raised.
 
     Raises
     ------
     DiedError
         A child has died.
     Exception
-        What a child answers, if that is one. Others may still be busy then.
+        A child has sent this exception as its result. Other children may still be busy then.
     """
     waiting, busy = list(range(len(tasks)))[::-1], dict[Child, int]()
     with selectors.DefaultSelector() as selector:
@@ -138,7 +138,7 @@ def hand_out(
         while waiting or busy:
             for child in [one for one in children if one not in busy][: len(waiting)]:
                 busy[child] = waiting.pop()
-                with suppress(DiedError):  # then there is an end to receive
+                with suppress(DiedError):  # then `receive` raises it below
                     child.send(tasks[busy[child]])
             for key, _ in selector.select(_POLL_SECONDS):
                 child = key.data
@@ -162,7 +162,7 @@ def hand_out(
 def map_in_order(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], count: int
 ) -> Iterator[Any]:
-    """Call a function of a module with each tuple of arguments, by several children at once.
+    """Call a function of a module with each tuple of arguments, in several children at once.
 
     Yields
     ------
@@ -184,7 +184,7 @@ def map_in_order(
 
 @functools.cache
 def _lifeline() -> int:
-    """Return the end to read of a pipe whose other end nobody but this process ever has."""
+    """Return the read end of a pipe whose write end only this process ever holds."""
     return os.pipe()[0]
 
 
@@ -192,8 +192,8 @@ def _lifeline() -> int:
 
 
 def serve(lifeline: int, descriptor: int) -> None:
-    """Do what comes through a connection, no longer than the parent lives."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # in case that somebody up there ignores it
+    """Do the work received through a connection, for as long as the parent lives."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # in case that an ancestor ignores it
     interrupts.end_at_signals()
     interrupts.ignore_signals(interrupts.OF_QUEUES)
     interrupts.refuse_exit()
@@ -203,7 +203,7 @@ def serve(lifeline: int, descriptor: int) -> None:
     try:
         work, arguments = connection.recv()
         work(connection, *arguments)
-    except (EOFError, ConnectionError):  # there is nobody to work for
+    except (EOFError, ConnectionError):  # the parent has closed the connection, or died
         pass
 
 
@@ -218,6 +218,6 @@ def answer_calls(connection: Connection, function: Callable[..., Any]) -> None:
         arguments = connection.recv()
         try:
             answer = pickle.dumps(function(*arguments))
-        except BaseException as error:  # ours, which are made of their message
+        except BaseException as error:  # our errors have only a message, and can be pickled
             answer = pickle.dumps(error)
         connection.send_bytes(answer)

@@ -1,7 +1,7 @@
-"""The clock and the tallies of one run.
+"""The clock and the work counts of one run.
 
-A solver reads the time from the clock and tells it what it has done; which kind of clock it is, the
-solver does not know. Evaluation and logging happen between ``pause`` and ``resume``.
+A solver reads the time from the clock and reports its work to it. The solver does not know which
+kind of clock it is. The clock is `Clock.paused` during evaluation and logging.
 
 ========  ==========================================================================
 ``wall``  monotonic seconds
@@ -11,9 +11,9 @@ solver does not know. Evaluation and logging happen between ``pause`` and ``resu
           + kernel values · cost of a kernel value
 ========  ==========================================================================
 
-The cost of a visit stands for the step itself: w, γ and φ, whichever oracle is asked. Under
-``work`` the time, and with it MP-BCFW's choice of the number of approximate passes, is the
-same on every machine and under every load.
+The cost of a visit covers the step itself (w, γ and φ), whether or not the exact oracle is called.
+Under ``work``, the time is the same on every machine and under every load, and so is MP-BCFW's
+choice of the number of approximate passes.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ class Clock(Stateful):
     kind : str
         ``"wall"``, ``"cpu"`` or ``"work"``.
     cost_call, cost_plane, cost_visit, cost_kernel : float
-        Seconds of an exact oracle call, of a plane evaluation, of what else a visit of a term
-        takes, exact or approximate, and of a kernel value, under ``work``.
+        Seconds under ``work`` of an exact oracle call, of a plane evaluation, of the rest of a
+        visit of a term, exact or approximate, and of a kernel value.
 
     Attributes
     ----------
     oracle_calls, approx_calls, plane_evaluations : int
-        Exact oracle calls; calls of working sets, and planes evaluated in them.
+        Exact oracle calls; visits with working sets alone, and planes evaluated in these.
     kernel_values : int
         Kernel values that were computed for steps.
     oracle_time : float
         Seconds of this clock spent inside the exact oracle.
     caller : Caller or None
-        Who makes the calls, where that is not the oracle itself: it knows ``seconds`` and
-        ``waited``, of all calls so far. It belongs to the process, and is not stored with the
-        clock.
+        The caller that makes the oracle calls; None: the oracle itself. It counts ``seconds`` and
+        ``waited`` of all calls so far. It belongs to the process, and is not part of the clock's
+        state.
     caller_seconds, caller_waited : float
-        Seconds that the counted calls took, summed over who made them, and that they were waited
-        for; whatever the kind of clock.
+        Seconds that the counted calls took, summed over workers, and seconds spent waiting for
+        them; with every kind of clock.
     """
 
     STATE = (
@@ -90,7 +90,7 @@ class Clock(Stateful):
         return self.cpu() if self.kind == "cpu" else self._wall.read()
 
     def visit_share(self) -> float:
-        """Return the mean seconds of a visit without its oracle over those of one with it."""
+        """Return the mean time of a visit without an oracle call over that of one with a call."""
         visits = self.oracle_calls + self.approx_calls
         visit = (self.now() - self.oracle_time) / max(visits, 1)
         both = visit + self.oracle_time / max(self.oracle_calls, 1)
@@ -111,7 +111,7 @@ class Clock(Stateful):
         Yields
         ------
         ExactCalls
-            The block may correct the number, and the share, which is all of it by default.
+            The block may correct the number of calls, and their share, by default all its time.
         """
         start, (seconds, waited) = self.now(), self._called()
         made = ExactCalls(calls)
@@ -126,17 +126,17 @@ class Clock(Stateful):
             self.oracle_time += made.share * (self.now() - start)
 
     def _called(self) -> tuple[float, float]:
-        """Return what all calls took that others have made so far, and the wait for them."""
+        """Return the seconds of all calls of the caller so far, and the seconds waited for them."""
         return (0.0, 0.0) if self.caller is None else (self.caller.seconds, self.caller.waited)
 
     def approximate(self, calls: int, plane_evaluations: int) -> None:
-        """Count calls of working sets, and the planes evaluated in them."""
+        """Count visits with working sets alone, and the planes evaluated in them."""
         self.approx_calls += calls
         self.plane_evaluations += plane_evaluations
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the block's time not count."""
+        """Stop the clock during the block."""
         self._wall.stop()
         self._cpu.stop()
         try:
@@ -145,7 +145,7 @@ class Clock(Stateful):
             self.start()
 
     def start(self) -> None:
-        """Let time count again; that of a restored clock stands still."""
+        """Start the clock again; a restored clock is stopped until then."""
         self._wall.start()
         self._cpu.start()
 

@@ -1,9 +1,9 @@
-"""The two kinds of failure that a user sees, how a near miss is named, and how input is echoed.
+"""The two kinds of failure that a user sees, hints at similar names, and display of input.
 
-Both end in one message that says what is wrong, where, and what to do; the command line turns
-them into the exit status of the contract. A message is one line of bounded length, whatever was
-typed: `shown` where a value is put into it, so that the value does not push out the explanation,
-and `readable` where it is printed.
+Each failure ends in one message that says what is wrong, where, and what to do; the command line
+turns it into the documented exit status. A message is one line of bounded length, whatever the
+input: `shown` shortens a value that is put into a message, so that the value does not displace the
+explanation, and `readable` shortens a message that is printed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SsvmBenchError(Exception):
     Attributes
     ----------
     traceback : str
-        That of another process, in which it was raised.
+        The traceback in another process, if the error was raised there.
     """
 
     exit_status = 1
@@ -44,7 +44,7 @@ class ConfigError(SsvmBenchError):
 
 
 def shown(value: object, length: int = 100) -> str:
-    r"""Return an input on one line: cut, and with what cannot be printed escaped.
+    r"""Return an input on one line, shortened, with unprintable characters escaped.
 
     >>> shown("a\x1b[31m\n\u202eb"), shown("x" * 20, 8)
     ('a\\x1b[31m\\n\\u202eb', 'xxxxxxx…')
@@ -54,7 +54,7 @@ def shown(value: object, length: int = 100) -> str:
 
 
 def readable(message: str) -> str:
-    """Return a message as it is printed: one line, words and the whole of bounded length."""
+    """Return a message as it is printed: on one line, with words and whole of bounded length."""
     text = _escaped(" ".join(message[: 4 * _MESSAGE].split()))
     return _cut(re.sub(rf"\S{{{_WORD},}}", _middle, text), _MESSAGE)
 
@@ -82,7 +82,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def contained(what: str) -> Iterator[None]:
-    """Turn what would end the program without a message, when a component raises it, into one.
+    """Turn exceptions of a component that would end the program without a message into an error.
 
     No signal raises ``KeyboardInterrupt`` in this program (:mod:`ssvm_bench.base.interrupts`), and
     click takes ``EOFError`` for the end of its own input.
@@ -99,7 +99,7 @@ def contained(what: str) -> Iterator[None]:
 
 
 def _escaped(text: str) -> str:
-    """Write control characters, marks of direction and lone surrogates as in a Python string."""
+    """Escape control characters, direction marks and lone surrogates as in a Python string."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

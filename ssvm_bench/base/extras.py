@@ -1,6 +1,6 @@
 """Packages that only some commands, datasets and oracles need: the extras of ``pyproject.toml``.
 
-They are imported where they are used, inside `needed`, so that whoever lacks one reads what to do.
+They are imported where they are used, inside `needed`, so that users who lack one learn what to do.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 
 @contextmanager
 def needed(extra: str, by: str) -> Iterator[None]:
-    """Turn what an import in the block fails with into a message.
+    """Turn the failure of an import in the block into an error with a message.
 
     Parameters
     ----------
     extra : str
         The extra that installs what is imported.
     by : str
-        What needs it: the beginning of the message.
+        What needs the package: the beginning of the message.
 
     Raises
     ------
     ConfigError
         The package is not installed.
     RunFailedError
-        It is, and cannot be imported.
+        The package is installed, but cannot be imported.
     """
     install = f"pip install 'ssvm-bench[{extra}]'."
     try:

@@ -1,11 +1,11 @@
-"""Files and folders that appear at once or not at all; reading that neither hangs nor ends never.
+"""Files and folders that appear completely or not at all; reading that cannot hang or run forever.
 
-What is being written has a hidden temporary name beside its final one, which its writer keeps
-locked. The system opens that lock when the process ends, however it ends: so whoever writes there
-next can tell what a dead writer has left behind from what a live one is at work on, and removes
-it.
+A file or folder that is being written has a hidden temporary name beside its final one, and its
+writer keeps it locked. The system releases the lock when the process ends, however it ends. So the
+next writer in that folder can distinguish what dead writers have left, and removes it, from what
+live ones are writing.
 
-Caches are in a folder of the user's. Where that cannot be used, a temporary one takes its place.
+Caches are in a folder of the user. If that cannot be used, a temporary folder replaces it.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ LARGEST = 1 << 30
 """No file of results has more bytes."""
 
 _TRIES = 10
-_LONGEST = 60  # characters of a name that are kept in a temporary one
+_LONGEST = 60  # characters of the final name that a temporary one keeps
 
 
 def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> Path:
-    """Write a file at once, creating its folder; return its path.
+    """Write a file atomically, creating its folder; return its path.
 
     Parameters
     ----------
     path : Path
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
     content : bytes or callable
-        What to write, or what writes it to an open file.
+        What to write, or a function that writes it to an open file.
 
     Raises
     ------
@@ -67,14 +67,14 @@ def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> Path:
 
 @contextmanager
 def temporary_folder(place: Path) -> Iterator[Path]:
-    """Make a folder beside a place, to be renamed to it; it is removed if it was not."""
+    """Make a folder beside ``place``, to be renamed to that path; else remove it at the end."""
     with _temporary(place, os.O_RDONLY) as (temporary, _):
         yield temporary
 
 
 @contextmanager
 def _temporary(place: Path, flags: int) -> Iterator[tuple[Path, int]]:
-    """Yield a new name that this process has locked, and its descriptor; remove it afterwards."""
+    """Yield a new path that this process has locked, and its descriptor; remove it afterwards."""
     place.parent.mkdir(parents=True, exist_ok=True)
     sweep(place.parent)
     temporary, descriptor = _locked(place, flags)
@@ -90,10 +90,10 @@ def _locked(place: Path, flags: int) -> tuple[Path, int]:
         temporary = _temporary_name(place)
         if not flags & os.O_CREAT:
             temporary.mkdir()
-        # what is not locked yet looks abandoned to another process, which may remove it meanwhile
+        # before it is locked, it looks abandoned to other processes, and they may remove it
         with suppress(FileNotFoundError):
             descriptor = os.open(temporary, flags, 0o666)
-            with suppress(OSError):  # a file system without locks: there, nobody sweeps either
+            with suppress(OSError):  # on a file system without locks, no process sweeps, either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), temporary.stat()):
@@ -103,7 +103,7 @@ def _locked(place: Path, flags: int) -> tuple[Path, int]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that died have left in a folder."""
+    """Remove what dead writers have left in a folder."""
     for path in folder.glob(f".*{MARK}*"):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -115,7 +115,7 @@ def sweep(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, as far as that can be done; no half of a folder has its name."""
+    """Remove a file or a folder, as far as possible; a partly removed folder loses its name."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             if not path.name.startswith("."):
@@ -135,8 +135,8 @@ def opened(path: Path, links: bool = True) -> BinaryIO:
     Raises
     ------
     OSError
-        If it cannot be opened, or is something else: a pipe without a writer would hang, a device
-        may never end; or a symbolic link, unless ``links`` are followed.
+        If it cannot be opened; if it is not a regular file, because a pipe without a writer would
+        hang and a device may never end; or if it is a symbolic link, unless ``links`` are followed.
     """
     if not links and path.is_symlink():
         raise OSError(f"it is a link to {shown(path.readlink())}, which is not followed")
@@ -165,13 +165,13 @@ def read(path: Path, limit: int = LARGEST, links: bool = True) -> bytes:
 # ---- caches ------------------------------------------------------------------------------------
 
 TEMPORARY = "SSVM_BENCH_TEMPORARY"
-"""Environment variable that hands the temporary folder of a process on to its children."""
+"""Environment variable that passes the temporary folder of a process to its children."""
 
 
 def user_folder() -> Path:
     """Return the user's cache folder of ssvm-bench, which need not exist.
 
-    Without a home there is none: it is temporary then.
+    Without a home folder, return a temporary folder.
     """
     folder = Path(platformdirs.user_cache_dir("ssvm-bench"))
     if "HOME" not in os.environ and "XDG_CACHE_HOME" not in os.environ:
@@ -182,9 +182,9 @@ def user_folder() -> Path:
 
 
 def why_unusable(folder: Path) -> str:
-    """Create a folder, and return why nothing can be kept in it; nothing if something can.
+    """Create a folder, and return why files cannot be kept in it; an empty string if they can.
 
-    What is kept there may be executed: others must not be able to write to it.
+    Files there may be executed: other users must not be able to write to the folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def why_unusable(folder: Path) -> str:
 
 
 def matplotlib_folder() -> Path | None:
-    """Return where matplotlib has to keep its list of fonts, if it cannot where it would."""
+    """Return a temporary folder for matplotlib's font list; None if the usual one is usable."""
     with suppress(OSError):
         folder = user_folder()
         if reason := why_unusable(folder):
@@ -212,17 +212,17 @@ def matplotlib_folder() -> Path | None:
 
 @functools.cache
 def temporary_cache(why: str) -> Path:
-    """Return a folder that lives as long as this process, and is also that of its children.
+    """Return a folder that exists until this process ends, and that its children use, too.
 
     Parameters
     ----------
     why : str
-        Said once, on stderr, by the process that makes it.
+        The reason, printed once on stderr by the process that creates the folder.
 
     Raises
     ------
     OSError
-        If there is no place for it, either.
+        If it cannot be created, either.
     """
     inherited = Path(os.environ.get(TEMPORARY, "-"))
     if inherited.is_absolute() and inherited.is_dir() and not why_unusable(inherited):
@@ -233,7 +233,7 @@ def temporary_cache(why: str) -> Path:
     folder.chmod(0o700)  # what is loaded from there is executed
     atexit.register(held.close)
     os.environ[TEMPORARY] = str(folder)
-    with suppress(OSError, ValueError):  # nobody has to hear it
+    with suppress(OSError, ValueError):  # stderr may be closed
         line = f"{shown(why, 300)}: caches are kept in {folder} until the program ends."
         print(line, file=sys.stderr, flush=True)
     return folder

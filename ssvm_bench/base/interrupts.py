@@ -1,13 +1,13 @@
 """Ctrl-C, SIGTERM and SIGHUP: they end the program at once, or a run after its iteration.
 
-A handler never raises: an exception that appears between any two steps of an interpreter is lost
-in a library, or leaves compiled code half done. There are two states.
+A handler never raises: an exception between two arbitrary steps of the interpreter could get lost
+in a library, or leave compiled code unfinished. There are two states.
 
-* Where nothing is lost that the next call would not make again (start, loading, compiling,
-  drawing), the first signal ends the process with one message. Whatever was being written has a
-  temporary name then, as after ``kill -9``, and children end with their parent.
-* In a `deferred` block, signals are counted. With one, a run ends after its iteration and the
-  evaluation; with more, it ends where it gets control next: after the compiled pass, or at the
+* During work that the next call can repeat (start, loading, compiling, drawing), the first signal
+  ends the process with one message. Files being written have a temporary name then, as after
+  ``kill -9``, and children end with their parent.
+* In a `deferred` block, signals are counted. After one signal, a run ends after its iteration and
+  the evaluation. After more, it ends as soon as it has control: after the compiled pass, or at the
   next `end_if_urgent` between two calls of an oracle in Python.
 
 Signals that are ignored (``nohup``) stay ignored.
@@ -31,10 +31,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OF_TERMINAL = (signal.SIGINT,)
 
 OF_QUEUES = (signal.SIGUSR1, signal.SIGUSR2)
-"""What queueing systems send to all processes of a job: one of them answers for its children."""
+"""Sent by queueing systems to all processes of a job: children ignore them, the parent reacts."""
 
 EXIT_STATUS = 1
-"""Of a program that a signal ended."""
+"""Exit status of a program that a signal has ended."""
 
 Item = TypeVar("Item")
 
@@ -43,7 +43,7 @@ _SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
 
 
 class EndedEarlyError(Exception):
-    """Raised by `end_if_urgent`: the iteration is given up."""
+    """Raised by `end_if_urgent`: the iteration is abandoned."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Arrived:
     Attributes
     ----------
     count : int
-        How many.
+        Their number.
     last : int
         The number of the last one.
     answered : bool
@@ -69,7 +69,7 @@ _current: Arrived | None = None
 
 
 def end_at_signals(message: str = "") -> None:
-    """Let a signal end the process at once, with a message on stderr, from now on."""
+    """From now on, let a signal end the process at once, with a message on stderr."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         shown = _SHOW_CURSOR * os.isatty(2) + (f"{message}\n" if message else "")
@@ -82,10 +82,10 @@ def end_at_signals(message: str = "") -> None:
 
 
 def refuse_exit() -> None:
-    """Let ``os._exit`` and ``os.exec…`` raise `SystemExit` here, not in forks, from now on.
+    """From now on, let ``os._exit`` and ``os.exec…`` raise `SystemExit` here, but not in forks.
 
-    A component that ended the process by them would leave no message, and the exit status of
-    success.
+    If a component ended the process with them, there would be no message, and the exit status
+    would be that of success.
     """
     process = os.getpid()
 
@@ -97,23 +97,23 @@ def refuse_exit() -> None:
 
         return refuse
 
-    for name in ("_exit", "execv", "execve"):  # of which all others are made
+    for name in ("_exit", "execv", "execve"):  # all others call these
         refuse = refusing(name, getattr(posix, name))
         setattr(os, name, refuse)
         setattr(posix, name, refuse)
 
 
 def ignore_signals(numbers: Iterable[int] = SIGNALS) -> None:
-    """Let nothing disturb the last steps of the process, which are short; or be deaf to some."""
+    """Ignore some signals from now on; by default all, for the short last steps of the process."""
     _handle(signal.SIG_IGN, numbers)
 
 
 @contextmanager
 def deferred() -> Iterator[Arrived]:
-    """Count the signals of the block; at its end, act on those that it has not answered.
+    """Count the signals in the block; at its end, raise the last again unless it was answered.
 
-    A block inside another one counts with it. Outside the main thread, where no signal comes,
-    nothing is counted.
+    A block inside another one shares its count. Outside the main thread, which receives no
+    signals, nothing is counted.
     """
     global _current
     if _current is not None or threading.current_thread() is not threading.main_thread():
@@ -143,7 +143,7 @@ def end_if_urgent() -> None:
 
 
 def interruptible(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items, between which `end_if_urgent` is asked."""
+    """Yield items, with a call of `end_if_urgent` before each."""
     for item in items:
         end_if_urgent()
         yield item

@@ -1,24 +1,24 @@
 """How kernels are compiled: one decorator, and dispatch on a type at compile time.
 
-``@kernel`` is ``numba.njit`` with a disk cache. Numba's own checks only a kernel's own file when it
-decides whether a cached kernel is still valid, so a kernel could go on calling the old code of an
-edited neighbour. Here the cache folder is named after the contents of all modules with kernels: an
-edit in any of them gives a new, empty folder. Numba's loads whatever its files hold, and where it
-cannot write them, it writes beside the source; here each file has a checksum, and one that is
-damaged, or a folder that cannot be used, only means to compile again (`KernelCache`).
+``@kernel`` is ``numba.njit`` with a disk cache. Numba's cache checks only a kernel's own file when
+it decides whether a cached kernel is valid, so a kernel could still call old code of another edited
+module. Here the name of the cache folder depends on the contents of all modules with kernels: an
+edit in any of them gives a new, empty folder. Numba's cache does not check what it loads, and if it
+cannot write to its folder, it writes beside the source. Here each file has a checksum. If a file is
+damaged, or the folder cannot be used, the kernel is only compiled again (`KernelCache`).
 
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
 compiled, so that a call costs nothing at run time and can be inlined. The body of a generic
 operation is the implementation for all types that have none of their own. An ``@abstract``
-operation has no body: every type needs its own, and the docstring says where those are.
+operation has no body but a docstring: every type needs an implementation of its own.
 
-**Numba's internals** in use, which may change from release to release (``tests/test_jit.py`` tells
-what breaks): ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave
-out wrappers; ``types.Dispatcher``, which asks a dispatcher for ``get_call_template`` and
-``get_overload``; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the
-flag ``no_compile``; ``rtsys.initialize``; and of ``JITCodeLibrary`` ``_optimize_final_module`` and
-``_finalize_final_module``, where code is optimised and machine code made.
+These **internals of numba** are used. They may change between releases; ``tests/test_jit.py`` shows
+what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave out
+wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of a
+dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
+``no_compile``; ``rtsys.initialize``; and ``_optimize_final_module`` and ``_finalize_final_module``
+of ``JITCodeLibrary``, which optimise code and generate machine code.
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -70,7 +70,7 @@ def source_digest(package: Path) -> str:
 
 
 def _cache_folder() -> Path | None:
-    """Return the folder for this version of the kernels; None if there is no place for any."""
+    """Return the cache folder for this version of the kernels; None if there cannot be one."""
     name = f"kernels-{source_digest(Path(__file__).parents[1])}"
     with suppress(OSError):
         given = os.environ.get("NUMBA_CACHE_DIR")
@@ -92,28 +92,28 @@ def _remove_old(root: Path) -> None:
 
 CACHE_FOLDER = _cache_folder()
 CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
-"""Below it lies one cache folder for each version of the kernels."""
+"""It contains one cache folder for each version of the kernels."""
 
-numba.config.CACHE_DIR = str(CACHE_FOLDER or "")  # for functions that others compile
+numba.config.CACHE_DIR = str(CACHE_FOLDER or "")  # for functions that other packages compile
 
 
 class KernelCache(FunctionCache):
     """The compiled versions of a function, one file for each type of its arguments.
 
-    A file begins with the checksum of the rest and of its own name, which stands for the function,
-    its source and the types. One that cannot be used in any way is as good as none: then the
-    function is compiled, as it is where none can be written.
+    A file begins with the checksum of the rest and of its own name, which identifies the function,
+    its source and the types. If a file cannot be used for any reason, the function is compiled. If
+    a file cannot be written, the function is only not cached.
     """
 
-    def __init__(self, dispatcher: CPUDispatcher) -> None:  # numba's looks for its own place
+    def __init__(self, dispatcher: CPUDispatcher) -> None:  # numba's chooses a folder of its own
         self._dispatcher = dispatcher
         self._py_func = dispatcher.py_func
         self._source = Path(self._py_func.__code__.co_filename)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function compiled for these types, or None."""
-        rtsys.initialize(target_context)  # all that machine code needs; what compiles loads more
-        # a checksum tells that this is what was written; that it still fits, only the use of it
+        rtsys.initialize(target_context)  # machine code needs only this; compiling loads more
+        # the checksum shows that the file is intact; only its use can show that it still fits
         with suppress(Exception):
             path = self._path(sig, target_context.codegen())
             content = memoryview(files.read(path))
@@ -124,7 +124,7 @@ class KernelCache(FunctionCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if it can be."""
+        """Store a compiled function, if possible."""
         with suppress(OSError):
             path = self._path(sig, data.codegen)
             if not data.library.has_dynamic_globals:  # addresses of this process
@@ -135,7 +135,7 @@ class KernelCache(FunctionCache):
         if CACHE_FOLDER is None:
             raise FileNotFoundError
         kind = type(self._dispatcher).__name__
-        # numba's key has the bytecode, in which a constant is its number
+        # numba's key has the bytecode, which refers to constants by their index only
         constants = [c for c in self._py_func.__code__.co_consts if not isinstance(c, CodeType)]
         key = self._index_key(sig, codegen), _source_of(self._source), kind, constants
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
@@ -161,11 +161,11 @@ def _source_of(path: Path) -> str:
 
 
 class InlinedCode(JITCodeLibrary):
-    """Optimised intermediate code, of which no machine code is made.
+    """Intermediate code, from which no machine code is generated.
 
-    Making it takes time and rewrites the intermediate code for the processor, so that callers
-    into which that is inlined become slower. What is inlined is optimised there, and only there:
-    to do it here as well took an eighth of the time of compiling.
+    Generating it takes time and rewrites the intermediate code for the processor, so that callers
+    that inline this code become slower. Inlined code is optimised in its callers only: optimising
+    it here, too, took an eighth of the compile time.
     """
 
     def _optimize_final_module(self) -> None:
@@ -181,7 +181,7 @@ class InlinedCode(JITCodeLibrary):
 
 
 class _Compiler(compiler.Compiler):
-    """Numba's, which fills an `InlinedCode`."""
+    """Numba's compiler, with an `InlinedCode` for its output."""
 
     def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
         super().__init__(typing, target, InlinedCode(target.codegen(), "inlined"), *rest)
@@ -197,7 +197,7 @@ class Inlined(CPUDispatcher):
         self._cache = KernelCache(self)
 
     def add_overload(self, cres: Any) -> None:
-        """Keep it under a key by which numba finds the code."""
+        """Store a compile result under a key by which numba finds the code."""
         cres = cres._replace(entry_point=object())
         self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
         self.overloads[tuple(cres.signature.args)] = cres
@@ -205,7 +205,7 @@ class Inlined(CPUDispatcher):
     def rebuild(
         self, target: Any, code: Any, fndesc: Any, environment: Any, signature: Any, *_: Any
     ) -> Any:
-        """Return what was compiled, from what numba keeps of it."""
+        """Return the compile result from the parts of it that numba stores."""
         name, _, intermediate = code
         library = InlinedCode(target.codegen(), name)
         library._final_module = binding.parse_bitcode(intermediate)
@@ -228,7 +228,7 @@ class Kernel(CPUDispatcher):
     Attributes
     ----------
     inlined : Inlined
-        The same for other kernels.
+        The same function, as other kernels call it.
     """
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
@@ -243,7 +243,7 @@ class Kernel(CPUDispatcher):
         return types.Dispatcher(self.inlined)
 
     def add_overload(self, cres: Any) -> None:
-        """Keep it, and have the environments of what has been inlined at hand."""
+        """Store a compile result, and register the environments of the code inlined in it."""
         super().add_overload(cres)
         for environment in cres._find_referenced_environments():
             cres.codegen.set_env(environment.env_name, environment)
@@ -252,14 +252,14 @@ class Kernel(CPUDispatcher):
 def kernel(function: F) -> F:
     """Compile a function on its first call, and keep the machine code on disk.
 
-    The function must not allocate arrays: it is compiled without reference counts, which for
-    structs of many arrays cost more than the arithmetic.
+    The function must not allocate arrays: it is compiled without reference counts, which cost more
+    than the arithmetic for structs of many arrays.
     """
     return Kernel(function, _nrt=False, forceinline=True)
 
 
 def allocating_kernel(function: F) -> F:
-    """Compile like `kernel`, for a function that allocates arrays: an outer loop, not an inner."""
+    """Compile like `kernel`, for a function that allocates arrays; not for inner loops."""
     return Kernel(function)
 
 
@@ -267,16 +267,16 @@ def allocating_kernel(function: F) -> F:
 
 
 class Operation:
-    """A kernel of which there may be another one for each type of its first argument.
+    """A function with a kernel for each type of its first argument.
 
-    To numba it looks like a dispatcher, whose versions are those of the kernel that is called.
+    Numba sees it as a dispatcher, whose overloads are those of the kernel that is called.
 
     Attributes
     ----------
     name : str
-        Its full name.
+        The full name of the function.
     implementations : dict
-        A ``NamedTuple`` type → its kernel, and that of classes derived from it.
+        ``NamedTuple`` type → the kernel for it and for classes derived from it.
     """
 
     is_compiling, nopython_signatures = False, ()
@@ -293,11 +293,11 @@ class Operation:
         return self._chosen(type(first))(first, *args)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return what numba infers the types of a call by."""
+        """Return the template by which numba infers the types of a call."""
         return self._chosen(_class(args[0])).inlined.get_call_template(args, kws)
 
     def get_overload(self, args: Any) -> Any:
-        """Return what numba finds the code for these types by."""
+        """Return the key by which numba finds the code for these types."""
         return self._chosen(_class(args[0])).inlined.get_overload(args)
 
     def _chosen(self, kind: type) -> Any:
@@ -309,12 +309,12 @@ class Operation:
 
 
 def _class(argument: Any) -> type:
-    """Return the class of an argument's values, or numba's if they are no named tuples."""
+    """Return the ``NamedTuple`` class of an argument's numba type; else the class of the type."""
     return getattr(argument, "instance_class", type(argument))
 
 
 def generic(function: F) -> F:
-    """Declare an operation; the function is what it does for types without an implementation."""
+    """Declare an operation; the function serves types without an implementation of their own."""
     return Operation(function, kernel(function))  # type: ignore[return-value]
 
 
@@ -334,7 +334,7 @@ def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
 
 
 def is_implemented(operation: Callable[..., Any], kind: type) -> bool:
-    """Tell whether an operation has an implementation of its own for a ``NamedTuple`` type."""
+    """Return whether an operation has an implementation for exactly this ``NamedTuple`` type."""
     return kind in operation.implementations  # type: ignore[attr-defined]
 
 

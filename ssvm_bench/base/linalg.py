@@ -1,6 +1,6 @@
 """Inner products that give the same bits on every machine, and line searches.
 
-Each sums in an order of its own: numbers stored since must come out again.
+Each function has its own order of summation, which is fixed: stored results must be reproducible.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def line_search(slope, curvature, limit=1.0):
     Parameters
     ----------
     slope, curvature : float
-        Both may be scaled by the same factor. A slope that is not positive gives 0, a curvature of
-        0 ``limit``. A curvature that has overflowed gives NaN: a step of length 0 would look like
-        an optimum.
+        Both may be scaled by the same factor. A slope ≤ 0 gives 0, and a curvature of 0 gives
+        ``limit``. A curvature that has overflowed gives NaN: a step of length 0 would look like an
+        optimum.
     limit : float
         Longest step.
     """
@@ -64,8 +64,8 @@ _VECTORS, _LANES = 4, 4
 def dot_from(a, first, b, start, size):
     """Return Σ_k a[first + k] · b[start + k] over ``size`` entries, in 16 interleaved sums.
 
-    Compilers keep the order of sums, and so add up one by one; here it is four at a time. The types
-    are float64 or uint8.
+    Compilers keep the order of a sum, and so add one product at a time; this function adds four at
+    a time. The types are float64 or uint8.
     """
     whole = size - size % (_VECTORS * _LANES)
     total = _sum_of_products(a, first, b, start, whole)
@@ -76,7 +76,7 @@ def dot_from(a, first, b, start, size):
 
 @intrinsic
 def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: Any) -> Any:
-    """Do a `dot_from` where the size is a multiple of the number of sums."""
+    """Do `dot_from` for a size that is a multiple of the number of sums."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, first, other, start, size = arguments
@@ -136,7 +136,7 @@ def squared_norm(w):
 
 
 def rounded_once(a: np.ndarray, b: np.ndarray) -> float:
-    """Return ⟨a, b⟩, rounded once."""
+    """Return ⟨a, b⟩; the sum of the rounded products is rounded once."""
     return math.fsum(a * b)
 
 
@@ -149,8 +149,8 @@ def best_interpolation(
 ) -> Point:
     """Return the point between two planes, as (w, φ∘), with the highest dual value.
 
-    The inner product of v and w is ⟨v, ``metric`` w⟩. F is a concave parabola along the way, so
-    that its maximum over [0, 1] has a closed form (Algorithm 1, step 5; MP-BCFW, section 3.5).
+    The inner product of v and w is ⟨v, ``metric`` w⟩. F is a concave parabola on the segment, so
+    its maximum over [0, 1] has a closed form (Algorithm 1, step 5; MP-BCFW, section 3.5).
     """
     (w, offset), (w_other, offset_other) = one, other
     step, climb = w_other - w, offset_other - offset
@@ -164,8 +164,8 @@ def best_interpolation(
 def best_scale(norm2: float, offset: float, old: float, new: float) -> float:
     """Return the s in [0, 1] for which s φ has the highest dual value at a new λ.
 
-    φ is given by ‖w‖², w = −φ⋆/λ at the ``old`` λ, and as ``offset`` = φ∘. All s φ are feasible:
-    they lie between φ and the planes of the ground truth, which are 0. With the old λ's optimum,
-    and a smaller λ, s w λ/λ_new is again about w.
+    φ is given by ‖w‖², w = −φ⋆/λ at the ``old`` λ, and by ``offset`` = φ∘. All s φ are feasible:
+    they are between φ and the planes of the ground truth, which are 0. If φ is the optimum at the
+    old λ and the new λ is smaller, the new s w λ/λ_new is about w again.
     """
     return line_search(offset, old * old / new * norm2)

@@ -1,6 +1,6 @@
-"""How much memory is free: of the machine, of the container, and of what the process may have.
+"""How much memory is free, of the machine, of the container and up to the limit of the process.
 
-And how it becomes free again.
+Also, how freed memory is returned to the system.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _CONTAINER = Path("/sys/fs/cgroup")
 _PROCESS = Path("/proc/self/statm")
 
 _ALWAYS = 1 << 20
-"""Bytes that there always are."""
+"""Needs of fewer bytes are not checked."""
 
 _MMAP_THRESHOLD, _LEAST_OF_ITS_OWN = -3, 1 << 20
-"""Option of ``mallopt``, and bytes of an array from which it is mapped alone."""
+"""Option of ``mallopt``, and bytes of an array from which it has a memory mapping of its own."""
 
 
 def available() -> int | None:
-    """Return the bytes that can be had without swapping; None where the system does not tell."""
+    """Return the bytes available without swapping; None if the system does not say."""
     found = []
     with suppress(OSError, ValueError, TypeError):
         line = re.search(r"^MemAvailable:\s+(\d+) kB$", _MACHINE.read_text(), re.MULTILINE)
@@ -43,24 +43,24 @@ def available() -> int | None:
 
 
 def give_back() -> None:
-    """From now on, have glibc give the memory of arrays back when they are freed.
+    """From now on, let glibc return the memory of arrays to the system when they are freed.
 
-    By itself it keeps that of up to 32 MB for others, and arrays that grow leave holes.
+    By default it keeps the memory of arrays of up to 32 MB, and arrays that grow leave holes.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LEAST_OF_ITS_OWN)
 
 
 def check_room(needed: float, what: str, instead: str) -> None:
-    """Raise ``RunFailedError`` if there are not as many bytes.
+    """Raise ``RunFailedError`` if fewer bytes are free than needed.
 
     Parameters
     ----------
     needed : float
     what : str
-        What takes them: the beginning of the message.
+        What needs the bytes: the beginning of the message.
     instead : str
-        What to do: its end.
+        What to do instead: the end of the message.
     """
     if needed < _ALWAYS:
         return

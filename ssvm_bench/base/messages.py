@@ -1,8 +1,8 @@
-"""What the program says while it works: the messages of its loggers, and who shows them.
+"""Messages of the program while it works: its loggers, and the functions that show the messages.
 
 Each module logs to the logger of its name, below ``ssvm_bench``. The command line shows messages on
-stderr, a run by its display (:mod:`ssvm_bench.runs.terminal`). A Python program sees none, unless
-it asks for them as of any library: ``logging.basicConfig(level="INFO")``.
+stderr; a run shows them in its display (:mod:`ssvm_bench.runs.terminal`). A Python program sees
+none, unless it enables logging as for any library: ``logging.basicConfig(level="INFO")``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _lowest: ContextVar[int] = ContextVar("lowest", default=logging.INFO)
 
 
 def show_details() -> None:
-    """Let details be shown, too, until the block of `shown_by` ends (``-v``)."""
+    """Show debug messages, too, until the block of `shown_by` ends (``-v``)."""
     _lowest.set(logging.DEBUG)
     _LOGGER.setLevel(logging.DEBUG)
 
 
 class _Handler(logging.Handler):
-    """Hands messages to whoever shows them in this context."""
+    """Passes messages to the function that shows them in this context."""
 
     def emit(self, record: logging.LogRecord) -> None:
         show = _show.get()
@@ -42,7 +42,7 @@ _LOGGER.addHandler(_Handler())
 
 @contextmanager
 def shown_by(show: Callable[[str], object]) -> Iterator[None]:
-    """Let a function show the messages of the block; what showed them outside does not."""
+    """Let a function show the messages of the block, instead of the one outside the block."""
     token, level, lowest = _show.set(show), _LOGGER.level, _lowest.get()
     _LOGGER.setLevel(_lowest.get())
     try:
@@ -54,5 +54,5 @@ def shown_by(show: Callable[[str], object]) -> Iterator[None]:
 
 
 def to_stderr(text: str) -> None:
-    """Print a message to stderr, whatever it says in one line."""
+    """Print a message to stderr, on one line."""
     print(readable(text), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Vectors of many numbers that are mostly 0, as what is not."""
+"""Long vectors that are mostly 0, stored as their non-zeros."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_A_TIME = 1 << 18
 
 @dataclass(frozen=True)
 class Nonzeros:
-    """A vector that is 0 elsewhere; numpy takes it for the whole array.
+    """A vector stored as its non-zeros; numpy converts it to the whole array.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Nonzeros:
         return whole
 
     def __matmul__(self, other: Nonzeros) -> float:
-        """Return the inner product with a vector that is not 0 at the same places."""
+        """Return the inner product with a vector whose non-zeros are at the same places."""
         return float(self.values @ other.values)
 
     def write(self, file: Any) -> None:
-        """Write the whole vector as a file of numpy's, piece by piece."""
+        """Write the whole vector in numpy's file format, piece by piece."""
         header = {"descr": "<f8", "fortran_order": False, "shape": (self.size,)}
         np.lib.format.write_array_header_1_0(file, header)
         for begin in range(0, self.size, _AT_A_TIME):

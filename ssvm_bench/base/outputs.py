@@ -1,9 +1,9 @@
-"""Standard output and error that never raise: a closed or full terminal costs nothing but its text.
+"""Standard output and error that never raise: if they are closed or full, only text is lost.
 
-Status goes to stderr. What cannot be written there is dropped: closed (``2>&-``), full
-(``2>/dev/full``, a disk of logs), without a reader. Results go to stdout; that some of them are
-lost is reported at the end, with exit status 1. Characters that the encoding lacks are escaped.
-What is raised where nobody can catch it is told in a line.
+Status goes to stderr. Text is dropped if stderr is closed (``2>&-``), full (``2>/dev/full``, a disk
+of logs) or without a reader. Results go to stdout; if some are lost, this is reported at the end,
+with exit status 1. Characters that the encoding lacks are escaped. An exception that cannot be
+caught is reported in one line.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ssvm_bench.base.errors import described, readable
 
 
 class _Raw(io.FileIO):
-    """A file descriptor that swallows what cannot be written, and keeps the first reason."""
+    """A file descriptor that drops what cannot be written, and keeps the first error."""
 
     lost: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write all, or take it for written."""
+        """Write all data; return its size, as if all were written, also after an error."""
         content = memoryview(data).cast("B")
         done = 0
         try:
@@ -39,7 +39,7 @@ class _Raw(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Text over it. Without a ``buffer``, into which click would write UTF-8 whatever is set."""
+    """Text over `_Raw`, without a ``buffer``: click would always write UTF-8 to that."""
 
     buffer: Any = None
 
@@ -49,7 +49,7 @@ class _Text(io.TextIOWrapper):
 
 
 def protect() -> None:
-    """Replace ``sys.stdout`` and ``sys.stderr``, and open what is closed."""
+    """Replace ``sys.stdout`` and ``sys.stderr``, and open closed ones as ``/dev/null``."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # else a file would get its number
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
@@ -59,7 +59,7 @@ def protect() -> None:
 
 
 def _tell(failed: Any) -> None:
-    """Say what a component has raised in a thread, or when the process ends."""
+    """Report what a component has raised in a thread, or at the end of the process."""
     text = f"ssvm-bench: ignored: {described(failed.exc_value)}"
     print(readable(text), file=sys.stderr, flush=True)
 
@@ -77,7 +77,7 @@ def _stream(descriptor: int, replaced: Any) -> _Text:
 
 
 def lost_results() -> OSError | None:
-    """Return why something that was printed on stdout is lost; None if all has arrived."""
+    """Return the error that lost text printed on stdout; None if all was written."""
     sys.stdout.flush()
     raw = getattr(sys.stdout, "raw", None)
     return None if raw is None else raw.lost

@@ -31,7 +31,7 @@ def swap_targets(raw: np.ndarray) -> np.ndarray:
 
 
 def swap(items, targets) -> None:  # type: ignore[no-untyped-def]  # lists here, arrays in kernels
-    """Shuffle ``items`` in place, the last first: item i changes places with ``targets[i]``.
+    """Shuffle ``items`` in place, from the last on: swap item i with item ``targets[i]``.
 
     A plain loop over anything with an index, so that compiled code can wrap it.
     """
@@ -61,16 +61,16 @@ def uniform(shape: tuple[int, ...], bits: np.random.PCG64) -> np.ndarray:
 
 
 def words_at(places: np.ndarray, count: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return words that lie anywhere in a stream, as if those before them had been drawn.
+    """Return words at any positions of a stream, without drawing those before them.
 
     Parameters
     ----------
     places : ndarray of int64, shape (m,)
-        How many words come before those of each row.
+        Position of each row's first word in the stream.
     count : int
         Words of a row.
     bits : PCG64
-        The stream, at its beginning; it is left elsewhere.
+        The stream, at its beginning; its position changes.
 
     Returns
     -------

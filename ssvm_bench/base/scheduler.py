@@ -1,4 +1,4 @@
-"""A dask scheduler: within seconds there is a connection, or an error that says what to do."""
+"""Connects to a dask scheduler within seconds, or raises an error that says what to do."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
 from ssvm_bench.base.extras import needed
 
 SECONDS = 5.0
-"""In which a scheduler has to answer, and to have enough workers."""
+"""Time in which a scheduler has to answer, and time in which it has to have enough workers."""
 
 
 def connect(address: str, workers: int) -> Any:
-    """Return the client of a scheduler that has some workers.
+    """Return the client of a scheduler that has at least ``workers`` workers.
 
     Raises
     ------
     ConfigError
-        If dask is not installed, or the address is none.
+        If dask is not installed, or the address is not valid.
     RunFailedError
-        If nobody answers, or there are fewer workers.
+        If no scheduler answers, or it has fewer workers.
     """
     with needed("dask", f"The dask scheduler at {shown(address)}"):
         import distributed
@@ -36,9 +36,9 @@ def connect(address: str, workers: int) -> Any:
         await comm.close()
 
     try:
-        asyncio.run(greet())  # a client itself waits for ever for what says nothing
+        asyncio.run(greet())  # a client itself waits forever for a server that sends nothing
         client: Any = distributed.Client(address, timeout=SECONDS, set_as_default=False)
-    except Exception as error:  # also of what answers in another language
+    except Exception as error:  # of any kind, as servers with another protocol cause
         raise RunFailedError(
             f"No dask scheduler answers at {shown(address)} within {SECONDS:g} s "
             f"({described(error)}). Start one with `dask scheduler`, or give the address that it "

@@ -1,9 +1,9 @@
-"""What an object knows, as arrays and plain values; and an equal object that goes on from there.
+"""The state of an object as arrays and plain values, from which an equal object is restored.
 
-A class says once, in ``STATE``, which of its attributes change; all else is as it was built. So a
-state is compared with that of a new object before anything is taken from it: names, kinds and
-shapes are the same, counts and indices are not negative, and numbers are finite where those of the
-new object are. Who owns an array that grows, or an index into another one, looks at that besides.
+A class lists in ``STATE`` which of its attributes change; all others are as they were built. A
+state is compared with that of a new object before it is used: names, kinds and shapes must be the
+same, counts and indices not negative, and numbers finite where those of the new object are. The
+owner of an array that grows, or of indices into another array, checks these in addition.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 _LARGEST = 1 << 62
-"""No count is as large."""
+"""Every count is smaller."""
 
 
 class StateError(ValueError):
-    """A state that is none of an object; the message says where, and what is wrong."""
+    """A state does not fit an object; the message says where, and what is wrong."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"{where} {what}" if where else what)
@@ -29,16 +29,16 @@ class StateError(ValueError):
 
 
 class Stateful:
-    """What has a state.
+    """An object with a state.
 
     Attributes
     ----------
     STATE : tuple of str
-        The attributes that change: arrays, numbers, texts, ``PCG64``, what has a state itself, and
+        The attributes that change: arrays, numbers, texts, ``PCG64``, objects with a state, and
         tuples and dataclasses of all these; ``policy.steps`` is a field of a ``NamedTuple``. A
-        restored array is another one: who shares it with others shares it again.
+        restored array is a new object: its owner has to share it with other objects again.
     GROWS : tuple of str
-        Those that are arrays, and may have another size; their owner looks at it.
+        The attributes that are arrays of a size that may differ; their owner checks the size.
     """
 
     STATE: ClassVar[tuple[str, ...] | None] = ()
@@ -49,12 +49,12 @@ class Stateful:
         return {name: of(attrgetter(name)(self)) for name in self.STATE or ()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another one; called right after the object was built.
+        """Take over the state of another object; called right after this one was built.
 
         Raises
         ------
         StateError
-            If it is none of such an object, which is of no use any more.
+            If the state does not fit this object, which must not be used any more.
         """
         own = {name: attrgetter(name)(self) for name in self.STATE or ()}
         for name, found in parts_like(own, state, self.GROWS).items():
@@ -64,7 +64,7 @@ class Stateful:
 
 
 def _replaced(value: Any, fields: list[str], found: Any) -> Any:
-    """Return a value with another field of a field of … it, or the other one itself."""
+    """Return a value with a field of a field of … it replaced; without fields, the replacement."""
     if not fields:
         return found
     inner = _replaced(getattr(value, fields[0]), fields[1:], found)
@@ -75,12 +75,12 @@ def _replaced(value: Any, fields: list[str], found: Any) -> Any:
 def of(value: Any) -> Any:
     """Return the state of a value: an array, a plain value, or a mapping of such.
 
-    Types that keep more than changes, as storages with room, register another one, and `like`.
+    Types that store more than what changes, as storages with free space, register it and `like`.
     """
     if isinstance(value, Stateful):
         return value.state()
     if isinstance(value, np.random.PCG64):
-        return value.state["state"]["state"]  # its stream is that of its seed
+        return value.state["state"]["state"]  # the rest, its increment, is given by its seed
     if isinstance(value, np.generic):
         return value.item()
     inner = _fields(value)
@@ -89,19 +89,19 @@ def of(value: Any) -> Any:
 
 @singledispatch
 def like(own: Any, state: Any) -> Any:
-    """Return the value that has a state; an object with one is changed in place.
+    """Return the value that has this state; a `Stateful` object is changed in place.
 
     Parameters
     ----------
     own : object
-        A new one of the same kind.
+        A new value of the same kind.
     state : object
         What `of` has returned, or anything else.
 
     Raises
     ------
     StateError
-        If no value of this kind has it.
+        If no value of this kind has this state.
     """
     if isinstance(own, np.ndarray):
         return array(own, state, own.shape)
@@ -140,7 +140,7 @@ def parts_like(own: Mapping[str, Any], state: Any, grows: Collection[str] = ()) 
 
 
 def array(own: np.ndarray, state: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return a state that is an array like another one, and of a shape if one is given."""
+    """Return a state after a check that it is an array like ``own``, of a shape if one is given."""
     expect(
         isinstance(state, np.ndarray) and state.dtype == own.dtype and state.ndim == own.ndim,
         f"is no array of {own.dtype} with {own.ndim} dimensions",
@@ -173,7 +173,7 @@ def _plain(own: Any, state: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a tuple, a dataclass or a mapping; None: it is none of these."""
+    """Return the parts of a tuple, a dataclass or a mapping by name; None for other values."""
     if isinstance(value, dict):
         return value
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Structural SVMs as estimators of scikit-learn: trained on what a Python program has.
+"""Structural SVMs as scikit-learn estimators, trained on the data of a Python program.
 
 .. code-block:: python
 
@@ -8,13 +8,13 @@
     tagger.predict(others)
     tagger.history_.plot("time", ["primal", "dual"])
 
-What X and y are, by structure, :mod:`ssvm_bench.datasets.given` says. Examples become a `Dataset`,
-and from there on everything is what a run of the command line does, files aside: the same options,
-oracles, solvers and trace. But for the clock: ``work``, so that the same ``random_state`` gives the
-same model however busy the machine is. Other clocks measure, and solvers with approximate passes
-decide by what they measure.
+:mod:`ssvm_bench.datasets.given` defines X and y for each structure. Examples become a `Dataset`.
+From then on, everything is as in a run of the command line, without its files: the same options,
+oracles, solvers and trace. Only the clock differs: it is ``work``, so that a ``random_state`` gives
+the same model however busy the machine is. Other clocks measure time, and solvers with approximate
+passes decide by the measured time.
 
-A fit is all or nothing: it is made on a copy, which takes the place of the estimator at its end.
+A fit succeeds or changes nothing: it trains a copy, which replaces the estimator at the end.
 """
 
 from ssvm_bench.estimator.svm import StructuredSVM

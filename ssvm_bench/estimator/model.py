@@ -1,4 +1,4 @@
-"""What a fitted estimator says of examples, and of its weights.
+"""Predictions of a fitted estimator, and its weights.
 
 .. code-block:: text
 
@@ -7,9 +7,9 @@
     graph        s(x, y)  = Σ_l ⟨w_{y_l}, x^l⟩ − Σ_{k∼l} ⟨potts, x_{kl}⟩ [y_k ≠ y_l]
     marginals    p(y | x) ∝ exp(s(x, y) / temperature)
 
-where x has the constant feature, and edges without features have x_{kl} = 1. With a kernel, ⟨w_c,
-x⟩ is Σ_j β[j, c] k(x_j, x) over the support. Training maximises a margin, not a likelihood: the
-marginals rank labels by how sure they are, and a temperature is to be chosen on held-out examples.
+x includes the constant feature, and edges without features have x_{kl} = 1. With a kernel, ⟨w_c, x⟩
+is Σ_j β[j, c] k(x_j, x) over the support. Training maximises a margin, not a likelihood: marginals
+only rank labels by certainty, and the temperature has to be chosen on held-out examples.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _LABELS = {
     CHAIN: ("viterbi",),
     GRAPH: ("alpha_expansion", "mincut"),
 }
-"""Structure → the oracles of which it is known what w is."""
+"""Structure → the oracles for which the meaning of w is known."""
 
 
 def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
-    """Return whether a model has weights by label and feature, and one of these structures."""
+    """Return a test whether a model has weights by label and feature, and a given structure."""
 
     def has(model: Any) -> bool:
         trained = {"structure": model.structure} | getattr(model, "_trained", {})
@@ -60,7 +60,7 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
 
 
 class Model(ClassifierMixin, BaseEstimator):
-    """An estimator, once it is fitted."""
+    """The methods and properties of a fitted estimator."""
 
     structure: str
     oracle: Any
@@ -74,14 +74,14 @@ class Model(ClassifierMixin, BaseEstimator):
     _oracle: dict[str, Any]
 
     def predict(self, X: Any) -> Any:
-        """Return the labels: of a multiclass problem an array, else an array for each example.
+        """Return the labels: for multiclass problems an array, else an array for each example.
 
-        Of an oracle whose labelings are not labels of parts: a list of its labelings.
+        If the oracle's labelings are not labels of parts, return a list of labelings.
 
         Raises
         ------
         ValueError, TypeError
-            X is no such examples, or has other features than those of training.
+            X does not have the form of examples, or its features differ from those of training.
         """
         fitted = self._fitted()
         oracle, parts, labels = fitted._predicted(X)
@@ -90,14 +90,14 @@ class Model(ClassifierMixin, BaseEstimator):
         return fitted._by_example(labels, parts)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of right labels; of other labelings, 1 − their mean loss.
+        """Return the share of correct labels; if labelings are not labels, 1 − their mean loss.
 
         An example of weight 2 counts as two.
 
         Raises
         ------
         ValueError, TypeError
-            As `predict`; or there are weights of examples whose labelings are not labels of parts.
+            As `predict`; or there are weights, but labelings are not labels of parts.
         """
         fitted = self._fitted()
         if fitted._is_multiclass:
@@ -113,10 +113,10 @@ class Model(ClassifierMixin, BaseEstimator):
         return float(np.average(right, weights=np.repeat(weights, np.diff(parts.offsets))))
 
     def mean_loss(self, X: Any, y: Any) -> float:
-        """Return the mean over the examples of the loss that was trained with.
+        """Return the mean over the examples of the loss used in training.
 
-        That is ``loss``, whatever classes and examples count: without it, the share of wrong
-        labels in an example. ``score`` tells right from wrong alone.
+        That is ``loss``, without the weights of classes and examples; if ``loss`` is None, it is
+        the share of wrong labels in an example. ``score`` only counts correct and wrong labels.
 
         Raises
         ------
@@ -140,10 +140,10 @@ class Model(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray or list of ndarray
-            Multiclass: of shape (n, K), or of two labels (n,), which is positive where the second
-            one is predicted. Chains and graphs: for each example an array of shape (L, K), the
-            scores of its parts alone. Chains have ``transitions_`` besides, and graphs the Potts
-            term, as the docstring of the module says.
+            Multiclass: shape (n, K); with two labels, shape (n,), positive where the second label
+            is predicted. Chains and graphs: for each example an array of shape (L, K), the scores
+            of its parts alone, without ``transitions_`` of chains and the Potts term of graphs
+            (see the module's docstring).
 
         Raises
         ------
@@ -172,19 +172,19 @@ class Model(ClassifierMixin, BaseEstimator):
         X : examples
             As of `predict`.
         temperature : float
-            Above 0. The higher, the more alike are the probabilities.
+            Above 0. The higher it is, the closer to uniform are the probabilities.
 
         Returns
         -------
         ndarray or list of ndarray
-            Multiclass: of shape (n, K). Chains: for each example an array of shape (L, K): the
-            probability that a part has a label, summed over all labelings of the others by the
-            forward–backward recursion.
+            Multiclass: shape (n, K). Chains: for each example an array of shape (L, K), the
+            probabilities that a part has a label, summed over all labelings of the other parts by
+            the forward–backward recursion.
 
         Raises
         ------
         ValueError, TypeError
-            As `predict`; or the temperature is none.
+            As `predict`; or the temperature is not a number above 0.
         RunFailedError
             The scores are too large.
         """
@@ -197,17 +197,17 @@ class Model(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the labels, shape (K, f); of two labels, what the second one has more."""
+        """Weights of the labels, shape (K, f); if multiclass with K = 2, second − first, (1, f)."""
         return self._fitted()._by_features()[0]
 
     @property
     def intercept_(self) -> np.ndarray:
-        """What the constant feature adds, shape (K,) or (1,); 0 without one."""
+        """Contribution of the constant feature, shape (K,) or (1,); 0 without one."""
         return self._fitted()._by_features()[1]
 
     @property
     def transitions_(self) -> np.ndarray:
-        """Of chains, the weight of label b behind label a at [a, b], shape (K, K)."""
+        """For chains: at [a, b], the weight of label b after label a, shape (K, K)."""
         fitted = self._fitted()
         if not _has_weights(CHAIN, or_kernel=True)(fitted):
             raise AttributeError("transitions_ are those of structure='chain'")
@@ -218,18 +218,18 @@ class Model(ClassifierMixin, BaseEstimator):
     def top_features(self, k: int = 10) -> pd.DataFrame:
         """Return the largest weights of each label.
 
-        Features are called what they are called in X, else ``x0``, ``x1``, …
+        Features have the names that they have in X, else ``x0``, ``x1``, …
 
         Parameters
         ----------
         k : int
-            How many, by magnitude.
+            Number of weights of each label, the largest by magnitude.
 
         Returns
         -------
         DataFrame
-            With the columns ``label``, ``feature`` and ``weight``, label by label. Of a multiclass
-            problem with two labels, those of the second one: what speaks for it is positive.
+            With the columns ``label``, ``feature`` and ``weight``, label by label. For a multiclass
+            problem with two labels, only the second label: positive weights favour it.
         """
         fitted = self._fitted()
         coef, _ = fitted._by_features()
@@ -247,7 +247,7 @@ class Model(ClassifierMixin, BaseEstimator):
         return pd.concat(tables, ignore_index=True)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what it takes: lists of labels are no classes for scikit-learn."""
+        """Return scikit-learn's tags, for which lists of labels are not classes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         if not self._is_multiclass:
@@ -269,7 +269,7 @@ class Model(ClassifierMixin, BaseEstimator):
         return "independent" if self._is_multiclass else self.structure
 
     def _fitted(self) -> Self:
-        """Return a copy with the parameters of training: others may be set, or fitted meanwhile."""
+        """Return a copy with the parameters of training, as they may be changed, or fit again."""
         fitted = copy.copy(self)
         fitted.__dict__.update(getattr(fitted, "_trained", {}))
         check_is_fitted(fitted)
@@ -278,7 +278,7 @@ class Model(ClassifierMixin, BaseEstimator):
     def _by_features(self) -> tuple[np.ndarray, np.ndarray]:
         """Return weights by label and feature, shape (K, f), and intercepts, shape (K,).
 
-        Of two labels of a multiclass problem, those of the second one less those of the first.
+        For a multiclass problem with two labels, these are the second label's minus the first's.
         """
         if self._has_kernel:
             raise AttributeError("with a kernel, features have no weights")
@@ -294,7 +294,7 @@ class Model(ClassifierMixin, BaseEstimator):
         return rows[:, :f].copy(), bias
 
     def _by_example(self, rows: np.ndarray, parts: examples.Parts) -> Any:
-        """Return rows of parts as they are if an example is one, else an array each."""
+        """Return rows of parts as they are if examples are single parts, else split by example."""
         return rows if self._is_multiclass else np.split(rows, parts.offsets[1:-1])
 
     def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[examples.Parts, Any]:
@@ -340,7 +340,7 @@ class Model(ClassifierMixin, BaseEstimator):
     def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, examples.Parts, np.ndarray | None]:
         """Return the oracle of examples, their parts, and the predicted labels of all parts.
 
-        The labels are None where labelings are no labels of parts.
+        The labels are None if labelings are not labels of parts.
         """
         parts, _ = self._parts(X)
         truth = None
@@ -352,7 +352,7 @@ class Model(ClassifierMixin, BaseEstimator):
 
     def _predictor(self, parts: examples.Parts, truth: np.ndarray | None = None) -> Any:
         """Return the oracle of examples."""
-        registry.use(self._folders)  # of which another process does not know yet
+        registry.use(self._folders)  # another process may not know them yet
         config = registry.config("oracle", self._oracle)
         oracle = prediction.predictor(config, self._dataset(parts, truth))
         return oracle.over(self.support_vectors_) if self._has_kernel else oracle

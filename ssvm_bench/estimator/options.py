@@ -31,10 +31,10 @@ from ssvm_bench.oracles.kernels import KERNELS, LINEAR, KernelConfig
 STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
 
 DEFAULT_LAM = 0.03
-"""λ that is not said: ``docs/default_lambda.py`` compares it with others."""
+"""λ if none is given: ``docs/default_lambda.py`` compares it with others."""
 
 BATCH = 16
-"""Terms that several workers are asked for at one w, whatever their number: one model."""
+"""Oracle calls at one w with several workers: the model does not depend on their number."""
 
 _NUMBER = Real, "a number of usual size"
 _TRUTH = (bool, np.bool_, Integral), "true or false"
@@ -52,7 +52,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "warm_start": _TRUTH,
     "verbose": _TRUTH,
 }
-"""Parameter → what it must be, if it is no option of a run, which is checked as such."""
+"""Parameter that is not an option of a run → its type, and the type in words."""
 
 _ELSEWHERE = {
     "solver": "the parameter solver",
@@ -70,21 +70,21 @@ _ELSEWHERE = {
     "dataset": "X and y",
     **dict.fromkeys(("results_dir", "force", "checkpoint"), "for files: a fit writes none"),
 }
-"""Options of a run that are none of a fit → what is in their place."""
+"""Options of a run that a fit does not accept → what replaces them."""
 
 _OF_COMPONENTS = "solver", "oracle", "parallel"
 
 _MOST_SEEDS = 2**31 - 1
-_composing = threading.Lock()  # Hydra's state is that of the process
+_composing = threading.Lock()  # Hydra's state is global to the process
 
 
 def check(model: Any) -> tuple[Path, ...]:
-    """Check the parameters that are no options of a run; return the folders of plug-ins.
+    """Check the parameters that are not options of a run; return the folders of plug-ins.
 
     Raises
     ------
     ConfigError
-        If one of them is of another kind.
+        If a parameter is of a wrong type.
     """
     for name, (kind, words) in _KINDS.items():
         if name == "potts" and isinstance(model.potts, str) and model.potts == LEARNED:
@@ -100,16 +100,16 @@ def check(model: Any) -> tuple[Path, ...]:
 def run_config(
     model: Any, folders: tuple[Path, ...], dataset: Dataset, total: float | None
 ) -> RunConfig:
-    """Return the options of the run that is a fit.
+    """Return the options of the run by which an estimator is fitted.
 
     Parameters
     ----------
     model : StructuredSVM
     folders : tuple of Path
-        What `check` has returned.
+        The folders that `check` has returned.
     dataset : Dataset
     total : float or None
-        S, the sum of the weights of all examples, if there are any: n in ``"K/n"``.
+        S, the sum of the weights of all examples, if weights are given: it replaces n in ``"K/n"``.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def run_config(
     """
     assert dataset.vocabulary is not None
     own = model.oracle
-    if own is None:  # what is for two labels has one vector of weights, and no kernels
+    if own is None:  # the oracle for two labels has one weight vector, and no kernels
         of_classes = model.structure == MULTICLASS and model.kernel != LINEAR
         own = "multiclass" if of_classes else dataset.vocabulary.oracle
     words, of_callable = _words(model, own)
@@ -155,7 +155,7 @@ def run_config(
 
 
 def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
-    """Return the overrides of a run, and the options of an oracle that a callable makes."""
+    """Return the overrides of a run, and the options of an oracle made by a callable."""
     seed, workers = model.random_state, 1
     if not isinstance(seed, Integral):
         seed = check_random_state(seed).randint(_MOST_SEEDS)
@@ -203,7 +203,7 @@ def _with_kernel(model: Any, oracle: Any) -> Any:
 
 
 def _class_weight(weights: Any, dataset: Dataset) -> Any:
-    """Return the weights of classes as an oracle takes them."""
+    """Return the weights of classes in the form that an oracle accepts."""
     if isinstance(weights, Mapping):
         for label, weight in weights.items():
             _check(f"class_weight of {shown(repr(label))}", weight, *_NUMBER)
@@ -218,7 +218,7 @@ def _class_weight(weights: Any, dataset: Dataset) -> Any:
 
 
 def _loss(loss: Any) -> Any:
-    """Return a loss as an oracle takes it: a name, the path of a file, or a matrix."""
+    """Return a loss in the form that an oracle accepts: a name, the path of a file, or a matrix."""
     if isinstance(loss, str | Path):
         return str(loss)
     try:
@@ -232,10 +232,10 @@ def _loss(loss: Any) -> Any:
 
 
 def _check_sendable(oracle: Any) -> None:
-    """Raise ``ConfigError`` if what makes an oracle cannot be named in another process."""
+    """Raise ``ConfigError`` if the callable that makes an oracle cannot be pickled."""
     try:
         pickle.dumps(oracle)
-    except Exception as error:  # whatever an object of the user's raises
+    except Exception as error:  # an object of the user may raise anything
         raise ConfigError(
             f"n_jobs: other processes cannot make the oracle ({described(error)}). Give a class or "
             "a function of a module, or leave n_jobs None."
@@ -244,12 +244,12 @@ def _check_sendable(oracle: Any) -> None:
 
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     """Raise ``ConfigError`` unless a value is of this kind."""
-    is_one = isinstance(value, kind) and not isinstance(value, np.timedelta64)  # an Integral
+    is_one = isinstance(value, kind) and not isinstance(value, np.timedelta64)  # it is an Integral
     if not is_one or (kind is Real and not abs(value) < float(arrays.LARGEST)):
         raise ConfigError(f"{name} must be {words}, got {shown(repr(value))}.")
 
 
 @functools.lru_cache(maxsize=8)
 def _composer(config_dirs: tuple[Path, ...]) -> compose.Composer:
-    """Return what composes options; it reads each file once."""
+    """Return the composer of options; it reads each file once."""
     return compose.Composer(config_dirs)

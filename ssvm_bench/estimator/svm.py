@@ -32,8 +32,8 @@ class StructuredSVM(Model):
     Parameters
     ----------
     structure : str
-        ``"multiclass"``, ``"chain"`` or ``"graph"`` (attractive Potts); or a name of which an
-        oracle of yours knows what it is.
+        ``"multiclass"``, ``"chain"`` or ``"graph"`` (attractive Potts); or another name, which
+        your own oracle understands.
     solver : str
         As on the command line.
     lam : float, str or None
@@ -42,55 +42,55 @@ class StructuredSVM(Model):
         Relative duality gap at which training ends.
     max_iterations : int or None
     max_seconds : float or None
-        Limits of training, of which the first that is reached ends it, too. With ``max_seconds``,
-        the clock is that on the wall.
+        Limits of training, which also ends when the first of them is reached. With
+        ``max_seconds``, the clock is ``wall``.
     bias : float
-        A constant feature of this value, the last one; 0: none.
+        Value of a constant feature, which is the last one; 0: none.
     potts : float or "learned"
-        Of graphs, without an oracle made by a callable: what it costs that neighbours have
-        different labels, times the sum of their edge's features if it has any; ``"learned"``: the
-        last of ``weights_``, one or as many as edges have features, kept ≥ 0.
+        For graphs, unless ``oracle`` is a callable: the cost of different labels of neighbours,
+        times the sum of their edge's features if it has any. ``"learned"``: the last of
+        ``weights_``, one or as many as edges have features, kept ≥ 0.
     kernel : str
-        Of ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
+        For ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
         ``"poly"``: (1 + γ⟨x, x′⟩)^degree; the transitions of chains stay linear.
     gamma : float or None
-        γ > 0, which the last two need.
+        γ > 0, required by ``"rbf"`` and ``"poly"``.
     degree : int
-        Of ``"poly"``.
+        Degree of ``"poly"``.
     class_weight : None, "balanced" or dict
-        What the classes count: by label, 1 of labels that are not named.
+        Weights of the classes: by label, 1 for labels that are not named.
     loss : None, str, path or array of shape (K, K)
-        What it costs to take one label for another: ``"zero_one"``, which is also None;
-        ``"absolute"``, the difference of their places in ``classes_``; or a matrix, or a file of
-        one, with a row for each true label and a column for each label in the order of
-        ``classes_``. Parts of chains and graphs have the mean of that.
+        Cost of predicting one label for another: ``"zero_one"``, the same as None;
+        ``"absolute"``, the difference of their positions in ``classes_``; or a matrix, or a file
+        of one, with a row for each true label and a column for each predicted label, in the order
+        of ``classes_``. For chains and graphs, the loss is the mean over the parts.
     oracle : str, callable or None
-        Another oracle: its name, or what makes one of a `Dataset`, as a class derived from
-        `ssvm_bench.oracles.base.Oracle`. None: that of the structure.
+        Another oracle: its name, or a callable that makes one from a `Dataset`, such as a class
+        derived from `ssvm_bench.oracles.base.Oracle`. None: the oracle of the structure.
     options : mapping, optional
         Further options of the command line: ``{"solver.T": 10, "clock": "wall"}``.
     config_dirs : list of path
-        Folders with components in files, as of ``--config-dir``.
+        Folders with components in files, as with ``--config-dir``.
     warm_start : bool
-        Go on from where the last fit has ended, if examples, their weights, solver and oracle are
+        Continue from the end of the last fit, if examples, their weights, solver and oracle are
         the same: from its dual variables φ^i and its working sets, scaled to the best dual value at
-        the new λ (bundle methods: from w alone). Budgets, ``gap_tol`` and λ may be others. Else
+        the new λ (bundle methods: from w alone). Budgets, ``gap_tol`` and λ may differ. Otherwise,
         training begins anew, with a warning. The state is kept, and pickled, with the estimator.
     n_jobs : int or None
-        Processes that call the oracle, each with the examples; −1: one a core. With more than one,
-        ``options={"parallel.batch": τ}`` terms, else 16, are asked for at one w. This pays where a
-        call takes a millisecond or more.
+        Processes that call the oracle, each with the examples; −1: one for each core. With more
+        than one, the oracle is called for 16 terms at one w, or for τ terms with
+        ``options={"parallel.batch": τ}``. This pays if a call takes a millisecond or more.
     random_state : int, RandomState or None
         The seed. An integer fixes the model, unless ``max_seconds`` or a ``clock`` is given.
     verbose : bool
-        Show how training goes, on stderr.
+        Show the progress of training on stderr.
 
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
         The labels.
     weights_ : ndarray of float64, shape (d,)
-        w; with a kernel its coefficients at the support, label by label, and transitions.
+        w; with a kernel, its coefficients at the support, label by label, and transitions.
     support_, support_vectors_ : ndarray of int64, shape (m,), and matrix, shape (m, f)
         With a kernel: which parts are in the support, and their features with the constant one.
     n_iter_ : int
@@ -100,16 +100,16 @@ class StructuredSVM(Model):
     stop_reason_ : str
         Why training ended.
     coef_, intercept_ : ndarray, shape (K, f) and (K,)
-        Weights of the labels, and what the constant feature adds, for the oracles of the
-        structures; of a multiclass problem with two labels (1, f) and (1,), as in scikit-learn.
+        Weights of the labels, and the contribution of the constant feature, for the oracles of the
+        structures; for a multiclass problem with two labels (1, f) and (1,), as in scikit-learn.
     transitions_ : ndarray, shape (K, K)
-        Of chains: the weight of label b behind label a at [a, b].
+        For chains: at [a, b], the weight of label b after label a.
     vectorizer_ : DictVectorizer or None
-        Numbers the features, if they have names.
+        Maps names of features to columns, if features have names.
     n_features_in_ : int
         Number of features of a part, the constant one not counted.
     n_edge_features_in_ : int
-        Of graphs, the number of features of an edge; 0 without any.
+        For graphs, the number of features of an edge; 0 without any.
     """
 
     structure: str = parameters.MULTICLASS
@@ -140,7 +140,7 @@ class StructuredSVM(Model):
         Parameters
         ----------
         X, y : examples and labels
-            As :mod:`ssvm_bench.datasets.given` says.
+            As :mod:`ssvm_bench.datasets.given` defines them.
         sample_weight : number or array of shape (n,), optional
             s_i ≥ 0, by which the term of example i is multiplied:
 
@@ -148,15 +148,15 @@ class StructuredSVM(Model):
 
                 P(w) = λ/2 ‖w‖² + 1/S Σ_i s_i max_y { … },    S = Σ_i s_i
 
-            S takes the place of n in ``lam="K/n"``, too. So integers are examples that are there so
-            many times, and examples of weight 0 are left out, with their labels.
+            S also replaces n in ``lam="K/n"``. So an integer weight has the effect of that many
+            copies of the example, and examples of weight 0 are left out, with their labels.
 
         Raises
         ------
         ValueError, TypeError
-            X and y are no such examples.
+            X and y do not have the form of examples and labels.
         ConfigError
-            A mistake in the parameters.
+            There is a mistake in the parameters.
         RunFailedError
             Training fails.
         """
@@ -219,6 +219,6 @@ class StructuredSVM(Model):
 
 
 def _problem(config: RunConfig, dataset: Dataset) -> str:
-    """Return what tells one training problem from others, λ aside, and solvers of it."""
+    """Return a text that identifies a training problem, except for λ, and its solver."""
     parts = (vars(config.oracle), vars(config.solver), config.prior, config.parallel.batch)
     return repr((dataset.fingerprint, *parts))

@@ -1,5 +1,5 @@
-"""Whether a results folder says what its runs say: ``ssvm-bench verify``.
+"""Checks whether a results folder agrees with its runs: ``ssvm-bench verify``.
 
-`verify` makes all checks, each a function of a :class:`~ssvm_bench.verification.finding.Subject`
-that yields findings. None of them writes into the folder, or downloads anything.
+`verify` does all checks. Each is a function of a :class:`~ssvm_bench.verification.finding.Subject`
+that yields findings. No check writes into the folder, or downloads anything.
 """

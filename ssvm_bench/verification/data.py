@@ -1,11 +1,11 @@
-"""What takes data: their fingerprints, P at stored weights, and stored runs that are made again.
+"""Checks that need data: their fingerprints, P at stored weights, and stored runs executed again.
 
-Data that are not here, or not prepared, are passed over: that can take long, and a download longer.
+Data that are missing or not prepared are skipped: preparing can take long, and a download longer.
 
-Some of the runs whose clock decides nothing are drawn to be made again: those of ``clock=work``,
-and those without approximate passes. They are made under ``clock=work``, for as many iterations as
-took the stored run `SECONDS`. In the rows that both have, the number of oracle calls has to be the
-same, and P and F but for rounding.
+Some runs are drawn to be executed again, of those where the clock decides nothing: with
+``clock=work``, or without approximate passes. They run under ``clock=work``, for as many iterations
+as the stored run did in `SECONDS`. In the rows that both traces have, the number of oracle calls
+must be the same, and P and F must be the same up to rounding.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from ssvm_bench.runs.terminal import Display
 from ssvm_bench.verification.finding import SKIPPED, Finding, Subject, compared, config_of, skipped
 
 ROUNDING = 1e-6
-"""Of P and F, relative: sums have another order elsewhere, and a prior's root is solved for."""
+"""Relative, of P and F: sums have another order elsewhere, and a prior's root is inverted."""
 
 SECONDS = 20.0
-"""Of solver and evaluations of a run that is made again, on the machine of the stored one."""
+"""Of solver and evaluations of a run that is executed again, on the machine of the stored run."""
 
 
 def dataset_of(config: RunConfig) -> Any:
-    """Return the dataset of a run; raise ``RunFailedError`` if it is not here, or not prepared."""
+    """Return the dataset of a run; raise ``RunFailedError`` if it is missing or not prepared."""
     data = config.dataset
     if has_raw_file(data.kind):
         raw = raw_file(data.kind)
@@ -55,7 +55,7 @@ def dataset_of(config: RunConfig) -> Any:
 
 
 def fingerprints(subject: Subject) -> Iterator[Finding]:
-    """Yield of each dataset, with its options, whether it is the one that its runs name."""
+    """Yield for each dataset, with its options, whether its fingerprint is that of its runs."""
     named = grouped([*subject.traces, *subject.runs], _of_dataset)
     for (name, source, told, _), traces in sorted(named.items()):
         of = f"{name} ({source}), fingerprint {told}"
@@ -65,7 +65,7 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
         except SsvmBenchError as error:
             yield skipped(of, error)
             continue
-        images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles are on those
+        images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles use others'
         if found != told and has_raw_file(images) and raw_file(images).prepared:
             text = f"the features of {name} are of another version of the program, or of a library"
             yield skipped(of, f"{text}. The pictures here are the genuine ones")
@@ -80,7 +80,7 @@ def _of_dataset(trace: Trace) -> tuple[str, str, str, str]:
 
 
 def weights(subject: Subject) -> Iterator[Finding]:
-    """Yield of each run whose weights are stored whether P at them is the last row's."""
+    """Yield for each run with stored weights whether P at these is P in the last row."""
     for traces in grouped(subject.runs, _of_dataset).values():
         for trace in traces:
             try:
@@ -95,7 +95,7 @@ def weights(subject: Subject) -> Iterator[Finding]:
 
 
 def _primal(trace: Trace) -> float:
-    """Return P at the weights of a run."""
+    """Return P at the stored weights of a run."""
     config = config_of(trace)
     if config.oracle.family != STRUCTURAL_SVM:
         raise RunFailedError("P of transduction is not that of its weights alone")
@@ -112,7 +112,7 @@ def _primal(trace: Trace) -> float:
     if w.size != terms.d:
         raise RunFailedError(f"there are {w.size} weights, of a problem with {terms.d}")
     prior = components.prior_of(config, terms.d)
-    if prior is not None:  # the solver's weights, of which these are an affine map
+    if prior is not None:  # the stored weights are an affine map of the solver's, which P takes
         centred = w - prior.mean
         w = centred / prior.root if prior.root.ndim == 1 else np.linalg.solve(prior.root, centred)
     problem = components.problem_of(terms, float(trace.metadata["lam"]), prior)
@@ -120,13 +120,13 @@ def _primal(trace: Trace) -> float:
     return value
 
 
-# ---- runs made again --------------------------------------------------------------------------
+# ---- runs executed again ----------------------------------------------------------------------
 
 
 def made_again(subject: Subject, count: int, seed: int) -> Iterator[Finding]:
-    """Yield of some stored runs, drawn by a seed, whether they are the same when made again.
+    """Yield for some stored runs, drawn by a seed, whether they are the same if executed again.
 
-    What is drawn and cannot be made here is told, and another one drawn in its place.
+    A drawn run that cannot be executed here is skipped with a finding, and another one is drawn.
     """
     traces = [trace for trace in subject.traces if _is_fixed(trace)]
     order = permutation(len(traces), np.random.PCG64(seed))
@@ -140,7 +140,7 @@ def made_again(subject: Subject, count: int, seed: int) -> Iterator[Finding]:
 
 
 def _is_fixed(trace: Trace) -> bool:
-    """Tell whether neither the clock, nor a run before, nor others decide what a run does."""
+    """Return whether a run depends on neither the clock, nor an earlier run, nor other workers."""
     config = trace.config
     parallel = config.get("parallel", {})
     clockless = trace.metadata["clock"] == "work" or not trace.frame["approx_calls"].any()
@@ -168,7 +168,7 @@ def _again(trace: Trace) -> Finding:
 
 
 def _unlike(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    """Return where two traces differ first; nothing if they do not."""
+    """Return where two traces differ first; an empty string if they do not differ."""
     both = stored.merge(again, on="iteration", suffixes=("", "_again"))
     if len(both) < len(stored):
         return f"it has {len(both)} of the {len(stored)} rows"

@@ -1,9 +1,8 @@
-"""Figures and tables, claims among them, made again of the stored traces and compared.
+"""Figures, tables and claims, made again from the stored traces and compared.
 
-What a figure draws are its numbers, which stand beside it as CSV; pictures are not compared,
-because another machine has other fonts. Numbers are as good as equal if they differ by one unit of
-the last of their six digits: logarithms are not rounded alike everywhere. Documents have to be
-equal.
+The numbers that a figure draws are stored beside it as CSV. Pictures are not compared, because
+other machines have other fonts. Numbers count as equal if they differ by at most one unit of the
+last of their six digits: logarithms are not rounded alike everywhere. Documents must be equal.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
-    """Yield of each file of figures and tables what was found.
+    """Yield a finding for each file of figures and tables.
 
     Parameters
     ----------
     subject : Subject
     claims : bool
-        Whether those are meant that lie at the top of the folder, or those of ``figures/``.
+        Whether to check the files at the top of the folder, or those in ``figures/``.
     """
     root = subject.where.made
     best, _ = subject.best
@@ -49,7 +48,7 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
             about = experiment, runs, best, root
             made_of_runs = experiment_files.outputs(*about, lambda kind: kind.at_top == claims)
         for made in made_of_runs:
-            if claims and isinstance(made.shown, bytes):  # looked at with the figures
+            if claims and isinstance(made.shown, bytes):  # checked with the figures
                 continue
             stem = root / made.place
             drawn.add(stem.name)
@@ -66,7 +65,7 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
 
 
 def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], str]:
-    """Return an experiment and its stored runs, if there are any, and why files are not made."""
+    """Return an experiment and its stored runs, if any, and why its files cannot be made again."""
     try:
         experiment = load(name, subject.config_dirs)
         asked = [f"results_dir={subject.where.root}"]
@@ -83,7 +82,7 @@ def _runs(subject: Subject, name: str) -> tuple[Experiment | None, list[Trace], 
 
 
 def _difference(path: Path, text: bytes) -> str:
-    """Return where a file differs from what it should hold; nothing if it does not."""
+    """Return where a file differs from its expected content; an empty string if it does not."""
     if not path.is_file():
         return "there is no such file"
     there = files.read(path)
@@ -116,7 +115,7 @@ def _close(cell: str, made: str) -> bool:
 
 
 def _around(cell: str, made: str) -> str:
-    """Return what differs in two texts, with some of what is before."""
+    """Return what differs in two texts, with a few characters before the difference."""
     pairs = enumerate(zip(cell, made, strict=False))
     same = next((k for k, (old, new) in pairs if old != new), min(len(cell), len(made)))
     begin = max(0, same - 12)

@@ -1,4 +1,4 @@
-"""What is verified, and what a check has found of it."""
+"""The subject of verification, and the findings of its checks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SAME, DIFFERENT, SKIPPED = "same", "different", "skipped"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at.
+    """The result of one check of one thing.
 
     Attributes
     ----------
     outcome : str
-        ``SAME``, ``DIFFERENT``, or ``SKIPPED`` where something that it takes is missing.
+        ``SAME``, ``DIFFERENT``, or ``SKIPPED`` if something that the check needs is missing.
     of : str
-        What it is: a file, a run, a dataset.
+        What was checked: a file, a run, a dataset.
     why : str
-        What differs, or is missing.
+        What differs, or what is missing.
     """
 
     outcome: str
@@ -39,12 +39,12 @@ class Finding(NamedTuple):
 
 
 def compared(of: str, differs: str = "") -> Finding:
-    """Return that something is the same, if nothing is said of what differs."""
+    """Return the finding ``DIFFERENT`` if ``differs`` says what differs, else ``SAME``."""
     return Finding(DIFFERENT if differs else SAME, of, differs)
 
 
 def skipped(of: str, why: object) -> Finding:
-    """Return that something could not be looked at."""
+    """Return the finding that something could not be checked."""
     return Finding(SKIPPED, of, str(why))
 
 
@@ -59,7 +59,7 @@ class Subject:
     stored : dict
         Experiment → own folder of a run → its trace as it is stored.
     runs : list of Trace
-        Raw runs; those that cannot be read are none of them.
+        Raw runs, without those that cannot be read.
     config_dirs : sequence of Path
         Further folders of config files.
     """
@@ -71,7 +71,7 @@ class Subject:
 
     @cached_property
     def best(self) -> tuple[BestValues, BestValues]:
-        """What `optima.untold` returns of the stored traces."""
+        """The result of `optima.untold` for the stored traces."""
         return optima.untold(self.traces, self.where)
 
     @property
@@ -80,17 +80,17 @@ class Subject:
         return [*ChainMap(*self.stored.values()).values()]
 
     def named(self, path: Path) -> str:
-        """Return a path as it is told: below the results folder."""
+        """Return a path as findings name it: relative to the results folder."""
         return path.relative_to(self.where.root).as_posix()
 
 
 def config_of(trace: Trace) -> RunConfig:
-    """Return the options of a run as those of a run of today, on data of the same source.
+    """Return the options of a run as the current program reads them, on data of the same source.
 
     Raises
     ------
     ConfigError, RunFailedError
-        If there is no such component or option any more, or an option is not understood.
+        If a component or option no longer exists, or an option is not understood.
     """
     options = dict(trace.config)
     try:

@@ -1,4 +1,4 @@
-"""Traces against themselves: weak duality, summaries, and the best values on record.
+"""Checks of traces alone: weak duality, summaries, and the best values on record.
 
 .. code-block:: text
 
@@ -20,11 +20,11 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.verification.finding import Finding, Subject, compared, skipped
 
 ROUNDING = 1e-9
-"""Of sums, relative to the larger of P, F and 1; as the runner allows."""
+"""Of sums, relative to the largest of P, F and 1, as in the runner."""
 
 
 def duality(subject: Subject) -> Iterator[Finding]:
-    """Yield of each run, stored or raw, whether F ≤ P in every row and on its instance."""
+    """Yield for each run, stored or raw, whether F ≤ P in every row and on its instance."""
     best, _ = subject.best
     for trace in [*subject.traces, *subject.runs]:
         yield _dual_below(trace, best.get(trace.problem))
@@ -49,15 +49,15 @@ def _dual_below(trace: Trace, best: Best | None) -> Finding:
 
 
 def summaries(subject: Subject) -> Iterator[Finding]:
-    """Yield of each run whether its summary is that of its rows."""
+    """Yield for each run whether its summary agrees with its rows."""
     for trace in [*subject.traces, *subject.runs]:
         yield compared(trace.title, _unlike(trace))
 
 
 def _unlike(trace: Trace) -> str:
-    """Return what a summary says that the rows do not; nothing if there is nothing."""
+    """Return where a summary disagrees with the rows; an empty string if nowhere."""
     frame, told = trace.frame, dict(trace.summary)
-    if "latent_round" in frame:  # the best of the last problem
+    if "latent_round" in frame:  # the summary is of the last problem
         frame = frame[frame["latent_round"] == frame["latent_round"].iloc[-1]]
     primal, dual = (frame[name].to_numpy(float) for name in ("primal", "dual"))
     found = {name: float(frame[name].iloc[-1]) for name in ("iteration", "primal", "dual")}
@@ -71,7 +71,7 @@ def _unlike(trace: Trace) -> str:
 
 
 def best_values(subject: Subject) -> Iterator[Finding]:
-    """Yield of each problem instance whether ``optima.json`` has the best values of its runs."""
+    """Yield for each problem instance whether ``optima.json`` has the best values of its runs."""
     _, better = subject.best
     names = {trace.problem: trace for trace in subject.traces}
     for problem, trace in names.items():

@@ -1,4 +1,4 @@
-"""All checks of a results folder, in order, and the table of what they found."""
+"""All checks of a results folder, in order, and the table of their findings."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ssvm_bench.verification import data, drawings, traces
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, compared
 
 TOLD = 20
-"""Most differences that are told of a check."""
+"""Most differences that are listed for a check."""
 
 MARKS = {SAME: "✓", DIFFERENT: "✗", SKIPPED: "–"}
 
 
 @dataclass
 class Check:
-    """What a check found.
+    """The findings of a check.
 
     Attributes
     ----------
     what : str
-        What is looked at.
+        What is checked.
     counts : Counter
         Outcome → number of findings.
     different : list of Finding
@@ -46,7 +46,7 @@ class Check:
 
     @classmethod
     def of(cls, what: str, findings: Iterable[Finding]) -> Check:
-        """Count findings while they are made."""
+        """Run a check, and count its findings."""
         begin, check = time.perf_counter(), cls(what)
         for found in findings:
             check.counts[found.outcome] += 1
@@ -59,7 +59,7 @@ class Check:
 
     @property
     def outcome(self) -> str:
-        """The worst of its findings; ``SKIPPED`` if nothing could be looked at."""
+        """The worst outcome of the findings; ``SKIPPED`` if nothing could be checked."""
         if self.different:
             return DIFFERENT
         return SAME if self.counts[SAME] else SKIPPED
@@ -75,9 +75,9 @@ def verify(
     where : ResultsFolder
         The folder; its part ``made`` is verified.
     rerun : int
-        How many stored runs to make again.
+        Number of stored runs to execute again.
     seed : int
-        Of their choice.
+        Seed of the choice of these runs.
     config_dirs : sequence of Path
         Further folders of config files.
 
@@ -86,7 +86,7 @@ def verify(
     RunFailedError
         If there is nothing to verify.
     """
-    os.environ["SSVM_BENCH_OFFLINE"] = "1"  # what is missing is told
+    os.environ["SSVM_BENCH_OFFLINE"] = "1"  # missing data are reported, not downloaded
     subject = Subject(where, defaultdict(dict), [], config_dirs)
     read = Check.of("traces and runs as they were written", _read(subject))
     if not read.counts:
@@ -108,7 +108,7 @@ def verify(
 
 
 def _read(subject: Subject) -> Iterator[Finding]:
-    """Read all traces and runs into a subject, and yield of each file whether it is whole."""
+    """Read all traces and runs into a subject, and yield for each file whether it is intact."""
     where = subject.where
     folders = {folder.name for place in where.read for folder in place.glob("traces/*/")}
     for name in sorted(folders):
@@ -128,7 +128,7 @@ def _read(subject: Subject) -> Iterator[Finding]:
 
 
 def lines(check: Check) -> Iterator[str]:
-    """Yield what is printed of a check: its line of the table, what differs, what was skipped."""
+    """Yield the lines printed for a check: its row of the table, what differs, what was skipped."""
     numbers = [check.counts[outcome] for outcome in (SAME, DIFFERENT, SKIPPED)]
     shown = "  ".join(f"{number:>9,}" for number in numbers)
     yield f"{MARKS[check.outcome]} {check.what:<{WIDTH}}  {shown}  {check.seconds:>7.1f}"
@@ -142,4 +142,4 @@ def lines(check: Check) -> Iterator[str]:
 
 WIDTH = 38
 HEADING = f"  {'':<{WIDTH}}  {SAME:>9}  {DIFFERENT:>9}  {SKIPPED:>9}  seconds"
-"""Of the table of `lines`."""
+"""Heading of the table whose rows `lines` yields."""

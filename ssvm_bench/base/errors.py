@@ -54,7 +54,7 @@ def shown(value: object, length: int = 100) -> str:
 
 
 def readable(message: str) -> str:
-    """Return a message as it is printed: on one line, with words and whole of bounded length."""
+    """Return a message as it is printed: one line, with bounded words and bounded length."""
     text = _escaped(" ".join(message[: 4 * _MESSAGE].split()))
     return _cut(re.sub(rf"\S{{{_WORD},}}", _middle, text), _MESSAGE)
 
@@ -74,7 +74,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return what an error says, with its kind unless it is one of ours."""
+    """Return the message of an error, with its type unless it is an `SsvmBenchError`."""
     if isinstance(error, SsvmBenchError):
         return str(error)
     return f"{type(error).__name__}: {shown(error, 500)}".rstrip(": ")

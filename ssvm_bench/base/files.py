@@ -2,8 +2,8 @@
 
 A file or folder that is being written has a hidden temporary name beside its final one, and its
 writer keeps it locked. The system releases the lock when the process ends, however it ends. So the
-next writer in that folder can distinguish what dead writers have left, and removes it, from what
-live ones are writing.
+next writer in that folder can distinguish leftovers of dead writers from the work of live ones, and
+removes the leftovers.
 
 Caches are in a folder of the user. If that cannot be used, a temporary folder replaces it.
 """

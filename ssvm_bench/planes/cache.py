@@ -43,7 +43,7 @@ class Cache(NamedTuple):
     blocks : FixedRows
         The planes of C terms; closed and unused terms have none.
     numbers : Simplex
-        α and K. The α of term t begin at the same slot as its planes, ``room[t]`` in number.
+        α and K. The α of term t begin at ``start[t]``, like its planes; ``room[t]`` counts them.
     example : ndarray of int64, shape (C,)
         The number of each term's example; −1 for closed and unused terms.
     used : ndarray of int64, shape (5,)

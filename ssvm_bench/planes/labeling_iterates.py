@@ -115,7 +115,7 @@ class LabelingIterate(DualIterate):
     def update_latent(self, problem: Problem) -> np.ndarray | None:
         """Replace the true labels in place, unless an example may have any label.
 
-        Then a new true label may already be the label of another plane.
+        In that case, a new true label may already be the label of another plane.
         """
         assert isinstance(problem.oracle, LabelingOracle)
         if problem.oracle.any_label:
@@ -242,7 +242,7 @@ class Support:
     A labeling changes w only at the features of its parts, and there only for its labels and the
     true ones. So with hundreds of thousands of features, such as words, w is 0 except at a few per
     cent of its entries until the oracle returns other labels. Operations on whole vectors, such as
-    a norm, need only these. The indices are sorted, so a sum over them has the bits of one over w.
+    a norm, need only these. As the indices are sorted, a sum over them equals one over w exactly.
 
     Parameters
     ----------

@@ -241,7 +241,7 @@ def best_plane(blocks, i):
 
 @kernel
 def insert(blocks, i, now):
-    """Insert the candidate into W_i, unless it is in it; mark it active; return its index."""
+    """Insert the candidate into W_i, unless it is there; mark it active; return its index."""
     first = blocks.start[i]
     candidate = blocks.n_planes[i]
     for p in range(candidate):
@@ -255,7 +255,7 @@ def insert(blocks, i, now):
 
 @kernel
 def insert_candidate(policy, blocks, i, now):
-    """Insert the candidate into W_i (Algorithm 3, line 5), unless it is in it already.
+    """Insert the candidate into W_i (Algorithm 3, line 5), unless it is there already.
 
     W_i has at most ``policy.N`` planes.
     """

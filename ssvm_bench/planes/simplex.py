@@ -101,7 +101,7 @@ def reserve(simplex: Simplex, needed: np.ndarray) -> Simplex:
 def no_weights(
     room: np.ndarray, square: np.ndarray, known: np.ndarray, with_gram: bool = True
 ) -> Simplex:
-    """Return the given u and ``known`` with α, v and K that are 0, with ``room`` for each term."""
+    """Return numbers with the given u and ``known``, ``room[i]`` entries a term, and the rest 0."""
     most = int(room.max())
     return Simplex(
         start=np.cumsum(room) - room,

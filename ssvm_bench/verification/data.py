@@ -65,7 +65,7 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
         except SsvmBenchError as error:
             yield skipped(of, error)
             continue
-        images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles use others'
+        images = getattr(config.dataset, "pictures", config.dataset.kind)  # scribbles name theirs
         if found != told and has_raw_file(images) and raw_file(images).prepared:
             text = f"the features of {name} are of another version of the program, or of a library"
             yield skipped(of, f"{text}. The pictures here are the genuine ones")

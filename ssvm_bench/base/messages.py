@@ -17,8 +17,6 @@ from ssvm_bench.base.errors import readable
 
 _LOGGER = logging.getLogger("ssvm_bench")
 _show: ContextVar[Callable[[str], object] | None] = ContextVar("show", default=None)
-
-
 _lowest: ContextVar[int] = ContextVar("lowest", default=logging.INFO)
 
 

@@ -15,7 +15,8 @@ import sys
 import threading
 from typing import Any
 
-from ssvm_bench.base.errors import described, readable
+from ssvm_bench.base.errors import described
+from ssvm_bench.base.messages import to_stderr
 
 
 class _Raw(io.FileIO):
@@ -60,8 +61,7 @@ def protect() -> None:
 
 def _tell(failed: Any) -> None:
     """Report what a component has raised in a thread, or at the end of the process."""
-    text = f"ssvm-bench: ignored: {described(failed.exc_value)}"
-    print(readable(text), file=sys.stderr, flush=True)
+    to_stderr(f"ssvm-bench: ignored: {described(failed.exc_value)}")
 
 
 def _stream(descriptor: int, replaced: Any) -> _Text:

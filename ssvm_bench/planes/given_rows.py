@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import implements, kernel, prefetch
+from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
@@ -39,9 +39,6 @@ STRIDE = 5
 
 _AHEAD = 4
 """A row is prefetched so many visits before it is read, and its bounds twice as many before."""
-
-_LINE = 64
-"""Bytes of a cache line of the processor."""
 
 
 def narrow(d: int) -> type:
@@ -64,14 +61,6 @@ def _ahead(order, k):
     """Return the term whose row bounds, and the term whose rows, the k-th visit prefetches."""
     last = order.size - 1
     return order[min(k + 2 * _AHEAD, last)], order[min(k + _AHEAD, last)]
-
-
-@kernel
-def _fetch_rows(blocks, begin, end):
-    for k in range(begin, end, _LINE // blocks.values.itemsize):
-        prefetch(blocks.values, k)
-    for k in range(begin, end, _LINE // blocks.indices.itemsize):
-        prefetch(blocks.indices, k)
 
 
 class FixedRows(NamedTuple):
@@ -152,7 +141,9 @@ def _look_ahead(blocks, order, k):
     prefetch(blocks.n_planes, far)
     first = blocks.start[i]
     prefetch(blocks.offset, first)
-    _fetch_rows(blocks, blocks.begin[first], blocks.begin[first + blocks.n_planes[i]])
+    begin, end = blocks.begin[first], blocks.begin[first + blocks.n_planes[i]]
+    prefetch_range(blocks.values, begin, end)
+    prefetch_range(blocks.indices, begin, end)
 
 
 @implements(operations.gather, FixedRows)
@@ -298,7 +289,8 @@ def _look_ahead_on_line(blocks, order, k):
     prefetch(blocks.begin, far)
     prefetch(blocks.numbers, STRIDE * far)
     prefetch(blocks.numbers, STRIDE * far + STRIDE - 1)
-    _fetch_rows(blocks, blocks.begin[i], blocks.begin[i + 1])
+    prefetch_range(blocks.values, blocks.begin[i], blocks.begin[i + 1])
+    prefetch_range(blocks.indices, blocks.begin[i], blocks.begin[i + 1])
     prefetch(blocks.values, blocks.begin[i + 1])
     prefetch(blocks.indices, blocks.begin[i + 1])
 

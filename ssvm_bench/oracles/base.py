@@ -1,4 +1,4 @@
-"""The contract of a max-oracle: all that a solver may ask of the terms of a problem.
+"""The contract of a max-oracle: everything that a solver may call on the terms of a problem.
 
 .. code-block:: text
 
@@ -15,18 +15,18 @@ symbol            name
 Σ_i H_i(w)        ``risk(w).value``
 ================  ==================================================
 
-A labeling is an array with one label per part of the example, of uint8, or of uint16 where there
-are more than 256 labels. An oracle is *exact* if
-``argmax`` returns a maximiser for every w; then weak duality holds and H_i(w) ≥ 0. **Ties are
-broken the same way everywhere: of all maximisers, the one with the lowest label in the first
-part, then in the second, and so on** (as compared in floating point).
+A labeling is an array with one label per part of the example. Its type is uint8, or uint16 if there
+are more than 256 labels. An oracle is *exact* if ``argmax`` returns a maximiser for every w; then
+weak duality holds and H_i(w) ≥ 0. **Ties are broken the same way everywhere: the maximiser with the
+lowest label in the first part wins, then in the second, and so on** (as compared in floating
+point).
 
 To plug in an oracle, derive from :class:`Oracle`, implement the abstract methods, and put
 ``Config``, ``CODE_VERSION`` and ``build`` beside it. Oracles over labels of parts and of
-transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead, which needs
-one compiled function and brings everything else compiled.
+transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one
+compiled function; everything else comes compiled.
 
-With λ, an oracle makes a `Problem` (:mod:`ssvm_bench.oracles.problem`):
+An oracle and λ make a `Problem` (:mod:`ssvm_bench.oracles.problem`):
 
 .. code-block:: text
 
@@ -88,10 +88,10 @@ class Oracle(Terms):
     name : str
         See `Objective`.
     nonnegative : int
-        How many weights, the last ones, must not be negative: nothing is asked where they are.
+        How many weights, the last ones, must be ≥ 0 whenever the oracle is called.
     caller : Caller or None
-        Who calls `argmax` for a solver (:mod:`ssvm_bench.oracles.caller`); None: it calls
-        itself.
+        Calls `argmax` for a solver (:mod:`ssvm_bench.oracles.caller`); None: the oracle makes its
+        own calls.
     """
 
     exact: bool = True
@@ -129,7 +129,7 @@ class Oracle(Terms):
         return float(values @ w[indices]) + self.fixed_score(i, y)
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
-        """Return φ^{iy}; that of the ground truth is 0."""
+        """Return φ^{iy}; the plane of the ground truth is 0."""
         truth = self.truth(i)
         here, values = self.joint_feature(i, y)
         there, true_values = self.joint_feature(i, truth)
@@ -143,23 +143,23 @@ class Oracle(Terms):
         return Plane(indices[kept], star[kept] / self.n, offset / self.n)
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
-        """Return the plane of the labeling that `argmax` finds, and its value H_i(w); checked.
+        """Return the plane of the labeling that `argmax` returns, and its value H_i(w), checked.
 
         Raises
         ------
         RunFailedError
-            If it is no plane, or, of an exact oracle, below that of the ground truth.
+            If the plane is invalid, or if an exact oracle's plane is below the ground truth's.
         """
         return self.plane_at(w, i, self.argmax(w, i))
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
-        """Return the plane of what `argmax` has found at w, and its value; as `best_plane`."""
+        """Return the plane of y, which `argmax` returned at w, and its value; see `best_plane`."""
         indices, values, offset, value = checks.check_plane(self, i, self.plane(i, y), w)
         checks.check_value(self, i, y, value, w)
         return Plane(indices, values, offset), value
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the `best_plane` of each of some terms, by the caller's calls."""
+        """Yield the `best_plane` of each given term; the caller, if any, makes the calls."""
         if self.caller is None:
             yield from (self.best_plane(w, i) for i in interruptible(terms))
         else:
@@ -167,29 +167,29 @@ class Oracle(Terms):
                 yield self.plane_at(w, i, y)
 
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
-        """Yield the `argmax` of each of some terms, by the caller's calls."""
+        """Yield the `argmax` of each given term; the caller, if any, makes the calls."""
         if self.caller is None:
             yield from (self.argmax(w, i) for i in interruptible(terms))
         else:
             yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
 
-    # ---- calls that others make
+    # ---- calls by a caller
 
     def called_by(self, caller: Caller) -> Oracle:
-        """Return the oracle whose calls a caller makes."""
+        """Return a copy of the oracle, whose calls ``caller`` makes."""
         made = copy.copy(self)
         made.caller = caller
         return made
 
     def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
-        """Return the labelings of some terms, by calls of this oracle itself.
+        """Return the labelings of some terms, computed by this oracle itself.
 
         Parameters
         ----------
         w : ndarray of float64, shape (inner_d,)
         terms : ndarray of int64
         loss : float
-            Weight of Δ: 1, but of oracles that solvers call with another one.
+            Weight of Δ: 1, except for oracles that solvers call with another weight.
         """
         return [self.argmax(w, i) for i in terms.tolist()]
 
@@ -203,24 +203,24 @@ class Oracle(Terms):
         return w.copy()
 
     def unpack(self, w: np.ndarray) -> np.ndarray:
-        """Return a w in the layout of kernels in the outer one, shape (d,); a copy."""
+        """Convert w from the layout of kernels to the outer one, shape (d,); return a copy."""
         return w.copy()
 
     def metric(self, w: np.ndarray) -> np.ndarray:
-        """Return M w, where ⟨v, M w⟩ is the inner product of weights: w, but of kernels."""
+        """Return M w, with ⟨v, M w⟩ the inner product of weights: w itself, except with kernels."""
         return w
 
     @property
     def batch(self) -> int:
-        """Terms that a solver which moves w in between asks for at one w."""
+        """Mini-batch size: the number of oracle calls at the same w, for solvers that move w."""
         return 1 if self.caller is None else self.caller.batch
 
     def without_delay(self) -> AbstractContextManager[None]:
-        """Return a block in which no call is slowed down on purpose."""
+        """Return a context in which no call is delayed on purpose."""
         return nullcontext() if self.caller is None else self.caller.without_delay()
 
     def pause(self, calls: int) -> None:
-        """Be as slow as so many calls, if calls are slowed down on purpose."""
+        """Sleep as long as so many calls would, if calls are delayed on purpose."""
         if self.caller is not None:
             self.caller.pause(calls)
 
@@ -231,41 +231,41 @@ class Oracle(Terms):
         return Problem(self, lam)
 
     def constraints(self) -> Constraints | None:
-        """Return all planes, where terms have few; None: they cannot be listed."""
+        """Return all planes if terms have few; None: they cannot be listed."""
         return None
 
     def weights(self, w: np.ndarray) -> np.ndarray:
-        """Return the weights of the data's features for a solver's w: itself, without a prior."""
+        """Return the weights of the data's features for a solver's w: w, without a prior."""
         return w
 
     def stored(self, w: np.ndarray) -> dict[str, np.ndarray]:
-        """Return arrays without which other examples cannot be predicted by w: none."""
+        """Return the arrays, besides w, that predictions for other examples need: none."""
         return {}
 
     @property
     def head(self) -> Oracle:
-        """An oracle that is in memory, and tells how all of them lay out w and planes: itself."""
+        """An oracle in memory, with the layout of w and planes that all chunks share: itself."""
         return self
 
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
-        """Yield the number of the first example, and the oracle, of what is in memory at a time.
+        """Yield the index of the first example and the oracle of each chunk that is in memory.
 
-        That is all of it, unless examples are read from a stream
+        The oracle itself is the only chunk, unless examples are read from a stream
         (:mod:`ssvm_bench.oracles.chunked`).
         """
         yield 0, self
 
     def latent(self) -> np.ndarray | None:
-        """Return the latent values of the terms that are fixed in the convex problem, if any are.
+        """Return the terms' latent values, which are fixed in the convex problem; None: none.
 
-        With others, it is another problem.
+        Other latent values make another problem.
         """
         return None
 
     def update_latent(self, w: np.ndarray) -> tuple[Oracle, int]:
-        """Return the oracle with the latent values that are best at w, and how many are others.
+        """Return the oracle with the latent values that are best at w, and how many changed.
 
-        No H_i(w) is higher with them.
+        The new values raise no H_i(w).
         """
         return self, 0
 
@@ -274,7 +274,7 @@ class Oracle(Terms):
         raise NotImplementedError(f"{type(self).__name__} does not take latent values")
 
     def fresh(self) -> Oracle:
-        """Return the oracle for one solver: itself, unless its answers depend on earlier calls."""
+        """Return the oracle for one solver: itself, unless results depend on earlier calls."""
         return self
 
     def radius(self) -> float:
@@ -282,11 +282,11 @@ class Oracle(Terms):
         return math.nan
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what to log of the calls since this was last asked: trace column → value."""
+        """Return what to log of the calls since the last `diagnostics`: trace column → value."""
         return {}
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
-        """Return the labelings that `predict` finds, of all examples one after the other."""
+        """Return the labelings that `predict` returns for all examples, one after the other."""
         return np.concatenate([self.predict(w, i) for i in interruptible(range(self.n))])
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
@@ -295,7 +295,7 @@ class Oracle(Terms):
         Raises
         ------
         ConfigError
-            If the oracle is not exact, and knows none.
+            If the oracle is not exact and has no such bound.
         """
         if not self.exact:
             raise ConfigError(
@@ -318,7 +318,7 @@ class Oracle(Terms):
         with_plane : bool
             False leaves ``star`` at zero, for callers that need the value only.
         terms : range, optional
-            Sum over these terms only, which follow each other.
+            Sum over these consecutive terms only.
         """
         star, value, offset = np.zeros(self.d), 0.0, 0.0
         for plane, height in self.best_planes(w, range(self.n) if terms is None else terms):

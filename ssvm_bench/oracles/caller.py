@@ -4,9 +4,9 @@
 
     y_i = argmax_y Δ(y_i,y) + Θ_i(y) + ⟨w, ϕ(x_i,y)⟩        for all i of a batch, at the same w
 
-A `Caller` makes the calls. It returns labelings, which are small. The process of the solver makes
-planes of them, by the code that it has for an oracle's own answers: the numbers of a run do not
-depend on the caller. An oracle without a caller makes its own calls.
+A `Caller` makes the calls. It returns labelings, which are small. The process of the solver
+computes their planes, by the same code as for labelings of its own oracle: so the numbers of a run
+do not depend on the caller. An oracle without a caller makes its own calls.
 
 A caller can slow calls down: each sleeps for ``delay`` seconds. Calls of evaluations, which no
 clock counts, do not sleep (`Caller.without_delay`).
@@ -26,12 +26,12 @@ import numpy as np
 from ssvm_bench.base.interrupts import end_if_urgent, interruptible
 
 Oracle = Any
-"""Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
+"""The class of :mod:`ssvm_bench.oracles.base`, which imports this module."""
 
 Answer: TypeAlias = tuple[list[np.ndarray], float]
-"""Labelings, and the seconds that the calls took, summed over who made them."""
+"""Labelings, and the seconds that the calls took, summed over all workers."""
 
-_NAP = 0.1  # a second signal ends a pause after that
+_NAP = 0.1  # seconds; a second signal ends a pause after at most that long
 
 
 def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float) -> Answer:
@@ -48,17 +48,17 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
 
 @dataclass(eq=False)
 class Caller:
-    """Who makes the calls: here the process itself, one after the other.
+    """Makes the calls: here in the process itself, one after the other.
 
     Attributes
     ----------
     batch : int
-        Terms that solvers which move w in between ask for at one w.
+        Mini-batch size: the number of oracle calls at the same w, for solvers that move w.
     delay : float
         Seconds that each call sleeps.
     seconds, waited : float
-        What all calls took so far, summed over who made them; and for how long they were waited
-        for.
+        Time that all calls took so far, summed over all workers; time that the solver waited for
+        them.
     """
 
     batch: int = field(default=1, kw_only=True)
@@ -74,9 +74,9 @@ class Caller:
         Parameters
         ----------
         oracle : Oracle
-            Of this process.
+            The oracle of this process.
         w : ndarray of float64
-            As `Oracle.own_labelings` takes it.
+            In the layout of kernels, as in `Oracle.own_labelings`.
         terms : ndarray of int64
         loss : float
             Weight of Δ.
@@ -99,7 +99,7 @@ class Caller:
             self.delay = delay
 
     def pause(self, calls: int) -> None:
-        """Sleep for so many calls, which are made at once by what knows of no caller."""
+        """Sleep as long as so many calls do; code that uses no caller makes them all at once."""
         begin = perf_counter()
         while (left := begin + calls * self.delay - perf_counter()) > 0:
             end_if_urgent()
@@ -108,10 +108,10 @@ class Caller:
         self.seconds += perf_counter() - begin
 
     def start(self, oracle: Oracle) -> None:
-        """Get ready, off any clock."""
+        """Get ready for calls, outside of any measured time."""
 
     def close(self) -> None:
-        """Let go of whoever calls."""
+        """Release the workers."""
 
     def _ask(
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float

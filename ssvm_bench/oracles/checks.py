@@ -1,4 +1,4 @@
-"""What an oracle returns is checked before anything is computed with it.
+"""Checks of what an oracle returns, before anything is computed with it.
 
 An index that is out of range would corrupt memory in a kernel, and a labeling that is worse than
 the ground truth gives a dual value that bounds nothing:
@@ -7,8 +7,8 @@ the ground truth gives a dual value that bounds nothing:
 
     H_i(w) = max_y ⟨φ^{iy}, [w 1]⟩ ≥ ⟨φ^{iy_i}, [w 1]⟩ = 0
 
-Kernels return one of the faults below, and stop; what is called from Python raises. An oracle that
-says it is not exact may return labelings worse than the ground truth, and nothing else of this.
+Kernels return one of the faults below, and stop; functions called from Python raise. An oracle with
+``exact = False`` may return labelings worse than the ground truth, but must have no other fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.arrays import label_type
 
 Oracle = Any
-"""Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
+"""The class of :mod:`ssvm_bench.oracles.base`, which imports this module."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -31,7 +31,7 @@ NONE, LABEL, BELOW_TRUTH, INDEX, NUMBER, REPEAT = range(6)
 """Faults."""
 
 ROUNDING = 1e-9
-"""Of a value, relative to the size of what it is summed of."""
+"""Rounding error of a value, relative to the size of its summands."""
 
 _SAID = {
     LABEL: "its labeling has a label that does not exist",
@@ -46,7 +46,7 @@ _SAID = {
 
 
 def fail(oracle: Oracle, i: int, what: str) -> RunFailedError:
-    """Return the error that says what is wrong with what an oracle returned for an example."""
+    """Return the error for a wrong result of an oracle at example i; ``what`` is its fault."""
     return RunFailedError(
         f"the oracle {type(oracle).__name__} is wrong at example {i}: {what}. "
         "Test it against brute force"
@@ -70,7 +70,7 @@ def check_labeling(oracle: Oracle, i: int, y: Any, parts: int, n_labels: int) ->
 
 
 def check_loss(oracle: Oracle, i: int, loss: float) -> float:
-    """Return a loss, which must be finite and at least 0, or else raise ``RunFailedError``."""
+    """Return the loss if it is finite and at least 0; else raise ``RunFailedError``."""
     if not 0.0 <= loss < np.inf:
         raise fail(oracle, i, f"the loss of its labeling is {loss}, and losses are at least 0")
     return loss
@@ -79,12 +79,12 @@ def check_loss(oracle: Oracle, i: int, loss: float) -> float:
 def check_plane(
     oracle: Oracle, i: int, plane: Any, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Return a plane of example i, in the types that kernels know, and its value at w.
+    """Return a plane of example i, in the types that kernels take, and its value at w.
 
     Raises
     ------
     RunFailedError
-        If it is no plane.
+        If the plane is invalid.
     """
     try:
         indices, values, offset = plane
@@ -99,7 +99,7 @@ def check_plane(
     indices, values = indices.astype(np.int64, copy=False), values.astype(np.float64, copy=False)
     fault, value = _plane_fault(indices, values, offset, w)
     if fault == REPEAT and np.unique(indices).size == indices.size:
-        fault = NONE  # they are just not in order
+        fault = NONE  # the indices are only unsorted
     check_fault(oracle, i, fault)
     return indices, values, offset, value
 
@@ -107,7 +107,7 @@ def check_plane(
 def check_value(oracle: Oracle, i: int, y: np.ndarray, value: float, w: np.ndarray) -> None:
     """Raise ``RunFailedError`` if ``value``, n H_i(w) or H_i(w) by labeling y, is below 0.
 
-    Below 0 beyond rounding, which is looked at only then.
+    Values that are negative by rounding pass; the size of rounding is computed only for these.
     """
     if value < 0.0 and oracle.exact:
         size = 0.0
@@ -130,9 +130,9 @@ def check_risk(oracle: Oracle, risk: Any) -> None:
 
 
 def contradicted(oracle: Oracle, w: np.ndarray, earlier: np.ndarray) -> int | None:
-    """Return an example for which the oracle found a better labeling at another w than at w.
+    """Return an example whose labeling from ``earlier`` has a higher value at w than that from w.
 
-    Better at w, that is: one of the two answers is no maximiser. None if there is no such example.
+    So the oracle's labeling at w is no maximiser. None if there is no such example.
     """
     for begin, part in oracle.chunks():
         for i in range(part.n):
@@ -145,7 +145,7 @@ def contradicted(oracle: Oracle, w: np.ndarray, earlier: np.ndarray) -> int | No
 
 @kernel
 def labels_exist(y, L, n_labels):
-    """Tell whether the first L entries of y are labels."""
+    """Return whether the first L entries of y are labels."""
     for l in range(L):
         if y[l] >= n_labels:
             return False
@@ -154,16 +154,16 @@ def labels_exist(y, L, n_labels):
 
 @kernel
 def _plane_fault(indices, values, offset, w):
-    """Return a fault, `REPEAT` already where indices do not rise, and the plane's value at w."""
+    """Return a fault and the plane's value at w; any indices that do not rise are `REPEAT`."""
     falls = 0
     for k in range(1, indices.size):
         falls |= np.int64(indices[k] <= indices[k - 1])
-    # of rising ones, the first and the last tell of all
+    # if indices rise, the first and the last bound all
     for k in range(0, indices.size, 1 if falls else max(indices.size - 1, 1)):
         if indices[k] < 0 or indices[k] >= w.size:
             return INDEX, 0.0
     value = dot_at(values, indices, w) + offset
-    if not np.isfinite(value):  # as any entry that is not finite makes it, also where w is 0
+    if not np.isfinite(value):  # any entry that is not finite causes this, even where w is 0
         for entry in values:
             if not np.isfinite(entry):
                 return NUMBER, 0.0

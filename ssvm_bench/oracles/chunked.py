@@ -1,14 +1,14 @@
 """The max-oracle of examples that are never in memory as a whole.
 
-A chunk of examples is built into an oracle of its own, used, and let go. That oracle's terms are
-scaled by 1/m, m being its number of examples, and those of all n by 1/n:
+Each chunk of examples gets an oracle of its own, which is dropped after use. That oracle's terms
+are scaled by 1/m, with m its number of examples; the terms of all n examples are scaled by 1/n:
 
 .. code-block:: text
 
     Σ_i H_i(w) = Σ_chunks m/n (risk of the chunk)
 
-A solver that trains on it asks for `Oracle.chunks`, which every oracle has: one in memory is its
-own only chunk.
+A solver that trains on such examples iterates over `Oracle.chunks`. Every oracle has them: an
+oracle in memory is its own only chunk.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ssvm_bench.oracles.base import Oracle, Risk
 
 
 class Examples(Protocol):
-    """What can be read in chunks: a `DataStream`, and every `Dataset`."""
+    """Examples that can be read in chunks: a `DataStream`, and every `Dataset`."""
 
     @property
     def n(self) -> int:
         """Number of examples."""
 
     def chunks(self, rows: int) -> Iterator[Dataset]:
-        """Yield the examples in their order, so many at a time."""
+        """Yield the examples in their order, ``rows`` at a time."""
 
 
 def _of_one(*_: Any, **__: Any) -> Any:
@@ -39,20 +39,20 @@ def _of_one(*_: Any, **__: Any) -> Any:
 
 
 class ChunkedOracle(Oracle):
-    """See the module's docstring.
+    """A max-oracle over chunks of examples; see the module's docstring.
 
     Parameters
     ----------
     examples : Examples
     build : callable
-        Returns the oracle of a chunk; what it makes of an example, no other example changes.
+        Returns the oracle of a chunk, in which no example depends on the others.
     rows : int
         Examples of a chunk.
 
     Raises
     ------
     RunFailedError
-        Here and wherever chunks are read: the examples cannot be.
+        If the examples cannot be read, here or whenever chunks are read.
     """
 
     def __init__(self, examples: Examples, build: Callable[[Dataset], Oracle], rows: int) -> None:
@@ -66,9 +66,9 @@ class ChunkedOracle(Oracle):
         return self._head
 
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
-        """Yield, chunk by chunk, the number of its first example and its oracle.
+        """Yield the index of the first example and the oracle of each chunk.
 
-        Who calls this oracle calls those.
+        The caller of this oracle is that of the chunks' oracles, too.
         """
         begin = 0
         for dataset in self._examples.chunks(self._rows):

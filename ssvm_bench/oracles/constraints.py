@@ -1,4 +1,4 @@
-"""All planes of all terms, listed: for solvers that work on a fixed finite set of them."""
+"""Lists of all planes of all terms, for solvers that work on a fixed finite set of planes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.memory import check_room
 
 _BYTES = 64
-"""Of a non-zero while planes are listed: its value, row and column, and copies of these."""
+"""Memory per non-zero while planes are listed: its value, row and column, and their copies."""
 
 
 class Constraints(NamedTuple):
-    """All planes φ^{iy} of all terms but those of the ground truths, which are 0; scaled by 1/n.
+    """All planes φ^{iy} of all terms, scaled by 1/n, except those of ground truths, which are 0.
 
     Attributes
     ----------
     term_start : ndarray of integers, shape (n + 1,)
         Term i has the planes ``term_start[i]:term_start[i + 1]``, in the order of their labels.
     indptr, indices, values : ndarrays of integers, integers and floats
-        φ⋆ of every plane, the rows of a CSR matrix of shape (planes, d), no index twice in a row.
+        φ⋆ of every plane: rows of a CSR matrix of shape (planes, d), without repeated indices.
     offset : ndarray of floats, shape (planes,)
         φ∘.
     """
@@ -69,7 +69,7 @@ class Constraints(NamedTuple):
 
 
 def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return term and label of each plane of terms with one label each, in the planes' order.
+    """Return term and label of each plane, in the planes' order, for terms with one label each.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.nd
 
 
 def check_fit(planes: int, entries: float) -> None:
-    """Raise ``RunFailedError`` if planes, of so many entries in all, take too much memory.
+    """Raise ``RunFailedError`` if planes with so many entries in all take too much memory.
 
-    To be asked before they are listed.
+    Call this before the planes are listed.
     """
     check_room(
         _BYTES * entries,

@@ -1,4 +1,4 @@
-"""An oracle that a Python program makes of the examples, by a callable: its own class, say."""
+"""An oracle that a callable of a Python program makes from the examples: its own class, say."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build(config: Config, dataset: Dataset) -> Terms:
         return config.make(dataset)
     except SsvmBenchError:
         raise
-    except Exception as error:  # whatever code of the user's raises
+    except Exception as error:  # the user's code may raise anything
         raise RunFailedError(
             f"The oracle {shown(repr(config.make))} cannot be made: {described(error)}. Correct it."
         ) from error

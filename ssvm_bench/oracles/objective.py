@@ -1,8 +1,8 @@
-"""What the runner may ask of a problem, of whatever family: the two contracts that it lives on.
+"""The two contracts through which the runner uses a problem of any family.
 
-A configuration's ``oracle`` builds the `Terms`: what an objective is made of but for the weight of
-its regulariser. ``terms.problem(lam)`` is the `Objective`: the one place where the value of a point
-is computed. A *point* is whatever a solver reports, and nobody but the objective looks into it:
+A configuration's ``oracle`` builds the `Terms`: an objective without the weight of its regulariser.
+``terms.problem(lam)`` is the `Objective`, the only place where the value of a point is computed. A
+*point* is whatever a solver reports; only the objective looks into it:
 
 =====================  =========================================  ===============================
 family                 terms                                      a point
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from ssvm_bench.oracles.caller import Caller
 
 STRUCTURAL_SVM, TRANSDUCTION = "structural SVM", "transduction"
-"""The families of problems, as oracles and solvers name theirs."""
+"""The families of problems, by the names that oracles and solvers use."""
 
 
 class Objective(Stateful, ABC):
-    """A function to be minimised, and what there is to tell of a point.
+    """A function to be minimised, and what is measured at a point.
 
-    One whose answers depend on earlier ones has a state.
+    An objective whose results depend on earlier calls has a state.
 
     Attributes
     ----------
     lam : float
         Weight of the regulariser: λ, or ν of transduction.
     name : str
-        Tells objectives on the same data with the same weight from each other; empty where there
-        is but one.
+        Distinguishes objectives on the same data with the same weight; empty where there is only
+        one.
     """
 
     lam: float
@@ -58,7 +58,7 @@ class Objective(Stateful, ABC):
 
     @property
     def caller(self) -> Caller | None:
-        """Who calls an oracle for the solver; None: there is none, or it calls itself."""
+        """The caller of an oracle for the solver; None: no oracle, or it makes its own calls."""
         return None
 
     @abstractmethod
@@ -66,18 +66,18 @@ class Objective(Stateful, ABC):
         """Return the value of a point, and what else to log of it: trace column → number."""
 
     def upper_bound(self, point: Any, value: float) -> float:
-        """Return a number that the value of a point is not above, whatever `measured` says.
+        """Return an upper bound of the value of a point, even if `measured` is below that value.
 
         Parameters
         ----------
         point
         value : float
-            What `measured` has returned.
+            The value that `measured` returned.
 
         Raises
         ------
         ConfigError
-            If no such number is known.
+            If no bound is known.
         """
         return value
 
@@ -91,50 +91,50 @@ class Objective(Stateful, ABC):
 
     @abstractmethod
     def arrays(self, point: Any) -> dict[str, np.ndarray]:
-        """Return what is kept of the last point: the arrays of ``weights.npz``, ``w`` first."""
+        """Return the arrays of the last point that ``weights.npz`` keeps, ``w`` first."""
 
     def weights(self, point: Any) -> Any:
-        """Return the point for the data as they are, for which `size` and `arrays` are asked.
+        """Return the point in the coordinates of the data, as `size` and `arrays` take it.
 
         That is the point itself, unless solvers see the problem in other coordinates.
         """
         return point
 
     def latent(self) -> np.ndarray | None:
-        """Return the latent values that are fixed in the problem, if any are.
+        """Return the latent values that are fixed in the problem; None: there are none.
 
-        With others, it is another problem.
+        Other latent values make another problem.
         """
         return None
 
     def update_latent(self, point: Any) -> tuple[Objective, int]:
-        """Return the objective with latent values that are best at a point, and how many differ.
+        """Return the objective with the latent values that are best at a point; count the changes.
 
-        Its value there is not higher.
+        The value of the point does not rise.
         """
         return self, 0
 
     def with_latent(self, values: np.ndarray) -> Objective:
-        """Return the objective with other latent values, which `latent` of one has returned.
+        """Return the objective with other latent values, which some `latent` has returned.
 
         Raises
         ------
         StateError
-            If they cannot be.
+            If such values are impossible here.
         """
         raise NotImplementedError(f"{type(self).__name__} does not take latent values")
 
     def check_point(self, point: Any) -> None:
-        """Raise ``StateError`` if a point with the right arrays is none; here, never."""
+        """Raise ``StateError`` if a point is invalid although its arrays are right; here, never."""
 
     def radius(self) -> float:
-        """Return the largest difference of features that labels make; NaN: none, or not known."""
+        """Return R, the largest difference of features by labels; NaN: none, or not known."""
         return math.nan
 
     def fresh(self) -> Objective:
-        """Return the objective for one solver: itself, unless its answers depend on earlier ones.
+        """Return the objective for one solver: itself, unless results depend on earlier calls.
 
-        This one's may not, unless a subclass says so.
+        Subclasses with such results override this.
         """
         return self
 
@@ -146,12 +146,12 @@ class Objective(Stateful, ABC):
         point, earlier
             The last point that was measured, and the one before; None if there is none.
         primal, dual : float
-            Its value, and the bound.
+            The value of ``point``, and the bound.
         """
 
 
 class Terms(Stateful, ABC):
-    """What an objective is made of, but for the weight of its regulariser.
+    """An objective without the weight of its regulariser.
 
     Attributes
     ----------

@@ -1,13 +1,13 @@
-r"""The options of oracles: what a call counts for, which data it fits, and what examples count.
+r"""The options of oracles: costs of calls, datasets that fit, weights and losses of labels.
 
-An example of one label costs what its own cost says, times the weight of its class:
+The cost C_i of an example of one label is its own cost times the weight of its class:
 
 .. code-block:: text
 
     P(w) = λ/2 ‖w‖² + 1/n Σ_i C_i max_y { m_i Δ(y_i,y) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
-The parts of a structure have no terms of their own to be multiplied; the weight of the true label
-of a part is what a wrong one counts in the loss that is trained with:
+The parts of a structure have no terms of their own to be multiplied. There, the weight s_l of the
+true label of a part multiplies the part's share of the loss that is trained with:
 
 .. code-block:: text
 
@@ -19,7 +19,7 @@ of a part is what a wrong one counts in the loss that is trained with:
 ``none``          1
 ``balanced``      number of parts / (number of classes · number of parts of that class): all classes
                   count the same
-``{label: C}``    C of that label, by its name; 1 of labels that are not named
+``{label: C}``    C for the label of that name; 1 for labels that are not named
 ================  ==================================================================================
 
 ========================  ==========================================================================
@@ -27,16 +27,16 @@ of a part is what a wrong one counts in the loss that is trained with:
 ========================  ==========================================================================
 ``zero_one``              [a ≠ b]: 0/1 loss of examples of one label, normalised Hamming loss of
                           structures
-``absolute``              \|a − b\|, by the labels' numbers: of labels that are in order
+``absolute``              \|a − b\|, by the labels' numbers: for ordered labels
 ``[[0,1],[5,0]]``, FILE   a matrix of K rows, for the true labels, and K columns, the labels in the
-                          order of `Dataset.label_names`. In a file: a line a row, numbers separated
-                          by blanks or commas, comments behind ``#``
+                          order of `Dataset.label_names`. In a file: one row a line, numbers
+                          separated by blanks or commas, comments after ``#``
 ========================  ==========================================================================
 
-Losses are finite and at least 0, and 0 of the true label: else the plane of the ground truth would
-not be 0, and H_i(w) could be negative. Ramanan, *Dual coordinate solvers for large-scale structural
-SVMs*, section 1.2, has such losses. The losses that a run reports at its end are by this Δ, and
-ignore costs, margins and weights.
+Losses are finite, at least 0, and 0 for the true label: otherwise the plane of the ground truth
+would not be 0, and H_i(w) could be negative. Ramanan, *Dual coordinate solvers for large-scale
+structural SVMs*, section 1.2, has such losses. The losses that a run reports at its end use this Δ,
+and ignore costs, margins and weights.
 """
 
 from __future__ import annotations
@@ -78,19 +78,19 @@ class OracleConfig(Options):
         Seconds that a solver's exact call sleeps, for a costly oracle; under ``clock=work`` it
         counts for so much more.
     structures : tuple of str
-        Structures of the datasets that the oracle accepts; none named: any.
+        Structures of the datasets that the oracle accepts; empty: any.
     has_expectations : bool or None
-        Whether `labeling.expect` is implemented for it; None: only the oracle itself can tell.
+        Whether `labeling.expect` is implemented for it; None: only the built oracle knows.
     has_latent : bool
         Whether its terms have latent values, which `Oracle.update_latent` chooses anew.
     family : str
-        Of the problem that is made of it; solvers are for one family.
+        Family of the problem; each solver is for one family.
     weight : str
-        The option that says the weight of the regulariser: ``lam``, or one of its own.
+        The option with the weight of the regulariser: ``lam``, or an option of the oracle.
     has_kernel : bool
-        Whether w is known by kernel values alone (:mod:`ssvm_bench.oracles.kernels`).
+        Whether w is known by kernel values only (:mod:`ssvm_bench.oracles.kernels`).
     takes_costs, takes_margins : bool
-        Whether it heeds the costs of a dataset's examples, and their margins.
+        Whether the oracle uses the costs and the margins of a dataset's examples.
     """
 
     section: ClassVar[str] = "oracle"
@@ -116,24 +116,24 @@ class OracleConfig(Options):
 
     @property
     def needs_nonnegative(self) -> bool:
-        """Whether it answers only where some weights are ≥ 0 (`Oracle.nonnegative`)."""
+        """Whether some weights must be ≥ 0 whenever it is called (`Oracle.nonnegative`)."""
         return False
 
     @property
     def needs_all_examples(self) -> bool:
-        """Whether what an example counts depends on the others, so that none can be left out."""
+        """Whether the weight of an example depends on the others, so that none can be left out."""
         return False
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """What a `Clock` takes: seconds of a call, of a plane, of a visit, of a kernel value."""
+        """Seconds of a call, of a plane, of a visit and, with a kernel, of a value; for `Clock`."""
         return self.cost_call + self.delay, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:
-        """Raise ``ConfigError`` unless the dataset is of a kind that the oracle knows.
+        """Raise ``ConfigError`` unless the oracle fits the dataset.
 
-        That is: its labels depend on each other in a known way, and its examples have neither costs
-        nor margins that would be passed over.
+        It fits if it handles the structure of the labels, and uses the costs and the margins of the
+        examples, where they have any.
         """
         if self.structures and dataset.structure not in self.structures:
             raise ConfigError(
@@ -154,11 +154,11 @@ class OracleConfig(Options):
 
     @property
     def own_weight(self) -> float | None:
-        """Weight of the regulariser where that is an option of the oracle's in the place of λ."""
+        """Weight of the regulariser if it is an option of the oracle in place of λ; else None."""
         return None
 
     def check_regulariser(self, stated: bool) -> None:
-        """Raise ``ConfigError`` if λ or a prior is stated, and means nothing."""
+        """Raise ``ConfigError`` if λ or a prior is stated, and the problem has neither."""
         if stated and self.own_weight is not None:
             raise ConfigError(
                 f"lam, path and prior mean nothing with oracle={self.name}, a problem of "
@@ -168,7 +168,7 @@ class OracleConfig(Options):
 
 @dataclass(frozen=True)
 class ClassesConfig(OracleConfig):
-    """Options of an oracle of labels, which may count differently.
+    """Options of an oracle over labels, which may have different weights and losses.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class ClassesConfig(OracleConfig):
         return self.class_weight == BALANCED
 
     def read_files(self) -> Self:
-        """Return the config with the loss matrix in place of its file; made without reading."""
+        """Return the config with the loss matrix in place of its file, which is read here."""
         if not isinstance(self.loss, str) or self.loss in LOSSES:
             return self
         return replace(self, loss=_read_matrix(Path(self.loss)))
@@ -238,7 +238,7 @@ class ClassesConfig(OracleConfig):
         if self.class_weight == NONE:
             return None
         names, weights = self.names(dataset), self.class_weight
-        if not isinstance(weights, Table):  # they balance the classes
+        if not isinstance(weights, Table):  # BALANCED
             counts = np.bincount(dataset.y, minlength=len(names))
             shares = dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
             return shares[dataset.y]
@@ -251,7 +251,7 @@ class ClassesConfig(OracleConfig):
         return np.array([weights.get(name, 1.0) for name in names])[dataset.y]
 
     def largest_cost(self, dataset: Dataset) -> float:
-        """Return the largest number that features or losses of an example are multiplied by."""
+        """Return the largest factor by which features or losses of an example are multiplied."""
         weights, largest = self.part_weights(dataset), super().largest_cost(dataset)
         largest = largest if weights is None else max(largest, float(weights.max()))
         return largest * self.largest_loss(dataset)
@@ -262,13 +262,13 @@ class ClassesConfig(OracleConfig):
         return 1.0 if matrix is None else max(1.0, float(matrix.max()))
 
     def names(self, dataset: Dataset) -> Sequence[str]:
-        """Return what the labels 0, …, K − 1 are called."""
+        """Return the names of the labels 0, …, K − 1."""
         return dataset.label_names
 
 
 @dataclass(frozen=True)
 class CostsConfig(ClassesConfig):
-    """Options of an oracle for examples of one label each, which may cost differently."""
+    """Options of an oracle for examples of one label each, which may have different costs."""
 
     structures: ClassVar[tuple[str, ...]] = ("independent",)
     has_expectations: ClassVar[bool] = True
@@ -292,7 +292,7 @@ class CostsConfig(ClassesConfig):
         return of_class * dataset.costs
 
     def largest_cost(self, dataset: Dataset) -> float:
-        """Return the largest number that features or losses of an example are multiplied by."""
+        """Return the largest factor by which features or losses of an example are multiplied."""
         self.check_structure(dataset)
         if len(self.names(dataset)) != dataset.n_labels:  # which `build` refuses
             return super().largest_cost(dataset)
@@ -301,17 +301,17 @@ class CostsConfig(ClassesConfig):
 
 
 def _read_matrix(path: Path) -> Rows:
-    """Return the loss matrix that is in a file.
+    """Read the loss matrix from a file.
 
     Raises
     ------
     ConfigError
-        If it cannot be read, or holds none.
+        If the file cannot be read, or holds no loss matrix.
     """
     option = f"oracle.loss={shown(path)}"
     try:
         text = files.read(path.expanduser()).decode()
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~user, who is not known
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~user of an unknown user
         reason = getattr(error, "strerror", None) or shown(error, 200)
         raise ConfigError(
             f"{option} is neither {' nor '.join(LOSSES)}, and a file of this name cannot be read: "
@@ -332,7 +332,7 @@ def _read_matrix(path: Path) -> Rows:
 
 
 def _check_matrix(option: str, rows: Rows, places: Iterable[str]) -> None:
-    """Raise ``ConfigError`` unless rows are a loss matrix; ``places`` name them."""
+    """Raise ``ConfigError`` unless the rows form a loss matrix; ``places`` are their names."""
     K = len(rows)
     if K == 0:
         raise ConfigError(f"{option} is empty: a loss matrix has a row for each label.")

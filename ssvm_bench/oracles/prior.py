@@ -1,4 +1,4 @@
-"""A Gaussian prior as a change of variables: the planes that a solver sees in place of the data's.
+"""A Gaussian prior as a change of variables: a solver sees transformed planes.
 
 .. code-block:: text
 
@@ -6,14 +6,14 @@
          = λ/2 ‖ŵ‖² + Σ_i Ĥ_i(ŵ)                          φ̂⋆ = Sᵀ φ⋆,  φ̂∘ = φ∘ + ⟨μ, φ⋆⟩
 
 (Ramanan, *Dual coordinate solvers for large-scale structural SVMs*, equations 44 and 45, with any
-root S of Σ). Plane by plane ⟨φ̂, [ŵ 1]⟩ = ⟨φ, [w 1]⟩, so that Ĥ_i(ŵ) = H_i(w); the ground truth's
-plane stays 0. Hence a prior is no matter of the solver: it sees a problem of the usual form, whose
+root S of Σ). For every plane, ⟨φ̂, [ŵ 1]⟩ = ⟨φ, [w 1]⟩, so that Ĥ_i(ŵ) = H_i(w); the ground truth's
+plane stays 0. Hence solvers need no code for a prior: they see a problem of the usual form, whose
 primal and dual values are those of the problem with the prior.
 
-A factor σ² of Σ = σ² S Sᵀ is no matter of the planes either: it is the problem with λ/σ² in the
-place of λ. So Σ = σ² and μ = 0 leave the oracle as it is, compiled passes and all. For others,
-planes are kept as rows: those of a diagonal Σ have as many non-zeros as before, and a call of the
-oracle costs O(d) more; those of a whole matrix have d, and it costs O(d²) more.
+A factor σ² of Σ = σ² S Sᵀ does not change the planes: it replaces λ by λ/σ². So Σ = σ² and μ = 0
+leave the oracle as it is, with its compiled passes. With other priors, planes are kept as rows. A
+diagonal Σ keeps their number of non-zeros, and a call of the oracle costs O(d) more; a full matrix
+makes it d, and a call costs O(d²) more.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ def build(config: PriorConfig, d: int) -> Prior:
     Raises
     ------
     ConfigError
-        If they are for another number of weights, or a file of theirs cannot be used.
+        If the options are for another number of weights, or a file they name cannot be used.
     """
     mean, variance = config.moments(d)
     means = np.broadcast_to(mean, d)
     if variance.ndim == 0:
         ones, scale = np.broadcast_to(1.0, d), float(variance)
-        if not mean.any():  # no plane changes, and nobody reads these: they take no memory
+        if not mean.any():  # no plane changes: these views take no memory, and are never read
             return Prior(means, ones, scale)
         return Prior(means.copy(), ones.copy(), scale)
     return Prior(
@@ -134,7 +134,7 @@ class WithPrior(Oracle):
     Parameters
     ----------
     inner : Oracle
-        Of w; what it returns, it checks, or has checked.
+        The oracle of w, which checks the planes that it returns.
     prior : Prior
     """
 
@@ -179,26 +179,26 @@ class WithPrior(Oracle):
         return self.prior.plane(self.inner.plane(i, y))
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
-        """Return the plane that is best at w."""
+        """Return the best plane, and its value."""
         plane, value = self.inner.best_plane(self.prior.weights(w), i)
         return self.prior.plane(plane), value
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the planes that are best at w."""
+        """Yield the best plane of each given term, and its value."""
         for plane, value in self.inner.best_planes(self.prior.weights(w), terms):
             yield self.prior.plane(plane), value
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
-        """Return the upper bound at w."""
+        """Return the upper bound from the oracle of w."""
         return self.inner.upper_bound(self.prior.weights(w), i)
 
     @property
     def head(self) -> Oracle:
-        """That of one in memory."""
+        """The head of the oracle of w, with the prior."""
         return self if self.inner.head is self.inner else WithPrior(self.inner.head, self.prior)
 
     def chunks(self) -> Iterator[tuple[int, Oracle]]:
-        """Yield those of the chunks."""
+        """Yield the chunks of the oracle of w, with the prior."""
         for begin, part in self.inner.chunks():
             yield begin, WithPrior(part, self.prior)
 
@@ -224,11 +224,11 @@ class WithPrior(Oracle):
         return WithPrior(self.inner.with_latent(values), self.prior)
 
     def fresh(self) -> Oracle:
-        """Return one for one solver."""
+        """Return the oracle for one solver; see `Oracle`."""
         return WithPrior(self.inner.fresh(), self.prior)
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what the oracle of w has to log."""
+        """Return the diagnostics of the oracle of w."""
         return self.inner.diagnostics()
 
     def mean_loss(self, w: np.ndarray) -> float:
@@ -251,14 +251,14 @@ class WithPrior(Oracle):
 
 @kernel
 def _times(root, w, out):
-    """Let ``out`` = S w of a lower triangular S."""
+    """Write S w into ``out``, for a lower triangular S."""
     for j in range(w.size):
         out[j] = dot(root[j], w, j + 1)
 
 
 @kernel
 def _transposed_times(root, indices, values, out):
-    """Add Sᵀ v to ``out``, of a lower triangular S and a sparse row v."""
+    """Add Sᵀ v to ``out``, for a lower triangular S and a sparse row v."""
     for k in range(indices.size):
         row = root[indices[k]]
         for j in range(indices[k] + 1):

@@ -15,10 +15,10 @@ from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.objective import Objective
 
 Oracle = Any
-"""Of :mod:`ssvm_bench.oracles.base`, which imports this module."""
+"""The class of :mod:`ssvm_bench.oracles.base`, which imports this module."""
 
 _ROUNDING = 1e-9
-"""Of primal and dual values, which are sums over all examples, relative to their size."""
+"""Rounding error of primal and dual values, sums over all examples, relative to their size."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,20 @@ class Problem(Objective):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What the oracle says."""
+        """The oracle's name; see `Objective`."""
         return self.oracle.name
 
     @property
     def caller(self) -> Caller | None:
-        """Who calls the oracle for the solver."""
+        """The caller of the oracle for the solver, if there is one."""
         return self.oracle.caller
 
     def primal(self, w: np.ndarray) -> float:
-        """Return P(w), by n calls of the exact oracle."""
+        """Return P(w), by n oracle calls."""
         return self._regulariser(w) + self.risk(w, with_plane=False).value
 
     def risk(self, w: np.ndarray, **options: Any) -> Any:
-        """Return what ``oracle.risk`` does, checked."""
+        """Return the result of ``oracle.risk``, checked."""
         risk = self.oracle.risk(w, **options)
         checks.check_risk(self.oracle, risk)
         return risk
@@ -76,13 +76,13 @@ class Problem(Objective):
         return 0.5 * self.lam * float(w @ self.oracle.metric(w))
 
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
-        """Return P(w), and the oracle's diagnostics of the calls that took."""
-        self.oracle.diagnostics()  # those of the calls so far
+        """Return P(w), and the oracle's diagnostics of the calls that compute it."""
+        self.oracle.diagnostics()  # drop those of earlier calls
         with self.oracle.without_delay():
             return self.primal(point), self.oracle.diagnostics()
 
     def upper_bound(self, point: np.ndarray, value: float) -> float:
-        """Return an upper bound of P(w): where the oracle is exact, P(w) itself."""
+        """Return an upper bound of P(w): P(w) itself if the oracle is exact."""
         if self.oracle.exact:
             return value
         bounds = (
@@ -121,7 +121,7 @@ class Problem(Objective):
         return {"train": self.oracle.mean_loss(point)}
 
     def arrays(self, point: np.ndarray) -> dict[str, np.ndarray]:
-        """Return w, and what it is predicted with besides."""
+        """Return w, and the other arrays that predictions need."""
         return {"w": point, **self.oracle.stored(point)}
 
     def fresh(self) -> Problem:

@@ -1,12 +1,12 @@
-"""Weights of examples, for oracles that know none: every plane of term i times s_i.
+"""Weights of examples, for oracles without them: every plane of term i is multiplied by s_i.
 
 .. code-block:: text
 
     H_i(w) = s_i/n max_y { Δ(y_i,y) + Θ_i(y) − Θ_i(y_i) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ },   s_i > 0
 
-The maximiser is that of the oracle without weights, which finds it. The s_i are the ``costs`` of
-the dataset. Planes are kept as sparse rows, and terms are called one by one from Python; oracles of
-examples of one part have compiled costs of their own (:mod:`ssvm_bench.oracles.options`).
+The maximiser does not depend on s_i; the oracle without weights finds it. The s_i are the ``costs``
+of the dataset. Planes are kept as sparse rows, and oracle calls are made one by one from Python.
+Oracles of examples of one part have compiled costs instead (:mod:`ssvm_bench.oracles.options`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Config(OracleConfig):
     Attributes
     ----------
     inner : OracleConfig
-        Those of the oracle without weights.
+        Options of the oracle without weights.
     """
 
     takes_costs: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class Config(OracleConfig):
         return bool(self.inner.needs_nonnegative)
 
     def largest_cost(self, dataset: Dataset) -> float:
-        """Return the largest number that features or losses of an example are multiplied by."""
+        """Return the largest factor by which features or losses of an example are multiplied."""
         inner = self.inner.largest_cost(dataset.derived(costs=None))
         return super().largest_cost(dataset) * float(inner)
 
@@ -75,7 +75,7 @@ class Weighted(Oracle):
     Parameters
     ----------
     inner : Oracle
-        Of the terms without weights; what it returns, it checks.
+        The oracle of the terms without weights, which checks what it returns.
     weights : ndarray of float64, shape (n,)
         s_i.
     """
@@ -92,7 +92,7 @@ class Weighted(Oracle):
         return self.inner.truth(i)
 
     def argmax(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return the labeling that is best whatever s_i is."""
+        """Return the best labeling, which does not depend on s_i."""
         return self.inner.argmax(w, i)
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
@@ -117,7 +117,7 @@ class Weighted(Oracle):
         return self._times(i, self.inner.plane(i, y))
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
-        """Return the plane of what `argmax` has found at w, and its value."""
+        """Return the plane of y, which `argmax` returned at w, and its value."""
         plane, value = self.inner.plane_at(w, i, y)
         return self._times(i, plane), self.factors[i] * value
 
@@ -127,7 +127,7 @@ class Weighted(Oracle):
         return self._times(i, plane), self.factors[i] * value
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the best planes of some terms at w, by the caller's calls."""
+        """Yield the best planes of some terms at w; the caller, if any, makes the calls."""
         if self.caller is not None:
             yield from super().best_planes(w, terms)
             return
@@ -139,16 +139,16 @@ class Weighted(Oracle):
         return self.factors[i] * self.inner.upper_bound(w, i)
 
     def fresh(self) -> Oracle:
-        """Return one for one solver."""
+        """Return the oracle for one solver; see `Oracle`."""
         inner = self.inner.fresh()
         return self if inner is self.inner else Weighted(inner, np.array(self.factors))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what the oracle without weights has to log."""
+        """Return the diagnostics of the oracle without weights."""
         return self.inner.diagnostics()
 
     def mean_loss(self, w: np.ndarray) -> float:
-        """Return the mean loss of the predictions, all examples alike."""
+        """Return the mean loss of the predictions, without weights."""
         return self.inner.mean_loss(w)
 
     def _times(self, i: int, plane: Plane) -> Plane:

@@ -4,8 +4,9 @@
 
     H_i(w) = 1/n C_i max(0, m_i Δ(y_i,−y_i) − y_i ⟨w, x_i⟩),   y_i ∈ {−1, 1}      ϕ(x, y) = y/2 · x
 
-C_i, m_i and Δ are 1, or see :mod:`ssvm_bench.oracles.options`. There are as many weights as
-features: a bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. Exact.
+By default, C_i, m_i and Δ are 1; see :mod:`ssvm_bench.oracles.options`. There are as many weights
+as features: a bias is a constant feature. With λ = 1/(C n), P/λ is LIBLINEAR's objective at C. The
+oracle is exact.
 
 References
 ----------
@@ -28,7 +29,7 @@ from ssvm_bench.oracles.signed_features import SignedOracle, signed_features
 CODE_VERSION = 1
 
 SIGNS = -1, 1
-"""Of the labels 0 and 1, which are called so unless they have names."""
+"""y_i of the labels 0 and 1, and their names, unless the dataset names them."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def build(config: Config, dataset: Dataset) -> SignedOracle:
     Raises
     ------
     ConfigError
-        If they have another number of labels, or these form a structure.
+        If the number of labels is another one, or labels form a structure.
     """
     config.check_structure(dataset)
     if dataset.n_labels != len(SIGNS):

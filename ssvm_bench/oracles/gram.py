@@ -1,4 +1,4 @@
-"""Gram matrices G[l, m] = ⟨ψ(x^l), ψ(x^m)⟩ of the parts of each example, and bounds by them."""
+"""Gram matrices G[l, m] = ⟨ψ(x^l), ψ(x^m)⟩ of the parts of each example, and bounds from them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def matrices(
     stride: int,
     narrow: bool = False,
 ) -> np.ndarray:
-    """Return G of all examples; features have indices ``stride`` apart.
+    """Return G of all examples; the indices of features are ``stride`` apart.
 
-    It is of float64, or if it may be ``narrow``, of uint8 where that is enough for these values.
+    Its type is float64, or, if it may be ``narrow``, uint8 where that holds all numbers.
     """
     kind: type = np.float64
     if narrow and values.dtype == np.uint8:
@@ -67,10 +67,10 @@ def _fill(gram, offsets, indptr, indices, values, gram_start, stride, dense, fea
 def radius2(features: Any, r2: float) -> float:
     """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
 
-    With G of an example of L parts, r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without transitions, the
-    first: inner products of such differences of labels are at most r², and of L − 1 transitions as
-    many may go as come. Exact for examples of one part. Where G is not kept, its numbers are at
-    most ‖ψ(x^l)‖ ‖ψ(x^m)‖.
+    For an example of L parts, it is r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without transitions, the first
+    summand. Inner products of differences of labels are at most r², and up to L − 1 transitions go
+    and as many come. The bound is exact for examples of one part. Where G is not kept, its numbers
+    are bounded by ‖ψ(x^l)‖ ‖ψ(x^m)‖.
     """
     if features.gram.size:
         absolute = np.abs(features.gram)

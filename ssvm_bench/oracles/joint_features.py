@@ -13,23 +13,23 @@ of one example,
 
     ⟨Σ_l δ_l ⊗ ψ(x^l), w⟩ = Σ_l ⟨δ_l, θ[l]⟩         ‖Σ_l δ_l ⊗ ψ(x^l)‖² = Σ_{l,m} G[l,m] ⟨δ_l, δ_m⟩
 
-**Layouts of w.** Outside, as in ``weights.npz``: class by class, w[c·f + j], then the
-transitions w[K·f + K·a + b] from a to b. Inside the kernels, so that a non-zero feature touches
-one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a], where ``stride`` is K rounded
-up to 2 or to a multiple of 4 and the padding is always 0. ``pack`` and ``unpack`` convert.
+**Layouts of w.** The outer layout, as in ``weights.npz``, is class by class: w[c·f + j], then the
+transitions w[K·f + K·a + b] from a to b. In the inner layout, of the kernels, a non-zero feature
+touches one contiguous row: w[j·stride + c], then w[f·stride + b·stride + a]. Here ``stride`` is K
+rounded up to 2 or to a multiple of 4; the padding is always 0. ``pack`` and ``unpack`` convert.
 
 **Many features**, as of words: most of w stays 0, as planes touch a feature only where the oracle
-finds a wrong label. So `WideFeatures` have a table of where the row of each feature is, and a
-solver may have one of its own, in which rows come in the order in which planes touch their
-features (`joint_scores.touch`); all that are untouched are the last row, of zeros. What is behind
-the rows in use is never written to, and takes no memory: the system gives pages when they are.
+finds a wrong label. So `WideFeatures` have a table with the row of each feature. A solver may have
+a table of its own, whose rows are in the order in which planes touch their features
+(`joint_scores.touch`); all untouched features share the last row, of zeros. Rows that are not in
+use are never written to and take no memory: the system allocates pages when they are written.
 
-**Zeros and ones**, as of pixels and words, are `BinaryFeatures`: nothing is multiplied by them, to
-the same bits. **Few zeros**, as of grey values or of what a network learned: a solver may have
-`DenseFeatures`, whose w lies label by label inside, too.
+**Zeros and ones**, as of pixels and words, are `BinaryFeatures`: products with them are left out,
+and results have the same bits. **Few zeros**, as of grey values or of what a network learned: a
+solver may have `DenseFeatures`, whose w is stored label by label inside, too.
 
-What takes ``features`` and is not typed serves all types of features
-(:mod:`ssvm_bench.oracles.scoring`): `columns` tells how many weights a feature has.
+Functions whose ``features`` are not typed serve all types of features
+(:mod:`ssvm_bench.oracles.scoring`): `columns` returns how many weights a feature has.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BLOCK = 256
 """Columns of w that are copied at a time."""
 
 _DENSE = 0.5
-"""From this share of features that are not 0, it is faster to have all of them."""
+"""From this share of non-zeros on, it is faster to store the zeros, too."""
 
 
 def build(
@@ -75,19 +75,19 @@ def build(
     ----------
     dataset : Dataset
     with_gram : bool
-        Without Gram matrices, whose size is the square of an example's, ``gram`` is empty.
+        Whether to compute the Gram matrices, L² numbers for L parts; if not, ``gram`` is empty.
     costs : ndarray of float64, shape (n,), optional
         C_i > 0, by which the features and losses of examples of one part are multiplied.
     weights : ndarray of float64, shape (parts,), optional
-        By which the losses of parts are multiplied, and nothing else.
+        Factors of the losses of parts, and of nothing else.
     losses : ndarray of float64, shape (K, K), optional
-        Δ of a true label (row) and any label; without, 1 of every wrong one.
+        Δ of a true label (row) and any label; None: 1 for every wrong label.
     """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
     stride = padded(dataset.n_labels)
     f, values = dataset.n_features, weighted(rows, costs)
-    wide = with_gram and f * stride > 1 << 16  # kernels of graphs take rows where they come
+    wide = with_gram and f * stride > 1 << 16  # kernels of graphs take ``indices`` as those in w
     indices = rows.indices if wide else placed(rows, stride)
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
@@ -118,7 +118,7 @@ def build(
 
 
 def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
-    """Return the features with a table of their own, in which these have rows, in this order."""
+    """Return the features with a new table, in which the touched ones have rows, in this order."""
     f, stride = features.n_features, features.stride
     kind = np.uint32 if f * stride <= 1 << 32 else np.int64
     rows = np.full(f, (f - 1) * stride, kind)
@@ -127,7 +127,7 @@ def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
 
 
 def with_zeros(features: JointFeatures) -> JointFeatures | DenseFeatures:
-    """Return the features with those that are 0, or as they are, where these are many."""
+    """Return `DenseFeatures` that store the zeros, or the same features if zeros are many."""
     f, parts, there = features.n_features, features.truth.size, features.values.size
     if there < _DENSE * f * parts:
         return features
@@ -142,7 +142,7 @@ def with_zeros(features: JointFeatures) -> JointFeatures | DenseFeatures:
 
 
 def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> Nonzeros:
-    """Return a w in the inner layout, which is 0 but at these indices, in the outer one."""
+    """Convert w from the inner layout, where it is 0 except at ``indices``, to the outer one."""
     K, f, stride = features.n_labels, features.n_features, features.stride
     indices = indices[inner[indices] != 0.0].astype(np.int64)
     touched = np.flatnonzero(features.rows < features.used * stride)
@@ -155,7 +155,7 @@ def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> 
 
 
 def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarray]:
-    """Return the features with a table of those of which w is not 0, and w in that layout.
+    """Return the features with rows for those where w is not 0, and w in the resulting layout.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def padded(n_labels: int) -> int:
 def placed(rows: csr_array, stride: int) -> np.ndarray:
     """Return the non-zeros' indices in w, in a narrow type.
 
-    In random order, reading the features is what a pass waits for.
+    A pass in random order mostly waits for reading the features.
     """
     size = rows.shape[1] * stride
     narrow = np.uint16 if size <= 1 << 16 else np.uint32 if size <= 1 << 32 else np.int64
@@ -201,13 +201,13 @@ def weighted(rows: csr_array, costs: np.ndarray | None) -> np.ndarray:
 
 
 def product(*factors: np.ndarray | None) -> np.ndarray:
-    """Return the product of the factors that there are, or an empty array."""
+    """Return the product of the factors that are not None; an empty array if all are."""
     given = [factor for factor in factors if factor is not None]
     return np.multiply.reduce(given, dtype=np.float64) if given else np.zeros(0)
 
 
 def is_consistent(features: Any) -> bool:
-    """Tell whether no index of the arrays leads out of another, and all labels exist."""
+    """Return whether all indices are within the arrays that they refer to, and all labels exist."""
     offsets, indptr, gram_start = features.offsets, features.indptr, features.gram_start
     lengths, of_gram = np.diff(offsets), np.diff(gram_start)
     last_index = getattr(features, "last_index", (features.n_features - 1) * columns(features)[1])
@@ -225,9 +225,9 @@ def is_consistent(features: Any) -> bool:
 
 
 def columns(features: Any) -> tuple[int, int]:
-    """Return how many weights a feature has, and indices for them in the inner layout.
+    """Return how many weights a feature has, and how many indices they take in the inner layout.
 
-    One, but of features for which labels have weights of their own.
+    Both are 1, unless labels have weights of their own.
     """
     return getattr(features, "columns", (1, 1))
 
@@ -239,7 +239,7 @@ def dimension(features: Any) -> int:
 
 
 def transition_base(features: Any) -> int:
-    """Return where the transitions begin in the inner layout."""
+    """Return the index at which the transitions begin in the inner layout."""
     return features.n_features * columns(features)[1]
 
 
@@ -270,7 +270,7 @@ def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
 
 
 def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any, Any]]:
-    """Yield the same weights outside and inside, as views, but for rows that a table tells."""
+    """Yield views of the same weights outside and inside, except for the rows of a table."""
     (K, stride), f = columns(features), features.n_features
     if isinstance(features, DenseFeatures):
         yield w[: K * f], inner[: K * f]
@@ -282,9 +282,9 @@ def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any
 
 @kernel
 def _copy_rows(w, inner, K, rows, inwards):
-    """Copy w to the rows of its features, where zeros are, or back.
+    """Copy w to the rows of its features, or back; the destination is 0 before.
 
-    In blocks of columns that the cache holds: with many features, w is larger than that.
+    The copy goes by blocks of columns that the cache holds: w is larger with many features.
     """
     f = rows.size
     for begin in range(0, f, _BLOCK):

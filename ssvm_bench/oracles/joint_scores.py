@@ -1,6 +1,6 @@
-"""The examples of joint features as kernels see them, and what kernels do with them.
+"""The examples of joint features as kernels see them, and the operations of kernels on them.
 
-Scores, losses and differences (:mod:`ssvm_bench.oracles.scoring`) for :mod:`.joint_features`.
+They implement :mod:`ssvm_bench.oracles.scoring` for :mod:`.joint_features`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class JointFeatures(NamedTuple):
     truth : ndarray of uint8 or uint16, shape (parts,)
         Ground-truth labels, of `arrays.label_type`.
     indptr, indices, values : ndarrays of int64, uint16, and the dataset's type
-        ψ(x^l), the rows of a CSR matrix of shape (parts, f); instead of j its index in w, j·stride.
+        ψ(x^l): rows of a CSR matrix of shape (parts, f), with j·stride, the index in w, for j.
     gram_start : ndarray of int64, shape (n + 1,)
     gram : ndarray of float64, or uint8 where that holds all numbers
         G of example i, row by row, from ``gram_start[i]``.
     n_features, n_labels, stride : int
         f, K, and K rounded up to 2 or to a multiple of 4.
     transitions : bool
-        Whether ϕ has its second sum.
+        Whether ϕ has the sum over transitions.
     scale : ndarray of float64, shape (parts,)
-        What a wrong label of each part counts; empty where that is always 1.
+        Factor of the losses of each part; empty if all are 1.
     losses : ndarray of float64, shape (K, K) or (0, 0)
-        Δ of a true label (row) and any label; empty where every wrong one counts the same.
+        Δ of a true label (row) and any label; empty: 1 for every wrong label.
     rows, used : ndarrays of uint32 (or wider) and int64, shapes (f,) and (1,)
-        Of `WideFeatures` only.
+        Used by `WideFeatures` only.
     """
 
     offsets: np.ndarray
@@ -61,7 +61,7 @@ class JointFeatures(NamedTuple):
 
     @property
     def columns(self) -> tuple[int, int]:
-        """See `columns`."""
+        """See `joint_features.columns`."""
         return self.n_labels, self.stride
 
     @property
@@ -71,16 +71,16 @@ class JointFeatures(NamedTuple):
 
 
 def features_with(*names: str) -> Any:
-    """Return a type to derive from: the fields that all features have, and some of one's own."""
+    """Return a base class: a named tuple with the fields of all features, and the given ones."""
     of_all = JointFeatures._fields[: JointFeatures._fields.index("transitions") + 1]
     return namedtuple("Features", (*of_all, *names))
 
 
 class WideFeatures(JointFeatures):
-    """Examples of many features: ``indices`` are the features j, ``rows[j]`` where they are in w.
+    """Examples of many features: ``indices`` are the features j, with weights from ``rows[j]`` on.
 
-    The first ``used[0]`` rows are those of features that have been touched, the others share the
-    last one.
+    The first ``used[0]`` rows belong to features that have been touched; all others share the last
+    row.
     """
 
     @property
@@ -90,16 +90,16 @@ class WideFeatures(JointFeatures):
 
 
 class BinaryFeatures(JointFeatures):
-    """Examples whose features are 0 or 1: nothing is multiplied by them."""
+    """Examples whose features are 0 or 1, so that products with them are left out."""
 
 
 class WideBinaryFeatures(WideFeatures):
-    """Both."""
+    """Examples of many features, all of them 0 or 1."""
 
 
 @generic
 def _value(features, values, k):
-    """Return one of a part's ``values`` that are not 0."""
+    """Return the k-th of a part's non-zero ``values``."""
     return values[k]
 
 
@@ -117,10 +117,10 @@ def _add_labels_to_ones(features, part, labels, count, scale, delta, v):
 
 
 class DenseFeatures(features_with("scale", "losses")):  # type: ignore[misc]
-    """Examples whose features are mostly not 0; w lies label by label, w[c·f + j].
+    """Examples whose features are mostly not 0; w is stored label by label, w[c·f + j].
 
-    A label's weights and ``values``, ψ(x^l) with its zeros, are next to each other, and multiplied
-    several at a time.
+    ``values`` is ψ(x^l) with its zeros. A label's weights and values are both contiguous, so that
+    several are multiplied at a time.
     """
 
     columns = JointFeatures.columns
@@ -172,7 +172,7 @@ def _place(features, index):
 
 @generic
 def touch(features, part):
-    """Have rows for the features of a part, before anything is added to them."""
+    """Assign rows to the features of a part, before anything is added to them."""
 
 
 @implements(touch, WideFeatures)
@@ -186,9 +186,9 @@ def _touch(features, part):
 
 @generic
 def fetch(features, w, i, seen, seen_count):
-    """Prefetch what is read of w at example i, where w is larger than the caches.
+    """Prefetch the weights that example i reads, where w is larger than the caches.
 
-    That is, at parts of which more than one label has been seen, the weights of these.
+    They are the weights of the labels that were seen at a part, if these are more than one.
     """
 
 
@@ -218,7 +218,7 @@ def _unary_scores(features, w, i, theta):
         row = theta[l]
         row[:] = 0.0
         k = 0
-        # four features at a time: otherwise every addition waits for the store of the last one
+        # four features at a time: otherwise every addition waits for the previous store
         while k + 4 <= indices.size:
             a = w[place(features, indices[k]) :]
             b = w[place(features, indices[k + 1]) :]

@@ -6,21 +6,20 @@
     w = Σ_j Σ_c β[j, c] e_c ⊗ ψ(x_j)  +  T        θ[i, c] = C_i S[i, c],   S = K β
     ‖w‖² = ⟨β, S⟩ + ‖T‖²
 
-The j are the parts of all examples that are trained on, the *basis*; β[j] is 0 but for those of the
-support. A step on a term changes β at its own parts alone, and all of S by their rows of K; a visit
-that makes no step only reads S. So kernel values are needed row by row, at the parts that steps are
-made on (:mod:`ssvm_bench.planes.kernel_iterate` keeps them), and the oracle is as fast as a look
-into S.
+The j are the parts of all training examples, the *basis*; β[j] is 0 except for those of the
+support. A step on a term changes β at its own parts only, and all of S by their rows of K; a visit
+without a step only reads S. So kernel values are needed row by row, at the parts where steps are
+made (:mod:`ssvm_bench.planes.kernel_iterate` keeps the rows), and an oracle call only reads S.
 
-**Layouts.** Outside, as in ``weights.npz``: β class by class, and the transitions. Inside, with B
-parts in the basis and P parts of examples, the same in training:
+**Layouts.** The outer one, as in ``weights.npz``, is β class by class, then the transitions. The
+inner one, with B parts in the basis and P parts of examples, which are the same in training, is:
 
-=====================  ===================================================================
-v[j·stride + c]        β[j, c]
-v[(B + j)·stride + c]  D[j, c]: what of β is not in S yet, as the row of j is not there
+======================  ==================================================================
+v[j·stride + c]         β[j, c]
+v[(B + j)·stride + c]   D[j, c]: the share of β that is not in S yet, as no row of j is kept
 v[2B·stride + c·P + i]  S[i, c] = Σ_j K[i, j] (β − D)[j, c]
-behind (2B + P)·stride  transitions, as :mod:`ssvm_bench.oracles.joint_features` has them
-=====================  ===================================================================
+from (2B + P)·stride    transitions, as in :mod:`ssvm_bench.oracles.joint_features`
+======================  ==================================================================
 
 All of it is linear in w: sums of vectors in this layout are those of weights.
 """
@@ -46,7 +45,7 @@ from ssvm_bench.oracles.labeling import LabelingOracle
 # mypy: disable-error-code="no-untyped-def"
 
 _BLOCK = 512
-"""Points whose kernel values are there at once."""
+"""Points whose kernel values are in memory at once."""
 
 
 _OWN = ("scale", "losses", "costs", "basis", "rows", "slot", "used", "now")
@@ -59,19 +58,19 @@ class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
         As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`: every part has one feature
-        of its own, G is of kernel values, and ``n_features`` is 2B + P.
+        of its own, G has kernel values, and ``n_features`` is 2B + P.
     transitions, scale, losses
-        As there.
+        As in that class.
     costs : ndarray of float64, shape (parts,)
         C_i of each part.
     basis : int
         B.
     rows : ndarray of float64, shape (rows kept, parts)
-        Rows of K.
+        The rows of K that are kept.
     slot : ndarray of int64, shape (parts,)
-        Which of them is that of each part; −1: it is not there.
+        Index in ``rows`` of the row of each part; −1: it is not kept.
     used : ndarray of int64, shape (rows kept,)
-        When each was last used.
+        When each row was last used.
     now : ndarray of int64, shape (2,)
         The time, and whether some D is not 0.
     """
@@ -112,7 +111,7 @@ def build(
     weights: np.ndarray | None = None,
     losses: np.ndarray | None = None,
 ) -> KernelFeatures:
-    """Arrange a dataset's examples, which are the basis; no row of K is there.
+    """Arrange a dataset's examples, which are the basis; no row of K is kept yet.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def build(
         The dataset's parts.
     dataset : Dataset
     costs, weights, losses : ndarrays of float64, optional
-        As :func:`ssvm_bench.oracles.joint_features.build` has them.
+        As in :func:`ssvm_bench.oracles.joint_features.build`.
     """
     parts, stride = dataset.y.size, padded(dataset.n_labels)
     offsets = dataset.offsets.astype(np.int64)
@@ -164,14 +163,14 @@ class KernelOracle(LabelingOracle):
     Parameters
     ----------
     compiled : NamedTuple
-        As of `LabelingOracle`, with `KernelFeatures`.
+        As in `LabelingOracle`, with `KernelFeatures`.
     kernel : Kernel
     points : Points
         The parts of the examples.
     loss_matrix : ndarray of float64, shape (K, K), optional
-        As of `LabelingOracle`.
+        As in `LabelingOracle`.
     basis : Points, optional
-        Those that w is a sum over; None: the same.
+        The points that w is a sum over; None: ``points``.
     """
 
     def __init__(
@@ -191,12 +190,12 @@ class KernelOracle(LabelingOracle):
         self._packed: tuple[np.ndarray, np.ndarray] | None = None
 
     def over(self, x: Any) -> KernelOracle:
-        """Return the oracle for weights over another basis, as of training.
+        """Return the oracle for weights over another basis, such as that of training.
 
         Parameters
         ----------
         x : ndarray or csr_array, shape (B, f)
-            Its features.
+            Features of the basis.
         """
         basis, parts = Points.of(x), self.points.squares.size
         B = basis.squares.size
@@ -205,7 +204,7 @@ class KernelOracle(LabelingOracle):
         return KernelOracle(compiled, self.kernel, self.points, self.loss_matrix, basis)
 
     def pack(self, w: np.ndarray) -> np.ndarray:
-        """See `Oracle`; S is computed block by block, unless it is that of the last w."""
+        """See `Oracle`; S is computed block by block, unless w is the same as in the last call."""
         w = np.asarray(w, np.float64)
         if self._packed is None or not np.array_equal(self._packed[0], w):
             self._packed = w.copy(), self._inner(w)
@@ -232,7 +231,7 @@ class KernelOracle(LabelingOracle):
         return np.concatenate(parts)
 
     def stored(self, w: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the features of the support, if they are no larger than a file may be."""
+        """Return the features of the support, unless they are too large for a file."""
         features = self.features
         kept, _ = support(w, features.n_labels, features.basis)
         x = normalised(self.basis.x[kept])
@@ -245,7 +244,7 @@ class KernelOracle(LabelingOracle):
         return self.features.scores(self.pack(w)).T.copy()
 
     def metric(self, w: np.ndarray) -> np.ndarray:
-        """See `Oracle`; of a basis that is the examples."""
+        """See `Oracle`; the basis must be the parts of the examples."""
         moved = w.copy()
         S = self.features.scores(self.pack(w))
         moved[: S.size] = S.ravel()
@@ -259,18 +258,18 @@ def oracle(
     losses: np.ndarray | None,
     **factors: np.ndarray | None,
 ) -> KernelOracle:
-    """Return the oracle of a dataset whose config has a kernel.
+    """Return the oracle of a dataset, by a config with a kernel.
 
     Parameters
     ----------
     config : KernelConfig
     dataset : Dataset
     compiled : callable
-        Makes a compiled oracle of features.
+        Returns the compiled oracle of some features.
     losses : ndarray of float64, shape (K, K), optional
         Δ.
     **factors : ndarray or None
-        Costs or weights, as of `build`.
+        Costs or weights, as in `build`.
     """
     points, kernel = Points.of(dataset.x), config.made()
     features = build(kernel, points, dataset, losses=losses, **factors)

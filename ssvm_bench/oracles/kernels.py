@@ -1,4 +1,4 @@
-"""Kernels in the place of ⟨x, x′⟩: their options, and their values in blocks.
+"""Kernels in place of ⟨x, x′⟩: their options, and their values in blocks.
 
 =============  ==========================================
 ``kernel``     k(x, x′)
@@ -8,7 +8,7 @@
 ``poly``       (1 + γ ⟨x, x′⟩)^degree
 =============  ==========================================
 
-γ is ``gamma``. How labels enter: :mod:`ssvm_bench.oracles.kernel_features`.
+γ is ``gamma``. For how labels enter, see :mod:`ssvm_bench.oracles.kernel_features`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ssvm_bench.oracles.options import OracleConfig
 KERNELS = LINEAR, RBF, POLY = ("linear", "rbf", "poly")
 
 SUPPORT = ("support", "support_data", "support_indices", "support_indptr")
-"""Arrays beside w in ``weights.npz``: the features of the parts with coefficients other than 0, or
-the three of a CSR matrix."""
+"""Arrays beside w in ``weights.npz``, the features of the parts with non-zero coefficients: one
+array, or the three of a CSR matrix."""
 
 _MB = 1e6
 
@@ -57,7 +57,7 @@ class KernelConfig(OracleConfig):
     cost_kernel: NotNegative = field(default=1e-8, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check that the kernel is a whole one."""
+        """Check that the kernel has its parameters."""
         super().__post_init__()
         if self.kernel != LINEAR and self.gamma is None:
             raise ConfigError(
@@ -83,7 +83,7 @@ class KernelConfig(OracleConfig):
 
 
 class Points(NamedTuple):
-    """What a kernel compares.
+    """Points between which kernel values are computed.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Points(NamedTuple):
         return cls(x, np.asarray(products.sum(axis=1)).ravel())
 
     def take(self, rows: Any) -> Points:
-        """Return some of them."""
+        """Return the points of some rows."""
         return Points(self.x[rows], self.squares[rows])
 
 
@@ -113,7 +113,7 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     kind : str
-        One of ``KERNELS`` but ``linear``.
+        One of ``KERNELS`` except ``linear``.
     gamma : float
     degree : int
     bytes_kept : int
@@ -126,12 +126,12 @@ class Kernel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What tells the problem from others on the same data."""
+        """Name of the problem, which distinguishes it from others on the same data."""
         degree = f", degree {self.degree}" if self.kind == POLY else ""
         return f"kernel {self.kind}, γ = {self.gamma:g}{degree}"
 
     def rows_kept(self, parts: int) -> int:
-        """Return how many rows of K are kept, one number for each part.
+        """Return how many rows of K are kept; a row has one number for each part.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Kernel(NamedTuple):
 
 
 def rbf(products: np.ndarray, a: np.ndarray, b: np.ndarray, gamma: float) -> np.ndarray:
-    """Return exp(−γ ‖x − x′‖²) from ⟨x, x′⟩, which is changed, and the ‖x‖² and ‖x′‖²."""
+    """Return exp(−γ ‖x − x′‖²) from ⟨x, x′⟩, which is overwritten, and the ‖x‖² and ‖x′‖²."""
     distances = a[:, None] + b
     products *= 2.0
     distances -= products

@@ -1,9 +1,9 @@
-"""Oracles over labels of parts: everything but the maximisation.
+"""Oracles over labels of parts: everything except the maximisation.
 
-They share examples in one layout, truth, features and loss: normalised Hamming, 0/1 for examples of
-one part; or what the features say. A subclass of `PartsOracle` brings the maximisation, and the sum
-of the maximising planes over some terms. A compiled oracle, of which `LabelingOracle` makes both,
-is a ``NamedTuple`` whose first field is ``features``; it implements the operation `maximise`.
+They share the layout of the examples, truth, features and loss: normalised Hamming (0/1 for
+examples of one part), unless the features define another one. A subclass of `PartsOracle` adds the
+maximisation, and the sum of the maximising planes over some terms. `LabelingOracle` gets both from
+a compiled oracle, a ``NamedTuple`` with first field ``features`` that implements `maximise`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ssvm_bench.oracles.joint_scores import WideFeatures
 def maximise(oracle, w, i, theta, loss, y):
     """Write the labeling that maximises loss · Δ(y_i,y) + ⟨w, ϕ(x_i,y)⟩ into ``y[:L]``.
 
-    ``theta`` holds the unary scores of example i, ``loss`` is 1.0 or, for prediction, 0.0. Of
-    several maximisers: the lowest label first. Implemented beside each compiled oracle: in the
+    ``theta`` holds the unary scores of example i; ``loss`` is 0.0 for predictions. Of several
+    maximisers, y is the lexicographically lowest. Implemented beside each compiled oracle, in the
     modules multiclass, viterbi, segments and landmarks.
     """
 
@@ -41,8 +41,8 @@ def maximise(oracle, w, i, theta, loss, y):
 def expect(oracle, L, unary, moves, mu, nu, work):
     """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
 
-    Implemented in the modules multiclass, viterbi and segments. The ``Config`` of an oracle that
-    does says ``has_expectations = True``.
+    Implemented in the modules multiclass, viterbi and segments. An oracle that implements it has
+    ``has_expectations = True`` in its ``Config``.
 
     Parameters
     ----------
@@ -52,20 +52,20 @@ def expect(oracle, L, unary, moves, mu, nu, work):
     moves : ndarray, shape (K · stride,)
         From a to b at b · stride + a, as in w; empty without transitions.
     mu, nu : ndarrays like unary and moves
-        Of each part, the probabilities of its labels; the expected number of each transition.
+        Results: the probabilities of each part's labels; the expected number of each transition.
     work : ndarray, shape (2, ≥ L + K, stride)
         Scratch.
 
     Returns
     -------
     float
-        log Σ_y exp( … ), of all K^L labelings.
+        log Σ_y exp( … ) over all labelings.
     """
 
 
 @kernel
 def judged(features, exact, w, i, theta, loss, y):
-    """Check what `maximise` has found.
+    """Check the labeling that `maximise` has found.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def judged(features, exact, w, i, theta, loss, y):
 
 @kernel
 def ask(oracle, exact, w, i, theta, loss, y, timespec):
-    """Write what the oracle finds into y; return what `judged` does, and nanoseconds it took."""
+    """Write the oracle's labeling into y; return what `judged` does, and the call's nanoseconds."""
     begin = nanoseconds(timespec)
     scoring.unary_scores(oracle.features, w, i, theta)
     maximise(oracle, w, i, theta, loss, y)
@@ -102,14 +102,14 @@ def ask(oracle, exact, w, i, theta, loss, y, timespec):
 
 
 class Answered(NamedTuple):
-    """A compiled oracle that has been asked before, and now only says what was answered.
+    """A compiled oracle that only returns labelings that a caller has computed before.
 
     Attributes
     ----------
     features : NamedTuple
-        Those of the oracle that was asked.
+        The features of the oracle that was called.
     labels : ndarray, shape (parts,)
-        The labelings of the terms that it was asked for.
+        Its labelings, at the parts of the terms for which it was called.
     """
 
     features: Any
@@ -129,16 +129,16 @@ class PartsOracle(Oracle):
     Attributes
     ----------
     features : NamedTuple
-        The examples: of a type that implements :mod:`ssvm_bench.oracles.scoring`.
+        The examples, in a type that implements :mod:`ssvm_bench.oracles.scoring`.
     loss_matrix : ndarray of float64, shape (K, K), optional
-        Δ of a true label (row) and a predicted one, for `mean_loss`; None: 1 of every wrong one.
+        Δ of a true label (row) and a predicted one, for `mean_loss`; None: 1 for a wrong label.
     inner_size : int
         Length of w in the layout of kernels.
 
     Raises
     ------
     RunFailedError
-        If their arrays contradict each other, which only those can that `build` has not made.
+        If the arrays of the features contradict each other, as those from `build` never do.
     """
 
     def __init__(self, features: Any, loss_matrix: np.ndarray | None = None) -> None:
@@ -155,7 +155,7 @@ class PartsOracle(Oracle):
 
     @abstractmethod
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
-        """Return the labeling with the highest score, as far as the oracle is exact.
+        """Return the labeling with the highest score, or one close to it if not exact.
 
         Parameters
         ----------
@@ -163,8 +163,8 @@ class PartsOracle(Oracle):
         i : int
             The example.
         augmented : bool
-            Whether the score has the loss in it. If not, it is a prediction that is wanted, and
-            the ground truth must not be looked at.
+            Whether the score includes the loss. If not, the labeling is a prediction, and the
+            ground truth must not be read.
         """
 
     @abstractmethod
@@ -183,7 +183,7 @@ class PartsOracle(Oracle):
         return self._checked(self.labeling(w, i, augmented=True), i)
 
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
-        """Yield the `argmax` of each of some terms; what others answer is checked here, too."""
+        """Yield the `argmax` of each given term; a caller's labelings are checked here, too."""
         found = super().argmaxes(w, terms)
         if self.caller is None:
             yield from found
@@ -191,7 +191,7 @@ class PartsOracle(Oracle):
             yield from (self._checked(y, i) for i, y in zip(terms, found, strict=True))
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return the labeling by the score alone."""
+        """Return the labeling with the highest score, without the loss."""
         return self._checked(self.labeling(w, i, augmented=False), i)
 
     def _checked(self, y: np.ndarray, i: int) -> np.ndarray:
@@ -203,17 +203,17 @@ class PartsOracle(Oracle):
         return float(scoring.labeling_loss(self.features, i, y))
 
     def mean_loss(self, w: np.ndarray) -> float:
-        """Return the mean loss of the predictions, whatever costs, margins and weights there are.
+        """Return the mean loss of the predictions, without costs, margins and weights.
 
-        Without a loss matrix, that is the mean share of wrong labels in an example.
+        Without a loss matrix, it is the mean share of wrong labels in an example.
         """
         of_parts = self.losses_of_parts(w)
         kind = np.int64 if self.loss_matrix is None else np.float64
         shares = np.add.reduceat(of_parts, self.features.offsets[:-1], dtype=kind) / self._parts
-        return float(np.cumsum(shares)[-1]) / self.n  # a sum in their order
+        return float(np.cumsum(shares)[-1]) / self.n  # adds in the order of the examples
 
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
-        """Return Δ of the true and the predicted label of every part: numbers, or truth values."""
+        """Return Δ of the true and the predicted label of every part: numbers, or booleans."""
         return self._lost(self.features.truth, self.predictions(w))
 
     def _lost(self, truth: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -221,7 +221,7 @@ class PartsOracle(Oracle):
         return predicted != truth if matrix is None else matrix[truth, predicted]
 
     def outer(self, inner: np.ndarray) -> np.ndarray:
-        """Return a vector of the layout of kernels in the outer one, shape (d,)."""
+        """Convert a vector from the layout of kernels to the outer one, shape (d,)."""
         return joint_features.unpack(self.features, inner)
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -247,9 +247,9 @@ class LabelingOracle(PartsOracle):
     Attributes
     ----------
     compiled : NamedTuple
-        What kernels call `maximise` with.
+        The compiled oracle, with which kernels call `maximise`.
     predicting : NamedTuple
-        The same for predictions, which may be over more labelings than are trained with.
+        The compiled oracle for predictions, which may have more labelings than training.
     any_label : bool
         Whether an example of one part may have any label, and each has a plane.
     """
@@ -261,9 +261,9 @@ class LabelingOracle(PartsOracle):
         self.compiled = self.predicting = compiled
 
     def answering(self, w: np.ndarray, terms: np.ndarray, loss: float = 1.0) -> Any:
-        """Return what kernels call `maximise` with, for some terms at one w.
+        """Return the compiled oracle with which kernels call `maximise` for some terms at one w.
 
-        That is the compiled oracle, unless others make the calls: then they are made here.
+        If there is a caller, it makes the calls here, and the result holds its labelings.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class LabelingOracle(PartsOracle):
         return Plane(indices, star[indices], offset), value
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the `best_plane` of each of some terms, by the caller's calls."""
+        """Yield the `best_plane` of each given term; the caller, if any, makes the calls."""
         oracle = self
         if self.caller is not None:
             oracle = copy.copy(self)
@@ -311,7 +311,7 @@ class LabelingOracle(PartsOracle):
         yield from (oracle.best_plane(w, i) for i in interruptible(terms))
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
-        """Add up by one compiled pass over the terms."""
+        """See `PartsOracle`; this is one compiled pass over the terms."""
         numbers = np.arange(terms.start, terms.stop)
         if star.size or self.caller is not None:
             packed = self.pack(w)
@@ -323,7 +323,7 @@ class LabelingOracle(PartsOracle):
         return value, offset
 
     def radius(self) -> float:
-        """Return a bound of R; NaN without the Gram matrices that it takes."""
+        """Return a bound of R."""
         return math.sqrt(self.features.squared_radius)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
@@ -331,19 +331,19 @@ class LabelingOracle(PartsOracle):
         return self.predicted(w)[0]
 
     def predicted(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the predictions, and the sum of their losses: those that are trained with."""
+        """Return the predictions, and the sum of their losses, as these are in training."""
         terms = np.arange(self.n)
         labels, _, losses, i, fault = self._asked(self.predicting, w, terms, 0.0)
         checks.check_fault(self, i, fault)
         return labels, losses
 
     def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
-        """Return what `_ask_terms` finds, of labelings that may be worse than the truth."""
+        """Return what `_ask_terms` does; labelings may score less than the ground truth."""
         oracle, packed = self._at_nonzeros(oracle, w)
         return _ask_terms(oracle, False, packed, terms, loss, np.zeros(0))
 
     def _at_nonzeros(self, oracle: Any, w: np.ndarray | Nonzeros) -> tuple[Any, np.ndarray]:
-        """Return a compiled oracle and w in its layout: of many features, the touched rows."""
+        """Return a compiled oracle and w in its layout; `WideFeatures` have rows for w ≠ 0."""
         if not isinstance(self.features, WideFeatures):
             return oracle, self.pack(np.asarray(w))
         features, packed = joint_features.at_nonzeros(oracle.features, w)
@@ -360,12 +360,12 @@ class LabelingOracle(PartsOracle):
 
 @allocating_kernel
 def _ask_terms(oracle, exact, w, terms, loss, star):
-    """Ask for the labelings of some terms, and check them.
+    """Call the oracle for some terms, and check the labelings.
 
     Parameters
     ----------
     exact : bool
-        Whether none may score less than the ground truth.
+        Whether a labeling that scores less than the ground truth is a fault.
     star : ndarray of float64, shape (inner_d,) or (0,)
         n φ̂⋆ is added to it, unless it is empty.
 
@@ -374,7 +374,7 @@ def _ask_terms(oracle, exact, w, terms, loss, star):
     labels : ndarray
         The labelings, one after the other.
     value, offset : float
-        n H(w), Δ having the weight ``loss``, and n φ̂∘.
+        n H(w), with ``loss`` the weight of Δ, and n φ̂∘.
     i, fault : int
         The last term, and its fault.
     """

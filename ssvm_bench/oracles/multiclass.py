@@ -4,8 +4,8 @@
 
     H_i(w) = 1/n C_i max_y { m_i Δ(y_i,y) + ⟨w, ϕ(x_i,y) − ϕ(x_i,y_i)⟩ }
 
-C_i and m_i are 1, and Δ(y_i,y) is [y ≠ y_i], or see :mod:`ssvm_bench.oracles.options`. Exact; of
-several best labels the lowest.
+By default, C_i and m_i are 1 and Δ(y_i,y) is [y ≠ y_i]; see :mod:`ssvm_bench.oracles.options`. The
+oracle is exact; of several best labels, it returns the lowest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MulticlassOracle(LabelingOracle):
     """An oracle of examples of one part, whose labels have weights of their own."""
 
     def constraints(self) -> Constraints:
-        """Return all planes; with K labels, that is 2 (K − 1) times what the features take."""
+        """Return all planes; with K labels, they take 2 (K − 1) times as much as the features."""
         features, n = self.features, self.n
         K, f = features.n_labels, features.n_features
         check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)

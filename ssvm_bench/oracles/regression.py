@@ -5,12 +5,12 @@
     H_i(w) = 1/n C_i max(0, |t_i − ⟨w, x_i⟩| − ε)
            = 1/n C_i max( 0,  ⟨w, x_i⟩ − t_i − ε,  t_i − ⟨w, x_i⟩ − ε )
 
-The labels of a term say where its prediction is: in the tube (0, the ground truth: its plane is 0),
-above (1), or below (2); ϕ(x, y) = 0, x or −x, and −t_i − ε and t_i − ε are no matter of w: they are
-the fixed score Θ_i. The paper has two terms an example, with a slack each, of which at most one is
-positive: their sum is this maximum, and one term with both planes is the same problem, with
-n = the number of examples. C_i is 1, or the example's cost. With λ = 1/(C n), P/λ is LIBLINEAR's
-objective at C. A bias is a constant feature. Exact.
+The label of a term says where its prediction is: in the tube (0, the ground truth, whose plane is
+0), above (1), or below (2). ϕ(x, y) is 0, x or −x; −t_i − ε and t_i − ε do not depend on w: they
+are the fixed score Θ_i. The paper has two terms per example, each with a slack, of which at most
+one is positive. Their sum is this maximum, so one term with both planes is the same problem, with n
+the number of examples. C_i is 1, or the example's cost. With λ = 1/(C n), P/λ is LIBLINEAR's
+objective at C. A bias is a constant feature. The oracle is exact.
 
 References
 ----------
@@ -54,7 +54,7 @@ class Config(OracleConfig):
 
 
 class RegressionOracle(SignedOracle):
-    """The oracle of a regression; labels have a fixed score, and no loss.
+    """The oracle of a regression; labels have a fixed score but no loss.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RegressionOracle(SignedOracle):
         return float(self.features.losses[i, y[0]])
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return where the prediction is: labels have no loss, so it is the same as `argmax`."""
+        """Return where the prediction is, by `argmax`, since labels have no loss."""
         return self.argmax(w, i)
 
     def mean_loss(self, w: np.ndarray) -> float:
@@ -90,7 +90,7 @@ def build(config: Config, dataset: Dataset) -> RegressionOracle:
     Raises
     ------
     ConfigError
-        If they have labels.
+        If the examples have labels instead.
     """
     config.check_structure(dataset)
     targets = dataset.y

@@ -4,19 +4,19 @@
 
     ϕ(x_i, y) = Σ_l e(y_l) ⊗ ψ(x_i^l)  +  transitions
 
-How a label c of a part enters, by its vector e(c), is what the types of features differ in:
+The types of features differ in how a label c of a part enters, that is in its vector e(c):
 
 =================================================  =============================================
 :mod:`~ssvm_bench.oracles.joint_features`          every label has weights of its own
 :mod:`~ssvm_bench.oracles.signed_features`         e(c) is a number
 :mod:`~ssvm_bench.oracles.latent`                  a label is a window of a canvas
 :mod:`~ssvm_bench.oracles.landmarks`               a label is a position, or a displacement
-:mod:`~ssvm_bench.oracles.kernel_features`         as the first, ψ known by inner products alone
+:mod:`~ssvm_bench.oracles.kernel_features`         as the first; only inner products of ψ known
 =================================================  =============================================
 
-Each of them implements what is `abstract` here, and of the rest what it can do faster.
+Each type implements the `abstract` operations below, and those of the rest that it can do faster.
 
-``features`` is the examples; ``w`` and ``v`` are in their inner layout; ``theta``, shape
+``features`` holds the examples; ``w`` and ``v`` are in their inner layout; ``theta``, shape
 (≥ L, stride), holds the unary scores θ[l, c] = ⟨w, e(c) ⊗ ψ(x^l)⟩ of one example.
 """
 
@@ -40,7 +40,7 @@ def unary_scores(features, w, i, theta):
 
 @abstract
 def label_score(features, w, part, label):
-    """Return θ[part, label]; signed features have all at once, by `label_scores`."""
+    """Return θ[part, label]; signed features implement `label_scores` instead."""
 
 
 @generic
@@ -65,31 +65,31 @@ def add_labels(features, part, labels, count, scale, delta, v):
 
 @generic
 def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale, other):
-    """Do `add_labels` to v with one scale and to another vector with another."""
+    """Do `add_labels` to v with ``scale``, and to ``other`` with ``other_scale``."""
     add_labels(features, part, labels, count, scale, delta, v)
     add_labels(features, part, labels, count, other_scale, delta, other)
 
 
 @abstract
 def add_marginals(features, part, scale, delta, v):
-    """Do `add_labels` for all labels; only joint and signed features have expectations."""
+    """Do `add_labels` with all labels; only joint and signed features, for expectations."""
 
 
 @generic
 def label_size(features, part):
-    """Return how many of a label's features may be non-zero, at least."""
+    """Return how many indices `label_index` has, which include all non-zeros of a label."""
     return features.indptr[part + 1] - features.indptr[part]
 
 
 @generic
 def label_index(features, part, k, label):
-    """Return the index in v of the k-th of these; some may be there twice."""
+    """Return the k-th of these indices in v, which may repeat."""
     return np.int64(features.indices[features.indptr[part] + k])
 
 
 @generic
 def look_ahead(features, begin, end):
-    """Prefetch what is read of the features from one place to another, of several parts."""
+    """Prefetch the non-zeros from ``begin`` to ``end`` of the features, of several parts."""
     prefetch_range(features.indices, begin, end)
     prefetch_range(features.values, begin, end)
 
@@ -107,25 +107,25 @@ def squared_label_norm(features, part, labels, count, delta):
 def label_difference_product(features, part, row, labels, count, one, other):
     """Return ⟨Σ_c row[c] e(c), e(one) − e(other)⟩ of labels of a part.
 
-    All c with row[c] ≠ 0 are among the first ``count`` labels, of which none is there twice.
+    All c with row[c] ≠ 0 are among the first ``count`` labels, which do not repeat.
     """
     return row[one] - row[other]
 
 
 @abstract
 def marginal_change_product(features, a, a_before, b, b_before):
-    """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩; as `add_marginals`."""
+    """Return ⟨Σ_c (a − a_before)[c] e(c), Σ_c (b − b_before)[c] e(c)⟩; see `add_marginals`."""
 
 
 @kernel
 def loss_of_part(features, part):
-    """Return by what the loss of a label of a part is multiplied."""
+    """Return the factor by which the losses of a part's labels are multiplied."""
     return features.scale[part] if features.scale.size > 0 else 1.0
 
 
 @generic
 def label_loss(features, part, c):
-    """Return what label c adds to L times the loss of its labeling; 0 of the ground truth."""
+    """Return what label c adds to L times the loss of a labeling; 0 for the true label."""
     if features.losses.size > 0:
         return loss_of_part(features, part) * features.losses[features.truth[part], c]
     return loss_of_part(features, part) if c != features.truth[part] else 0.0
@@ -133,20 +133,20 @@ def label_loss(features, part, c):
 
 @generic
 def waits(features):
-    """Tell whether vectors have to be completed before scores are computed (kernels)."""
+    """Return whether vectors must be completed before scores are computed (kernel features)."""
     return False
 
 
 @generic
 def expected_label_loss(features, part, mu):
-    """Return Σ_c mu[c] `label_loss`(c), the mu adding up to 1."""
+    """Return Σ_c mu[c] `label_loss`(c), where Σ_c mu[c] = 1."""
     total = 0.0
     for c in range(features.n_labels):
         total += mu[c] * label_loss(features, part, c)
     return total
 
 
-# ---- what follows from that ---------------------------------------------------------------------
+# ---- operations made of these -------------------------------------------------------------------
 
 
 @kernel
@@ -163,7 +163,7 @@ def move_index(features, before, after):
 
 @kernel
 def labeling_loss(features, i, y):
-    """Return n φ∘ of a labeling y of example i, but for what is no matter of labels alone."""
+    """Return n φ∘ of a labeling y of example i, as far as it is a sum over parts."""
     first, L = parts(features, i)
     total = 0.0
     for l in range(L):
@@ -173,7 +173,7 @@ def labeling_loss(features, i, y):
 
 @allocating_kernel
 def joint_feature(features, i, y, size):
-    """Return ϕ(x_i, y) in the inner layout, of that size."""
+    """Return ϕ(x_i, y) in the inner layout, whose length is ``size``."""
     v = np.zeros(size)
     first, L = parts(features, i)
     for l in range(L):
@@ -185,7 +185,7 @@ def joint_feature(features, i, y, size):
 
 @allocating_kernel
 def scratch(features, most):
-    """Return room for θ, a labeling, two labels and a time, of terms of at most so many parts."""
+    """Return scratch for θ, a labeling, two labels, a time, for terms of up to ``most`` parts."""
     kind, theta = features.truth.dtype, np.zeros((most, features.stride))
     return theta, np.zeros(most, kind), np.zeros(2, kind), np.zeros(2, np.int64)
 
@@ -217,7 +217,7 @@ def labeling_score(features, w, i, theta, y):
 
 @kernel
 def labeling_size(features, w, i, theta, y):
-    """Return the sum of the magnitudes of what `labeling_score` adds up."""
+    """Return the sum of the magnitudes of the numbers that `labeling_score` adds."""
     total = 0.0
     for l in range(parts(features, i)[1]):
         total += abs(theta[l, y[l]])
@@ -228,7 +228,7 @@ def labeling_size(features, w, i, theta, y):
 
 @kernel
 def add_difference(features, i, y, labels, signs, v):
-    """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v; where they agree costs nothing.
+    """Add s (ϕ(x_i, y) − ϕ(x_i, y_i)) to v; parts with the true label cost nothing.
 
     ``signs`` is [s, −s] and ``labels`` scratch for two labels.
     """
@@ -249,11 +249,11 @@ def difference_row(features, i, y, labels, signs, dense, indices, values):
     Parameters
     ----------
     labels, signs
-        As of `add_difference`, the signs being 1 and −1.
+        As in `add_difference`, with s = 1.
     dense : ndarray of float64, shape (D,)
         Scratch: all 0 between calls.
     indices, values : ndarrays of int64 and float64, shape (D,)
-        The row; no index is there twice.
+        The row; indices do not repeat.
     """
     add_difference(features, i, y, labels, signs, dense)
     first, L = parts(features, i)

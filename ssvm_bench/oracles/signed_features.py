@@ -4,10 +4,10 @@
 
     ϕ(x_i, y) = s(y) ψ(x_i),   s(y) ∈ R        φ^{iy} = 1/n [ (s(y) − s(y_i)) ψ(x_i),  b_i(y) ]
 
-with b_i(y) = Δ(y_i,y) + Θ_i(y) − Θ_i(y_i): d is the number of features, whatever the number of
-labels. All planes of a term, and so all mixtures of them, lie along one line; solvers that work on
-a fixed finite set of planes can have all of them at once. Examples have one part. The layout of w
-is the same inside and outside.
+with b_i(y) = Δ(y_i,y) + Θ_i(y) − Θ_i(y_i). d is the number of features, for any number of labels.
+All planes of a term, and so all mixtures of them, have φ⋆ on one line; solvers that work on a fixed
+finite set of planes can have all of them at once. Examples have one part. The layout of w is the
+same inside and outside.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class SignedFeatures(features_with("signs", "losses")):  # type: ignore[misc]
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
         As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`; the indices are the columns,
-        values float64, and G of an example is ‖ψ(x_i)‖².
+        the values are float64, and G of an example is ‖ψ(x_i)‖².
     transitions : bool
-        There are none.
+        False.
     signs : ndarray of float64, shape (K,)
         s of every label.
     losses : ndarray of float64, shape (n, K)
-        b_i of every label; 0 of the ground truth.
+        b_i of every label; 0 for the true label.
     """
 
     @property
     def squared_radius(self) -> float:
-        """R²: the largest (s(y) − s(y_i))² ‖ψ(x_i)‖², or more."""
+        """A bound of R², the largest (s(y) − s(y_i))² ‖ψ(x_i)‖²."""
         r2 = np.square(self.signs - self.signs[self.truth][:, None]).max()
         return gram.radius2(self, float(r2))
 
@@ -84,7 +84,7 @@ def signed_features(
     Parameters
     ----------
     dataset : Dataset
-        Of which the features are taken.
+        The dataset of the features.
     truth : ndarray of uint8, shape (n,)
         y_i.
     signs : ndarray of float64, shape (K,)

@@ -5,9 +5,9 @@ find them (:mod:`ssvm_bench.oracles.partial_optimality`).
 
 **α-expansion.** From a labeling y, each node may keep its label or take α; the best such move is
 a minimum cut (:mod:`ssvm_bench.oracles.cut`). The labels are tried in turn until none improves. The
-result y then has E(y) ≤ E(y*) + (what the edges that y* cuts cost), for y* of lowest energy. The
-start is the better of the unary minimum and, unless it is a prediction that is wanted, the ground
-truth: so H_i ≥ 0 although the oracle is not exact.
+result y then has E(y) ≤ E(y*) + (cost of the edges that y* cuts), for y* of lowest energy. The
+start is the better of the unary minimum and the ground truth, so that H_i ≥ 0 although the oracle
+is not exact. Predictions start from the unary minimum.
 
 References
 ----------
@@ -38,7 +38,7 @@ from ssvm_bench.oracles.scoring import label_loss, longest, parts, unary_scores
 CODE_VERSION = 1
 
 _SWEEPS = 100, 1e-5
-"""Most pairs of sweeps for a bound, and by what the last one has raised it: n H_i is about 1."""
+"""Largest number of pairs of sweeps for a bound, and the rise that ends them: n H_i is about 1."""
 
 FREE = -1
 """Mark of a node whose label is not known to be optimal."""
@@ -81,9 +81,9 @@ class AlphaExpansion(GraphOracle):
     theta, u : ndarrays of float64 and int64, shapes (most parts, stride) and (most parts, K)
         Scratch: the scores, and the unary energies, times a power of two.
     fixed, asked : int
-        Nodes that the first step has fixed, and nodes in all, since `diagnostics` was asked.
+        Nodes that the first step has fixed, and all nodes, since the last call of `diagnostics`.
     last, known : ndarrays
-        With ``warm_start``, the last labeling of every example, and of which ones there is one.
+        With ``warm_start``, the last labeling of every example, and whether there is one.
     """
 
     STATE = ("fixed", "asked", "last", "known")
@@ -122,7 +122,7 @@ class AlphaExpansion(GraphOracle):
         return self.last[self.features.offsets[i] : self.features.offsets[i + 1]]
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the share of nodes that the first step has fixed since this was last asked."""
+        """Return the share of nodes that the first step has fixed since the last call of this."""
         share = self.fixed / self.asked if self.asked else np.nan
         self.fixed = self.asked = 0
         return {"fixed_share": share} if self.config.partial_optimality else {}
@@ -153,7 +153,7 @@ class AlphaExpansion(GraphOracle):
         return y.copy()
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
-        """Return an upper bound of H_i(w), from a lower one of the energies, by message passing."""
+        """Return an upper bound of H_i(w), from a lower bound of the energy by message passing."""
         packed, potts, y = joint_features.pack(self.features, w), self.potts_at(w), self.truth(i)
         s = _unary_energies(*self._problem, packed, i, 1.0, potts, self.theta, self.u)
         self.check_scale(i, s)
@@ -175,7 +175,7 @@ class AlphaExpansion(GraphOracle):
         of.capacity[:] = capacity
 
     def _start_from(self, i: int, y: np.ndarray) -> None:
-        """Start from y, but for the fixed labels, if that has less energy than the start so far."""
+        """Start from y, except at fixed labels, if that has less energy than the start so far."""
         optimal, start, other = (a[: y.size] for a in (self._optimal, self._y, self._other))
         other[:] = np.where(optimal == FREE, y, optimal)
         of = self.minimiser.energy.capacity
@@ -197,7 +197,7 @@ class AlphaExpansion(GraphOracle):
 
 @kernel
 def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
-    """Compute 2^s u[l, c] into ``u``, and return s; 0 if there is no such s."""
+    """Write 2^s u[l, c] into ``u``, and return s; 0: there is no such s."""
     first, L = parts(features, i)
     K = features.n_labels
     unary_scores(features, w, i, theta)
@@ -207,7 +207,7 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
         for c in range(K):
             theta[l, c] += loss * label_loss(features, first + l, c) / L
             size = abs(theta[l, c])
-            if not size <= largest:  # also where it is not a number
+            if not size <= largest:  # also if it is NaN
                 largest = size
         total += largest
     s = exponent(edges_cost(graphs, i, potts), total)
@@ -220,7 +220,7 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
 
 @kernel
 def energy(graphs, i, u, capacity, y):
-    """Return E(y), times the power of two that ``u`` and ``capacity`` have in them."""
+    """Return E(y) times the power of two that is a factor of ``u`` and ``capacity``."""
     total, begin = np.int64(0), graphs.edge_start[i]
     for e in range(begin, graphs.edge_start[i + 1]):
         if y[graphs.tail[e]] != y[graphs.head[e]]:
@@ -243,21 +243,21 @@ def _take(alpha, x, y):
 
 @kernel
 def _expand(graphs, i, u, optimal, y, alpha, failures, answered, of):
-    """Try labels in turn, from α on, until none improves or there is something to cut.
+    """Try labels in turn, from α on, until none improves or nodes are left open.
 
     Parameters
     ----------
     failures : int
-        How many of the last expansions have not improved.
+        Number of expansions since the last improvement.
     answered : bool
-        Whether ``of.x`` holds the expansion to α, which was cut in the meantime.
+        Whether ``of.x`` already holds the expansion to α, by `Minimiser.cut`.
 
     Returns
     -------
     alpha, failures : int
-        To go on with.
+        Values for the next call.
     left : bool
-        Whether the expansion to α is left to `Minimiser.cut`; else this is the end.
+        Whether the expansion to α is left to `Minimiser.cut`; if not, y is final.
     """
     while failures < u.shape[1]:
         if not answered and expand(graphs, i, u, alpha, y, optimal, of):

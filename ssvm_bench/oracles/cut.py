@@ -1,7 +1,7 @@
 """The best expansion of a labeling of a graph with Potts terms, exactly, by a minimum cut.
 
 Each node of a labeling y may keep its label or take α. With x_l = 1 for "takes α", the change of
-the energy is, but for a constant,
+the energy is, up to a constant,
 
 .. code-block:: text
 
@@ -11,18 +11,18 @@ the energy is, but for a constant,
     α ≠ y_k ≠ y_l ≠ α                   e = ½ [x_k ≠ x_l] − ½ x_k − ½ x_l
 
 From y = 0, an expansion to 1 is any labeling of two labels. All numbers are int64, so that sums
-are exact and ties are ties. Of several minimisers the answer is the smallest, which the others
-contain: x_l = 1 only where every minimiser has it. It is the lexicographically lowest, and of a
-minimum cut the side that can still reach the sink.
+and ties are exact. Of several minimisers, the result is the smallest, which the others contain:
+x_l = 1 only where every minimiser has x_l = 1. It is the lexicographically lowest, and the side of
+a minimum cut that can still reach the sink.
 
-**Dominance.** Whatever the others are, a node with d_l ≥ Σ_k c_{kl} is 0 in the smallest
-minimiser; where all labels are 0, one with d_l < −Σ_k c_{kl} is 1. What a decided neighbour costs
-becomes a part of d_l; only what is not decided is cut.
+**Dominance.** A node with d_l ≥ Σ_k c_{kl} is 0 in the smallest minimiser, for any values of the
+others; where all labels are 0, a node with d_l < −Σ_k c_{kl} is 1. The cost of a decided neighbour
+is added to d_l; only nodes that are not decided are cut.
 
-**Flows are remembered.** A flow f along an edge, |f| ≤ c, moves f from d of one end to that of the
-other, and changes no energy. So the flow that was found last for a similar energy is sent first,
-and only what is left over is looked for (Kohli and Torr, PAMI 2007). The answer does not depend on
-it, only the time.
+**Flows are remembered.** A flow f along an edge, |f| ≤ c, moves f from d of one end to d of the
+other, and changes no energy. So the last flow for a similar energy is sent first, and only the
+rest is searched for (Kohli and Torr, PAMI 2007). The result does not depend on that flow; only the
+time does.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from ssvm_bench.oracles.max_flow import APART, INSIDE, OUTSIDE, Arcs, Flow, maxi
 AUTO, COMPILED, PYMAXFLOW = ENGINES = "auto", "compiled", "pymaxflow"
 
 OPEN = 2
-"""State of a node that is not decided to be 0 or 1."""
+"""State of a node that is not yet decided to be 0 or 1."""
 
 
 class Graphs(NamedTuple):
-    """The neighbours in every example, nodes and edges counted within their example.
+    """The neighbours in every example; nodes and edges are numbered within their example.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class Graphs(NamedTuple):
     start : ndarray of int64, shape (nodes + 1,)
         A node's neighbours are ``neighbour[start[node]:start[node + 1]]``.
     neighbour, via, back : ndarrays of int32, shape (2 edges,)
-        A neighbour, the edge to it, and where the neighbour has this edge.
+        A neighbour, the edge to it, and the index of the reverse arc in these arrays.
     x : ndarray of float64, shape (edges, k)
         Features of the edges, ≥ 0.
     sums : ndarray of float64, shape (n, k)
-        Their sums over the edges of each example.
+        Sums of the features over the edges of each example.
     """
 
     offsets: np.ndarray
@@ -79,16 +79,16 @@ class Energy(NamedTuple):
     Attributes
     ----------
     x : ndarray of int8, shape (L,)
-        0, 1 or ``OPEN``: what is decided, before and after.
+        0, 1 or ``OPEN``: the state of each node, before and after.
     d, most : ndarrays of int64, shape (L,)
         d; Σ_k c_{kl}.
     capacity : ndarray of int64, shape (edges,)
-        c, of even numbers.
+        c, even numbers.
     found : Flow
-        Its minimum cut.
+        Flow and tree of its minimum cut.
     last : ndarray of float32, shape (rows, edges of all examples)
-        The flow that was found last through each edge, from its lower to its higher node, as a
-        share of the capacity; a row for each kind of energy. No rows: PyMaxflow finds flows.
+        The last flow through each edge, from its lower to its higher node, as a share of the
+        capacity; a row for each kind of energy. No rows: PyMaxflow computes flows.
     """
 
     x: np.ndarray
@@ -107,7 +107,7 @@ def graphs(
 ) -> Graphs:
     """Return the neighbours in some graphs; the arrays are as in a `Dataset`.
 
-    Edges without features have one, which is 1.
+    Edges without features get one, with value 1.
     """
     x = np.ones((len(edges), 1)) if edge_x is None else edge_x
     tail, head = (np.ascontiguousarray(edges[:, side], np.int32) for side in (0, 1))
@@ -135,20 +135,20 @@ def graphs(
 
 
 class Minimiser:
-    """Minimises ``energy`` over the graph of an example; the answer is left in ``energy.x``.
+    """Minimises ``energy`` over the graph of an example; the result is in ``energy.x``.
 
     Parameters
     ----------
     of : Graphs
     rows : int
-        How many kinds of energies there are whose last flows are remembered.
+        Number of kinds of energies, whose last flows are remembered.
     engine : str
-        One of ``ENGINES``, as `GraphConfig` has them.
+        One of ``ENGINES``; see `GraphConfig`.
 
     Attributes
     ----------
     energy : Energy
-        To be filled in by `set_capacities`, and a kernel that ends with `minimise`.
+        Filled in by `set_capacities`, and by a kernel that ends with `minimise`.
     """
 
     def __init__(self, of: Graphs, rows: int, engine: str = AUTO) -> None:
@@ -165,7 +165,7 @@ class Minimiser:
             self._graph = maxflow.GraphInt(L, E)
 
     def cut(self, i: int, y: np.ndarray) -> None:
-        """Decide what `minimise` has left open of example i with labels y."""
+        """Decide the nodes of example i, with labels y, that `minimise` has left open."""
         graphs, of, graph = self._graphs, self.energy, self._graph
         nodes = np.flatnonzero(of.x[: graphs.offsets[i + 1] - graphs.offsets[i]] == OPEN)
         d = of.found.excess[nodes]
@@ -199,7 +199,7 @@ def set_capacities(graphs, i, potts, s, of):
 
 @kernel
 def expand(graphs, i, u, alpha, y, fixed, of):
-    """Find the best expansion of y to α, given what the labels cost the nodes.
+    """Find the best expansion of y to α, given the costs u of the nodes' labels.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ def expand(graphs, i, u, alpha, y, fixed, of):
     fixed : ndarray of int64, shape (≥ L,)
         Below 0 where a node may change its label.
     of : Energy
-        With its capacities.
+        Its capacities are set.
 
     Returns
     -------
     bool
-        Whether this is left to `Minimiser.cut`.
+        Whether nodes are left open for `Minimiser.cut`.
     """
     for l in range(graphs.offsets[i + 1] - graphs.offsets[i]):
         of.d[l] = u[l, alpha] - u[l, y[l]]
@@ -233,12 +233,12 @@ def minimise(graphs, i, of, y, row):
     y : ndarray of integers, shape (≥ L,)
         The labels; those of open nodes are not α.
     row : int
-        Kind of the energy, by which the last flow is found: α.
+        Kind of the energy, which selects the last flow: α for an expansion.
 
     Returns
     -------
     bool
-        Whether this is left to `Minimiser.cut`.
+        Whether nodes are left open for `Minimiser.cut`.
     """
     begin = graphs.offsets[i]
     L = graphs.offsets[i + 1] - begin

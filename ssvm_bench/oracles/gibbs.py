@@ -8,8 +8,8 @@ A point z = [ω c] ∈ R^{d+1} gives every term a distribution over its labeling
     A(z)      = 1/n Σ_i log( 1/|Y_i| Σ_y exp( n ⟨φ^{iy}, z⟩ ) )
     φ(z)      = Σ_i Σ_y α_i(z)[y] φ^{iy} = ∇A(z)
 
-A is the conjugate of d(α) = 1/n Σ_i KL(α_i ‖ uniform), a function of plane sums. Whatever solvers
-that keep to such distributions need is in z, A and φ, so that nothing is kept per term:
+A is the conjugate of d(α) = 1/n Σ_i KL(α_i ‖ uniform), a function of plane sums. Solvers that keep
+to such distributions need only z, A and φ, and store nothing per term:
 
 .. code-block:: text
 
@@ -53,7 +53,7 @@ class Gibbs:
 
     @classmethod
     def unknown(cls, d: int) -> Gibbs:
-        """Return what stands for the distributions before any expectation is known."""
+        """Return a placeholder for the distributions before any expectation is known."""
         return cls(np.zeros(d + 1), np.zeros(d + 1), 0.0)
 
     def divergence(self, other: Gibbs) -> float:

@@ -4,24 +4,24 @@
 
     ϕ(x_i, y) = Σ_l e_{y_l} ⊗ ψ(x_i^l)     Θ_i(y) = −⟨p, c(y)⟩     c(y) = Σ_{k∼l} x_{kl} [y_k ≠ y_l]
 
-(MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it the energy would not be
-submodular.) Edges have k features x_{kl} ≥ 0 (``edge_x`` of a `Dataset`), or else one, which is 1;
-a fixed Potts weight is that of each. Where p is learned, it is the last k weights, and Θ_i = 0:
+(MP-BCFW, equation 10 with p = 1, whose plus is a misprint: with it, the energy would not be
+submodular.) Edges have k features x_{kl} ≥ 0 (``edge_x`` of a `Dataset`), or else a single one, 1;
+a fixed Potts weight is the same for each. A learned p is the last k weights, and Θ_i = 0:
 
 .. code-block:: text
 
     ϕ(x_i, y) = [ Σ_l e_{y_l} ⊗ ψ(x_i^l),  −c(y) ]        w = [ w_1 … w_K  p ],        p ≥ 0
 
-p ≥ 0 is a constraint of training (`Oracle.nonnegative`), without which a minimum cut would not be
+p ≥ 0 is a constraint of training (`Oracle.nonnegative`). Without it, a minimum cut would not be
 exact, nor an expansion a minimum cut. An oracle minimises an energy, minus the augmented score:
 
 .. code-block:: text
 
     E(y) = Σ_l u[l, y_l] + ⟨p, c(y)⟩,        u[l, c] = −⟨w_c, ψ(x_i^l)⟩ − Δ(y_i^l, c) s_l/L
 
-in integers: E times the largest power of two for which no sum can overflow. Rounding u and p to
-integers is then finer than the rounding of its floating-point sum, and minimisation adds none: what
-is found is the minimiser, and ties are ties.
+It does so in integers: E times the largest power of two for which no sum can overflow. Rounding u
+and p to integers is then finer than the rounding of a floating-point sum, and minimisation adds
+none: the result is the minimiser, and ties are exact.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class GraphConfig(ClassesConfig):
     engine: str = field(default=AUTO, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the engine."""
+        """Check the engine, and the Potts weight."""
         super().__post_init__()
         check_choice("oracle.engine", self.engine, ENGINES)
         if isinstance(self.potts, str):
@@ -98,16 +98,16 @@ class GraphOracle(PartsOracle):
     ----------
     dataset : Dataset
     config : GraphConfig
-        What a wrong label of each part counts, and neighbours with different labels.
+        Weights and losses of labels, the Potts weight, and the engine.
     others : int
-        Kinds of energies to minimise, besides one for each label.
+        Number of kinds of energies to minimise, besides one for each label.
 
     Attributes
     ----------
     graphs : Graphs
         The neighbours in every example.
     minimiser : Minimiser
-        For binary energies on those graphs.
+        Minimises binary energies on those graphs.
     """
 
     def __init__(self, dataset: Dataset, config: GraphConfig, others: int = 0) -> None:
@@ -134,7 +134,7 @@ class GraphOracle(PartsOracle):
         return -float(self.potts @ self.cuts(i, y))
 
     def edges_of(self, i: int) -> slice:
-        """Return which edges are those of example i."""
+        """Return the slice of the edges of example i."""
         return slice(*self.graphs.edge_start[i : i + 2])
 
     def cuts(self, i: int, y: np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ class GraphOracle(PartsOracle):
         return found
 
     def potts_at(self, w: np.ndarray) -> np.ndarray:
-        """Return p, shape (k,), which are weights if it is learned.
+        """Return p, shape (k,): a part of w if it is learned.
 
         Raises
         ------
@@ -185,9 +185,9 @@ class GraphOracle(PartsOracle):
         return Plane(indices.copy(), values / self.n, offset / self.n)
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
-        """Return the plane of the labeling that `argmax` has found, and its value H_i(w).
+        """Return the plane of y, which `argmax` returned at w, and its value H_i(w).
 
-        A plane that is made here, of a labeling that was checked, need not be checked itself.
+        The plane is computed here, from a checked labeling, and so needs no check itself.
         """
         plane = self.plane(i, y)
         values = self._scratch[-1][: plane.indices.size]  # n times the plane's
@@ -196,7 +196,7 @@ class GraphOracle(PartsOracle):
         return plane, value
 
     def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
-        """Add up by one call per term."""
+        """See `PartsOracle`; this makes one call per term."""
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
         value = offset = 0.0
         for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
@@ -228,14 +228,14 @@ def exponent(pairs, total):
     """Return the largest s with 2^s (pairs + total) < 2^60, or 0 if there is none above 0."""
     # one more unit, so that a graph without edges has a scale as well
     size = pairs + 1.0 + total
-    if not size < 2.0 ** (_BITS - 1):  # also where it is not a number
+    if not size < 2.0 ** (_BITS - 1):  # also if it is NaN
         return 0
     return _BITS - math.frexp(size)[1]
 
 
 @kernel
 def edges_cost(graphs, i, potts):
-    """Return what all edges of example i cost if they are cut."""
+    """Return the cost of cutting all edges of example i."""
     total = 0.0
     for j in range(potts.size):
         total += potts[j] * graphs.sums[i, j]
@@ -259,8 +259,8 @@ def _set_extra_cuts(features, graphs, i, y, cuts):
 def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, values):
     """Write n φ⋆ as a sparse row; return its size and the loss.
 
-    ``star`` is zero before and after, ``cuts`` then c(y) − c(y_i). The weights from ``learned`` on
-    are those of edges.
+    ``star`` is zero before and after; ``cuts`` is c(y) − c(y_i) after. The weights from ``learned``
+    on are those of edges.
     """
     add_difference(features, i, y, labels, signs, star)
     nonzero = 0
@@ -284,7 +284,7 @@ def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, 
 
 @kernel
 def _value(features, graphs, i, y, w, cuts):
-    """Return the score of y above the truth's but for the edges, and its loss; set ``cuts``.
+    """Return the score of y above the truth's, without edges, and its loss; set ``cuts``.
 
     w is in the inner layout.
     """

@@ -1,4 +1,4 @@
-"""Features of landmarks, read off the maps of patterns of an image: see :mod:`.landmarks`."""
+"""Features of landmarks, read from the maps of patterns of an image: see :mod:`.landmarks`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class LandmarkFeatures(features_with(*_OF_IMAGES, *_OF_LABELS)):  # type: ignore
     ----------
     offsets, truth, n_features, n_labels, stride, transitions
         As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`, of examples of 2P − 1 parts;
-        ``n_features`` is d, and there are as many labels as the part with most has.
+        ``n_features`` is d, and ``n_labels`` is that of the part with most labels.
     indptr, indices, values : ndarrays
-        Nothing: a part's features are in ``maps``.
+        No entries: a part's features are in ``maps``.
     gram_start, gram : ndarrays
         The identity, for every example.
     maps : ndarray of uint8, shape (n, scales · (H + 8) · (W + 8))
@@ -38,22 +38,22 @@ class LandmarkFeatures(features_with(*_OF_IMAGES, *_OF_LABELS)):  # type: ignore
     across : int
         W + 8.
     cells : ndarray of int64, shape (cells,)
-        Where in the maps of an image the cells of a landmark at the first pixel are; those of one
-        r rows below and c columns right of it are r · across + c places on.
+        Indices in the maps of an image, for the cells of a landmark at the first pixel. r rows
+        below and c columns to the right, they are larger by r · across + c.
     parents : ndarray of int64, shape (P,)
     grids : ndarray of int64, shape (2P − 1, 4)
-        First row and column, rows and columns of what the labels of a part are: positions, or
-        displacements of the parent from the landmark.
+        First row and column, and numbers of rows and columns, of the labels of a part: positions,
+        or displacements of the parent from the landmark.
     begins : ndarray of int64, shape (2P − 1,)
-        Where in w the weights of a part begin.
+        Index in w at which the weights of a part begin.
     unit : float
-        Of displacements, in pixels.
+        Unit of displacements, in pixels.
     scale : ndarray of float64, shape (n,)
         100 / the distance of the eyes and the mouth.
     counts : ndarray of float64, shape (256,)
         Scratch: all 0 between calls.
     pixels : ndarray of int64, shape (labels,)
-        Scratch: where labels are, as `_pixel`.
+        Scratch: the `_pixel` of labels.
     """
 
     @property
@@ -69,21 +69,21 @@ class LandmarkFeatures(features_with(*_OF_IMAGES, *_OF_LABELS)):  # type: ignore
 
 @kernel
 def position_of(features, l, label):
-    """Return row and column of what a label of part l of an example stands for."""
+    """Return row and column of the position, or displacement, of a label of part l."""
     across = features.grids[l, 3]
     return features.grids[l, 0] + label // across, features.grids[l, 1] + label % across
 
 
 @kernel
 def _part(features, part):
-    """Return the example of a part, and which of its parts it is."""
+    """Return the example of a part, and the index of the part in it."""
     L = features.begins.size
     return part // L, part % L
 
 
 @kernel
 def _pixel(features, l, label):
-    """Return how many places on from the first pixel's a label's cells are in the maps."""
+    """Return the distance in the maps from the first pixel's cells to those of a label."""
     row, column = position_of(features, l, label)
     return row * features.across + column
 

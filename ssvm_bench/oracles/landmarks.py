@@ -7,17 +7,17 @@
     g(δ) = (δ_r, δ_c, δ_r², δ_c²),  δ in units of a quarter of the image's height
 
 with ψ the indicators of the patterns around a position, 256 for each cell of
-:mod:`ssvm_bench.datasets.local_patterns`, of which one is 1: they are read off the maps of the
-image, and never written down. The weights of g may have either sign.
+:mod:`ssvm_bench.datasets.local_patterns`, of which one is 1. They are read from the maps of the
+image, and never stored. The weights of g may have either sign.
 
-**Parts.** An example has 2P − 1 of them: its P landmarks, whose labels are the positions in their
-search boxes, and the P − 1 edges of the tree, whose labels are the displacements that there can be.
-Every part has weights of its own, so that ϕ is a sum over parts with no transitions, and G is the
-identity; that the label of an edge follows from those of its ends is a constraint, which the oracle
-keeps to. Planes are labelings then, a few bytes each, however many weights there are.
+**Parts.** An example has 2P − 1 parts: its P landmarks, whose labels are the positions in their
+search boxes, and the P − 1 edges of the tree, whose labels are the possible displacements. Every
+part has weights of its own, so that ϕ is a sum over parts without transitions, and G is the
+identity. The label of an edge follows from those of its ends; the oracle obeys this constraint. So
+planes are labelings, of a few bytes each, for any number of weights.
 
-Loss: the mean distance of the landmarks from where they are, in percent of that of the eyes and the
-mouth.
+The loss is the mean distance of the landmarks from their true positions, in percent of the distance
+of the eyes and the mouth.
 
 **The oracle** is a dynamic program. With v[l, z] the score of the best positions of a landmark's
 subtree if it is at position z, and θ the scores of positions and of displacements,
@@ -28,8 +28,8 @@ subtree if it is at position z, and θ the scores of positions and of displaceme
 
 (Uřičář and Franc 2012, section 4.2). Deformation weights may have either sign, so that θ need not
 be concave in the displacement, and no distance transform applies: the maximum is over all pairs of
-positions, whose displacements lie side by side in memory. Exact; of several best labelings the
-lexicographically lowest.
+positions, whose displacements are contiguous in memory. The oracle is exact; of several best
+labelings, it returns the lexicographically lowest.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _send(grids, l, parent, P, below, of_edge, message):
 
 @kernel
 def _displacement(grids, l, parent, P, y, z):
-    """Return the label of a landmark's edge, with its parent where y says, and itself at z."""
+    """Return the label of a landmark's edge, for its parent's position in y and its own, z."""
     above = np.int64(y[parent])
     down = grids[l, 2] - 1 - z // grids[l, 3] + above // grids[parent, 3]
     right = grids[l, 3] - 1 - z % grids[l, 3] + above % grids[parent, 3]

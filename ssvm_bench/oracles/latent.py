@@ -5,30 +5,30 @@
     H_i(w) = 1/n C_i max( 0, m_i − ⟨w, ψ(x_i, z_i)⟩ )             of a positive example
     H_i(w) = 1/n C_i max( 0, max_z { m_i + ⟨w, ψ(x_i, z)⟩ } )     of a negative one
 
-for positions z. A negative example is violated by any
-position. A positive one has a position z_i, which is fixed: that makes the problem convex. An
-outer loop chooses all z_i anew, as `LatentOracle.update_latent` does,
+for positions z. A negative example may be violated at any position. A positive one has a position
+z_i, which is fixed: this makes the problem convex. An outer loop chooses all z_i anew, by
+`LatentOracle.update_latent`:
 
 .. code-block:: text
 
     z_i ← argmax_z ⟨w, ψ(x_i, z)⟩
 
-which can only lower P at w; and as each convex step starts there, the objective
+This can only lower P at w. Since each convex problem starts there, the objective
 
 .. code-block:: text
 
     J(w) = min over all z_i of P(w)
          = λ/2 ‖w‖² + 1/n Σ_i C_i max( 0, m_i − y_i max_z ⟨w, ψ(x_i, z)⟩ ),  y_i ∈ {−1, 1}
 
-never rises. An example is predicted positive if some position scores above 0.
-C_i and m_i, which a loss matrix multiplies, are 1, or see :mod:`ssvm_bench.oracles.options`. Exact.
+never rises. An example is predicted positive if some position scores above 0. By default, C_i and
+m_i are 1, and a loss matrix multiplies m_i; see :mod:`ssvm_bench.oracles.options`. It is exact.
 
 ===========  ====================================================================
 ``start``    the z_i of the first round
 ===========  ====================================================================
 ``ink``      the window with the largest sum of pixels, of several the first
 ``centre``   the window in the middle of the canvas
-``planted``  where the loader knows the object to be: for comparison
+``planted``  the true position, if the loader knows it: for comparison
 ===========  ====================================================================
 
 **Joint features** are windows that are views on a canvas:
@@ -37,13 +37,13 @@ C_i and m_i, which a loss matrix multiplies, are 1, or see :mod:`ssvm_bench.orac
 
     ϕ(x_i, 0) = 0        ϕ(x_i, 1 + z) = ψ(x_i, z) = [the pixels of window z, b]
 
-A label says where the object is: 0 nowhere, 1 + z at position z. d is the size of a window and 1,
-whatever the number of positions, and nothing is kept of a window: its pixels are those of the
-canvas, whose non-zeros are kept once. The scores of all positions are one walk over these; each
-pixel enters the windows that it is in, in the same order for all of them.
+A label says where the object is: 0 nowhere, 1 + z at position z. d is the size of a window plus 1,
+for any number of positions. Windows are not stored: their pixels are those of the canvas, whose
+non-zeros are stored once. One pass over these computes the scores of all positions: each pixel is
+added to the windows that contain it, in the same order for all windows.
 
-An example without an object may have any label. Where the object of an example is *fixed*, it has
-two: 0, and its true one.
+An example without an object may have any label. An example whose object is *fixed* has two labels:
+0, and its true one.
 
 References
 ----------
@@ -80,7 +80,7 @@ from ssvm_bench.oracles.scoring import add_label, label_score
 CODE_VERSION = 1
 
 NAMES = ("-1", "1")
-"""What the labels 0 and 1 of the examples are called."""
+"""Names of the labels 0 and 1 of the examples."""
 
 STARTS = INK, CENTRE, PLANTED = ("ink", "centre", "planted")
 
@@ -119,17 +119,17 @@ class WindowFeatures(features_with("rows", "bias", "losses", "fixed", "grid", "d
     ----------
     offsets, truth, indptr, values, n_features, n_labels, stride
         As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`, of examples of one part;
-        ``n_features`` is d, the values are float64, and there is a label for each position, and 0.
+        ``n_features`` is d, the values are float64, and the labels are 0 and one per position.
     rows, indices : ndarrays of int32 and uint16 or uint32
         Row of every non-zero of the canvases, and its pixel, row · width + column.
     gram_start, gram : ndarrays
         G of every example, which is 1: the labels have features of their own.
     transitions : bool
-        There are none.
+        False.
     bias, losses : ndarrays of float64, shape (n,)
-        b, and what a wrong label costs, both times C_i.
+        b, and the loss of a wrong label, both times C_i.
     fixed : ndarray of bool, shape (n,)
-        Whether the example has but two labels.
+        Whether the example has only two labels.
     grid : tuple of int
         Positions down and across, height and width of a window, width and pixels of the canvas, and
         the step.
@@ -144,14 +144,14 @@ class WindowFeatures(features_with("rows", "bias", "losses", "fixed", "grid", "d
 
     @property
     def squared_radius(self) -> float:
-        """A bound of the largest ‖ψ(x_i, z)‖²: with all pixels of the canvas."""
+        """A bound of the largest ‖ψ(x_i, z)‖², from all pixels of the canvas."""
         pixels = np.add.reduceat(np.append(self.values**2, 0.0), self.indptr[:-1])
         return float((pixels * (np.diff(self.indptr) > 0) + self.bias**2).max())
 
 
 @kernel
 def all_scores(features, w, i, theta):
-    """Let ``theta[0, c]`` be the score of every label c."""
+    """Write the score of every label c into ``theta[0, c]``."""
     down, across, height, width, canvas, _, step = features.grid
     row = theta[0]
     row[0] = 0.0
@@ -178,7 +178,7 @@ def _corner(features, label):
 
 @kernel
 def _index(features, k, corner):
-    """Return the index of non-zero k in the window with this corner; −1: it is not in it."""
+    """Return the index of non-zero k in the window with this corner; −1: it is outside."""
     height, width, canvas = features.grid[2], features.grid[3], features.grid[4]
     a = np.int64(features.rows[k])
     b = np.int64(features.indices[k]) - a * canvas - corner[1]
@@ -213,7 +213,7 @@ def _add_label(features, i, label, scale, v):
 
 @allocating_kernel
 def best_windows(features, w, examples):
-    """Return label and score of the best window of some examples: the true one, if it is the best.
+    """Return label and score of the best window of some examples; ties go to the true window.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def best_windows(features, w, examples):
 @implements(scoring.unary_scores, WindowFeatures)
 def _unary_scores(features, w, i, theta):
     if features.fixed[i]:
-        theta[0] = -np.inf  # of labels that it has not
+        theta[0] = -np.inf  # for labels that the example does not have
         theta[0, 0] = 0.0
         theta[0, features.truth[i]] = label_score(features, w, i, np.int64(features.truth[i]))
     else:
@@ -260,7 +260,7 @@ def _label_index(features, part, k, label):
         index = _index(features, k, _corner(features, label))
         if index >= 0:
             return index
-    return features.n_features - 1  # b, of which there is one
+    return features.n_features - 1  # b, also for non-zeros outside of the window
 
 
 @implements(scoring.squared_label_norm, WindowFeatures)
@@ -292,7 +292,7 @@ def _label_loss(features, part, c):
 
 
 class LatentOracle(LabelingOracle):
-    """The oracle; its truth says where the object of each positive example is."""
+    """The oracle; its truth has the position of the object in each positive example."""
 
     any_label = False
 
@@ -306,7 +306,7 @@ class LatentOracle(LabelingOracle):
         return self.features.truth
 
     def update_latent(self, w: np.ndarray) -> tuple[LatentOracle, int]:
-        """Return the oracle with the best positions of the positive examples at w."""
+        """Return the oracle with the best positions of objects at w, and how many changed."""
         positive = np.flatnonzero(self.features.fixed)
         truth = self.features.truth.copy()
         truth[positive], _ = best_windows(self.features, self.pack(w), positive)
@@ -323,18 +323,18 @@ class LatentOracle(LabelingOracle):
         return made
 
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
-        """Return whose object is missed, or found where there is none, or what that costs."""
+        """Return which examples are misclassified (object or none), or the losses of that."""
         _, scores = best_windows(self.features, self.pack(w), np.arange(self.n))
         return self._lost((self.features.truth > 0).astype(int), (scores > 0.0).astype(int))
 
 
 def build(config: Config, dataset: Dataset) -> LatentOracle:
-    """Return the oracle of canvases that show an object, somewhere, or none.
+    """Return the oracle of canvases that show one object, or none.
 
     Raises
     ------
     ConfigError
-        If the examples have no positions, or too many; or nobody knows where the objects are.
+        If the examples have no positions, or too many, or ``start`` needs unknown positions.
     """
     config.check_structure(dataset)
     windows = dataset.windows

@@ -1,7 +1,7 @@
 """Chains with hidden states (DCD paper, section 1.5; Yu and Joachims 2009).
 
 A part of label c is in one of S states, s = S c + h with h = 0, …, S − 1. A labeling s of states
-has the labels y(s)_l = ⌊s_l / S⌋, which are what is observed; the states are not. States have the
+has the labels y(s)_l = ⌊s_l / S⌋. The labels are observed, the states are not. States have the
 weights, and pairs of states the transitions, that labels have in chains without hidden states:
 
 .. code-block:: text
@@ -10,20 +10,20 @@ weights, and pairs of states the transitions, that labels have in chains without
 
 This is the convex problem of a chain of K S labels whose loss matrix is 0 between states of one
 label, so that Viterbi's program is the oracle. An outer loop chooses the states s_i of the examples
-anew, by the same program over the labelings that agree with what is observed:
+anew, by the same program over the labelings that have the observed labels:
 
 .. code-block:: text
 
     s_i ← argmax { ⟨w, ϕ(x_i, s)⟩ : y(s) = y_i }
 
-That can only lower P at w, and as each convex problem starts there, the objective never rises:
+This can only lower P at w. Since each convex problem starts there, the objective never rises:
 
 .. code-block:: text
 
     J(w) = λ/2 ‖w‖² + 1/n Σ_i [ max_s { Δ(y_i, y(s)) + ⟨w, ϕ(x_i, s)⟩ }
                                 − max { ⟨w, ϕ(x_i, s)⟩ : y(s) = y_i } ]
 
-What is predicted are the labels y(s) of the best s. S = 1 is `viterbi`. Exact.
+The prediction is y(s), the labels of the best s. With S = 1, this is `viterbi`. It is exact.
 
 ============  ==================================================================================
 ``start``     the states of the first round
@@ -32,8 +32,8 @@ What is predicted are the labels y(s) of the best s. S = 1 is `viterbi`. Exact.
 ``random``    drawn from ``seed``
 ============  ==================================================================================
 
-There is no start at which all parts of a label are in the same state: a state that no example is
-in gets no weights, and is never chosen.
+No start has all parts of a label in the same state: a state without parts gets no weights, and is
+never chosen.
 
 References
 ----------
@@ -92,14 +92,14 @@ class Config(ClassesConfig):
 
 
 class LatentChainOracle(LabelingOracle):
-    """The oracle, whose labelings are of states; its truth has the states of the examples.
+    """The oracle, whose labelings are states; its truth has the present states of the examples.
 
     Parameters
     ----------
     compiled : Viterbi
-        Of the states.
+        The compiled oracle of the states.
     loss_matrix : ndarray of float64, shape (K, K), optional
-        Of the labels.
+        Δ of the labels.
     states : int
         S.
     """
@@ -113,7 +113,7 @@ class LatentChainOracle(LabelingOracle):
         return self.features.truth.astype(np.int64) + 1
 
     def update_latent(self, w: np.ndarray) -> tuple[LatentChainOracle, int]:
-        """Return the oracle with the best states at w that have the observed labels."""
+        """Return the oracle with the best states of the labels at w, and how many changed."""
         best = self.features.truth.copy()
         _impute(self.compiled, self.pack(w), self.states, best, longest(self.features))
         changes = int(np.count_nonzero(best != self.features.truth))
@@ -167,7 +167,7 @@ def build(config: Config, dataset: Dataset) -> LatentChainOracle:
 
 
 def _start(config: Config, dataset: Dataset) -> np.ndarray:
-    """Return h of every part at first."""
+    """Return h of every part in the first round."""
     if config.start == RANDOM:
         return np.random.RandomState(config.seed).randint(config.states, size=dataset.y.size)
     from sklearn.cluster import KMeans
@@ -178,7 +178,7 @@ def _start(config: Config, dataset: Dataset) -> np.ndarray:
         parts = np.flatnonzero(dataset.y == label)
         if parts.size:
             clusters = KMeans(min(config.states, parts.size), n_init=1, random_state=config.seed)
-            with warnings.catch_warnings():  # of fewer different points than clusters
+            with warnings.catch_warnings():  # about fewer different points than clusters
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 found[parts] = clusters.fit(dataset.x[parts]).labels_
     return found
@@ -186,19 +186,19 @@ def _start(config: Config, dataset: Dataset) -> np.ndarray:
 
 @allocating_kernel
 def _impute(oracle, w, states, best, most):
-    """Write the best states that have the labels of the present ones; these stay if none is better.
+    """Write the best states with the labels of the present ones, which stay if none are better.
 
     Parameters
     ----------
     oracle : Viterbi
-        Whose truth has the present states.
+        Its truth has the present states.
     w : ndarray of float64, shape (inner_d,)
     states : int
         S.
     best : ndarray, shape (parts,)
-        The present states.
+        At first, the present states.
     most : int
-        The largest number of parts.
+        The largest number of parts of an example.
     """
     features = oracle.features
     theta, y, _, _ = scratch(features, most)

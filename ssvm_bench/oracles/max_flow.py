@@ -1,11 +1,11 @@
 """A maximum flow by augmenting paths in a search tree that grows from the sink, compiled.
 
-The tree grows backwards along arcs that are not saturated. A node that it reaches, and to which the
-source can bring more, is the beginning of a path to augment. An arc that this saturates cuts a
-subtree off, whose nodes look for another parent or leave the tree, as in the algorithm of Boykov
-and Kolmogorov, which grows a second tree from the source. Where a flow is nearly maximal from the
-beginning, that tree would be grown for nothing. Distances to the root, marked with the number of
-the path after which they were known, keep the paths short.
+The tree grows backwards along arcs that are not saturated. When it reaches a node to which the
+source can send more, the path from there to the sink is augmented. An arc that this saturates cuts
+off a subtree, whose nodes look for another parent or leave the tree. The algorithm of Boykov and
+Kolmogorov grows a second tree from the source, which is useless where a flow is nearly maximal
+from the beginning. Distances to the root, marked with the number of the path after which they were
+computed, keep the paths short.
 
 When the tree cannot grow, it holds exactly the nodes that can still reach the sink: the side of the
 sink in the minimum cut in which that side is smallest.
@@ -27,10 +27,10 @@ from ssvm_bench.base.jit import kernel
 # mypy: disable-error-code="no-untyped-def"
 
 APART, OUTSIDE, INSIDE = 0, 1, 2
-"""Whether a node is in the tree; APART: it is no part of the network."""
+"""Whether a node is in the tree; APART: it is not in the network."""
 
 _ROOT, _ORPHAN, _NONE = -1, -2, -3
-"""In place of the arc to a parent: the sink itself is the parent; looking for one; no arc, node."""
+"""In place of the arc to a parent: the parent is the sink; the node is an orphan; no arc, node."""
 
 
 class Arcs(NamedTuple):
@@ -40,7 +40,7 @@ class Arcs(NamedTuple):
     ----------
     first : ndarray of int64, shape (nodes + 1,)
     head, sister : ndarrays of int32, shape (arcs,)
-        The node that an arc leads to; the arc back.
+        The node that an arc leads to; the reverse arc.
     """
 
     first: np.ndarray
@@ -49,23 +49,23 @@ class Arcs(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A flow, and the tree.
+    """A flow, and the search tree.
 
     Attributes
     ----------
     residual : ndarray of int64, shape (arcs,)
-        What an arc can still carry.
+        Residual capacity of an arc.
     excess : ndarray of int64, shape (nodes,)
-        What the source can still bring; below 0, what the sink can still take.
+        Residual capacity from the source; below 0, minus that to the sink.
     tree : ndarray of int8, shape (nodes,)
     parent, distance : ndarrays of int32, shape (nodes,)
         The arc to the parent, and the number of steps to the sink.
     known : ndarray of int64, shape (nodes,)
-        Number of paths that had been found when the distance was right.
+        Number of paths that had been augmented when the distance was computed.
     waits : ndarray of bool, shape (nodes,)
         Whether a node is in the queue of those from which the tree may grow.
     queue, orphans : ndarrays of int32, shape (nodes,)
-        Rings of nodes, each of which is in it once at most.
+        Ring buffers of nodes; a node is in each at most once.
     """
 
     residual: np.ndarray
@@ -80,17 +80,17 @@ class Flow(NamedTuple):
 
 
 def room(nodes: int, arcs: int) -> Flow:
-    """Return arrays for so many nodes and arcs."""
+    """Return a flow whose arrays have space for so many nodes and arcs."""
     of_nodes = (np.int64, np.int8, np.int32, np.int32, np.int64, bool, np.int32, np.int32)
     return Flow(np.zeros(arcs, np.int64), *(np.zeros(nodes, dtype) for dtype in of_nodes))
 
 
 @kernel
 def maximise_flow(arcs, flow, nodes):
-    """Send what can be sent from source to sink, from ``residual`` and ``excess`` on.
+    """Maximise the flow from source to sink, beginning with ``residual`` and ``excess``.
 
-    At first, ``tree`` is APART or OUTSIDE; at the end, it tells the minimum cut. Return the number
-    of paths that were augmented.
+    At first, ``tree`` is APART or OUTSIDE; at the end, INSIDE is the sink's side of the minimum
+    cut. Return the number of paths that were augmented.
     """
     waiting = begin = paths = 0
     for p in range(nodes):
@@ -117,7 +117,7 @@ def maximise_flow(arcs, flow, nodes):
 
 @kernel
 def _wait(flow, nodes, begin, waiting, p):
-    """Put node p into the queue, unless it is there; return how many are."""
+    """Append node p to the queue, unless it is in it; return the length of the queue."""
     if flow.waits[p]:
         return waiting
     flow.waits[p] = True
@@ -128,7 +128,7 @@ def _wait(flow, nodes, begin, waiting, p):
 
 @kernel
 def _grow(arcs, flow, nodes, begin, waiting, p):
-    """Let the neighbours of p join the tree; return the first to which the source can bring."""
+    """Let the neighbours of p join the tree; return the first to which the source can send."""
     for a in range(arcs.first[p], arcs.first[p + 1]):
         q, back = arcs.head[a], arcs.sister[a]
         if flow.tree[q] == APART or flow.residual[back] == 0:
@@ -147,7 +147,7 @@ def _grow(arcs, flow, nodes, begin, waiting, p):
 
 @kernel
 def _augment(arcs, flow, q):
-    """Send from q what its path can carry; return how many nodes are orphans now."""
+    """Augment the path from q to the sink; return how many nodes have become orphans."""
     amount, p = flow.excess[q], q
     while flow.parent[p] != _ROOT:
         amount = min(amount, flow.residual[flow.parent[p]])
@@ -176,7 +176,7 @@ def _augment(arcs, flow, q):
 
 @kernel
 def _adopt(arcs, flow, nodes, begin, waiting, found, paths):
-    """Give every orphan the parent that is next to the sink, or let it leave the tree."""
+    """Give every orphan the parent that is nearest to the sink, or let it leave the tree."""
     at = 0
     while found > 0:
         p = flow.orphans[at]
@@ -209,7 +209,7 @@ def _adopt(arcs, flow, nodes, begin, waiting, found, paths):
 
 @kernel
 def _steps(arcs, flow, q, paths):
-    """Return how many steps q is away from the sink; 0 if its root is an orphan."""
+    """Return the distance from q to the sink; 0 if the root of q is an orphan."""
     steps, p = 0, q
     while flow.known[p] != paths:
         up = flow.parent[p]

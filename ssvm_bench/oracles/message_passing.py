@@ -2,9 +2,9 @@ r"""A lower bound of the energy of labels of a graph with Potts terms, by messag
 
 .. math:: \min_y E(y), \qquad E(y) = \sum_l u_l(y_l) + \sum_{k \sim l} p_{kl} [y_k \ne y_l]
 
-A message from node k to its neighbour l adds M(c) to label c of l and takes it from their edge, so
-that the energy of no labeling changes. A sweep visits the nodes in order. At node l, with the
-messages it has got,
+A message from node k to its neighbour l adds M(c) to label c of l and subtracts it from their edge,
+so that the energy of no labeling changes. A sweep visits the nodes in order. At node l, with the
+messages that it has received,
 
 .. code-block:: text
 
@@ -13,11 +13,11 @@ messages it has got,
         g(c) = s θ(c) − M_{m→l}(c)                   δ = min g
         M_{l→m}(c) ← min(g(c), δ + p_{lm}) − δ
 
-Σ_l v + Σ δ of a sweep is a lower bound. For l's share of θ and what is left of the edge to m add up
-to δ or more whatever the labels are; there are at most 1/s such shares, the rest of θ is ≥ 0, and
-later visits change neither. It is true for any messages that the sweep begins with. Forward and
-backward sweeps by turns let it rise; on a tree, and for two labels, to the minimum. The limit is a
-bound of the linear programming relaxation, mostly its optimum.
+The sum Σ_l v + Σ δ of a sweep is a lower bound. The reason: l's share of θ and the rest of the edge
+to m add up to at least δ for any labels; there are at most 1/s such shares, the rest of θ is ≥ 0,
+and later visits change neither. This holds for any messages at the beginning of the sweep. Forward
+and backward sweeps by turns raise the bound: on a tree, and for two labels, to the minimum. The
+limit is at most the optimum of the linear programming relaxation, and mostly equal to it.
 
 References
 ----------
@@ -45,7 +45,7 @@ def lower_bound(graphs, i, u, costs, most, tolerance):
     costs : ndarray of float64, shape (edges of example i,)
         p ≥ 0.
     most : int
-        Most pairs of sweeps.
+        Largest number of pairs of sweeps.
     tolerance : float
         The bound is returned when a pair of sweeps has raised it by no more than that.
     """

@@ -1,12 +1,12 @@
 """Two labels on a graph: the oracle is a minimum cut (MP-BCFW, equation 10).
 
-With x = y the energy of :mod:`ssvm_bench.oracles.graph` is, but for a constant,
+With x = y, the energy of :mod:`ssvm_bench.oracles.graph` is, up to a constant,
 
 .. code-block:: text
 
     Σ_l (u[l,1] − u[l,0]) x_l + Σ_{k∼l} p_{kl} [x_k ≠ x_l]
 
-Exact; of several best labelings the lexicographically lowest.
+The oracle is exact; of several best labelings, it returns the lexicographically lowest.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MinCut(GraphOracle):
 
 @kernel
 def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of):
-    """Set up the energy, with the unit 2^s, and minimise it.
+    """Minimise the energy times 2^s; return s, and whether nodes are left to `Minimiser.cut`.
 
     Only differences of scores matter, so that one inner product per part with w_1 − w_0 is enough.
     """

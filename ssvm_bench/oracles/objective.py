@@ -108,7 +108,7 @@ class Objective(Stateful, ABC):
         return None
 
     def update_latent(self, point: Any) -> tuple[Objective, int]:
-        """Return the objective with the latent values that are best at a point; count the changes.
+        """Return the objective with the latent values best at a point, and how many changed.
 
         The value of the point does not rise.
         """

@@ -1,11 +1,11 @@
-"""Partially optimal labels: a part of all labelings of lowest energy, by ⌈1 + log₂ K⌉ cuts.
+"""Partially optimal labels, which all labelings of lowest energy have, by ⌈1 + log₂ K⌉ cuts.
 
 .. code-block:: text
 
     E(y) = Σ_l u[l, y_l] + Σ_{k∼l} p_{kl} [y_k ≠ y_l],      y ∈ {0, …, K − 1}^L,  p ≥ 0
 
-**What they are** (Kovtun). For each label α the binary energy "α against the rest" takes, for the
-rest, the best a node could get:
+**What they are** (Kovtun). For each label α, the binary energy "α against the rest" has, for the
+rest, the lowest cost of a node:
 
 .. code-block:: text
 
@@ -16,19 +16,19 @@ the change of E is at most that of g_α, and g_α(x ∪ A_α) ≤ g_α(x) by sub
 A_α have label α in every labeling of lowest energy, and the sets of different α are disjoint.
 
 **How they are found** (with as many cuts as Gridchyn and Kolmogorov need, instead of K). Let N be
-nodes to which all A_α belong for α in a set of labels: at first, all nodes and all labels. Let B
+nodes that include all A_α for α in a set of labels: at first, all nodes and all labels. Let B
 and B' be the halves of that set, and
 
 .. code-block:: text
 
     h(x) = Σ_{l∈N} (min_{β∈B} u[l,β] − min_{β∈B'} u[l,β]) x_l + Σ_{k∼l, k,l∈N} p_{kl} [x_k ≠ x_l]
 
-For α in B and x = 0 outside of N, g_α is h and a sum of terms of single nodes, none of which is
-negative: u[l,α] is at least the first minimum and min_{β≠α} u[l,β] at most the second one, and
+For α in B and x = 0 outside of N, g_α is h plus a sum of non-negative terms of single nodes:
+u[l,α] is at least the first minimum, min_{β≠α} u[l,β] is at most the second one, and
 neighbours k outside of N cost p_{kl} each. So with S a minimiser of h, h(A_α ∩ S) ≤ h(A_α) gives
-g_α(A_α ∩ S) ≤ g_α(A_α): all of A_α is in S. In the same way A_α is outside of S for α in B'. Then S
-and N ∖ S take the place of N. The halves of all sets are cut at once, as one graph without the
-edges between different N. In the end each N has a label α of its own, and one more cut, of g_α for
+g_α(A_α ∩ S) ≤ g_α(A_α): all of A_α is in S. In the same way, A_α is outside of S for α in B'. Then
+S and N ∖ S replace N. The halves of all sets are cut at once, as one graph without the edges
+between different N. In the end, each N has a label α of its own, and one more cut, of g_α for
 x = 0 outside of N, finds A_α.
 
 References
@@ -47,7 +47,7 @@ from ssvm_bench.oracles.cut import OPEN, minimise
 # mypy: disable-error-code="no-untyped-def"
 
 _NO_LABEL = 2**61
-"""What the best of no labels costs: more than the others, by more than all edges."""
+"""Lowest cost over no labels: above all other costs, by more than all edges."""
 
 
 def number_of_cuts(K: int) -> int:
@@ -57,26 +57,26 @@ def number_of_cuts(K: int) -> int:
 
 @kernel
 def halve(graphs, i, u, capacity, first, end, zeros, cuts, of, made):
-    """Make the cuts of example i that are left, after ``made`` of ``cuts``.
+    """Make the remaining cuts of example i, after ``made`` of ``cuts``.
 
-    At the end, ``of.x`` is 1 where a node has a partially optimal label, which is ``first``.
+    At the end, ``of.x`` is 1 where a node has a partially optimal label, which is in ``first``.
 
     Parameters
     ----------
     u : ndarray of int64, shape (≥ L, K)
     capacity : ndarray of int64, shape (≥ edges,)
-        p, of even numbers.
+        p, even numbers.
     first, end : ndarrays of int64, shape (L,)
-        The labels first … end − 1 are left of a node; 0 and K before the first cut.
+        A node still has the labels first … end − 1; 0 and K before the first cut.
     zeros : ndarray of integers, shape (≥ L,)
     of : Energy
-        ``most`` is that of ``capacity``, and its own capacities are scratch. It has ``cuts`` rows
-        of flows, after one for each label.
+        Its ``most`` is the one for ``capacity``; its own capacities are scratch. It has ``cuts``
+        rows of flows, after one row for each label.
 
     Returns
     -------
     int
-        How many cuts are made, the last of which is left to `Minimiser.cut`; 0: none is.
+        Number of cuts made, if the last one is left to `Minimiser.cut`; 0: all are finished.
     """
     while made < cuts:
         if made > 0:
@@ -90,7 +90,7 @@ def halve(graphs, i, u, capacity, first, end, zeros, cuts, of, made):
 
 @kernel
 def _take(x, first, end):
-    """Keep the half of each set of labels to which a node was cut."""
+    """Keep the half of each node's labels to which the cut assigned the node."""
     for l in range(first.size):
         half = (first[l] + end[l]) // 2
         if x[l] == 1:
@@ -101,7 +101,7 @@ def _take(x, first, end):
 
 @kernel
 def _split(graphs, i, u, capacity, first, end, last, of):
-    """Set up h with x = 1 for the upper half of each set; at last, g_α of the only label α."""
+    """Set up h with x = 1 for the upper half of each set; for the last cut, g_α of the only α."""
     begin = graphs.offsets[i]
     for l in range(first.size):
         inside = 0

@@ -7,17 +7,17 @@ its weights are a column of the character's template, so that
 
     ⟨w, ϕ(x, y)⟩ = Σ_i Σ_{j < ω(a_i)} ⟨x[k_i + j], w[a_i, j]⟩
 
-is the correlation of the image with the templates (Uřičář and Franc 2012, section 4.3). There are
-no weights of transitions: they are constraints. With θ[l, c] the score of a label and its share of
-the loss, the best score of the columns k, …, W − 1 is
+is the correlation of the image with the templates (Uřičář and Franc 2012, section 4.3). Transitions
+are constraints, without weights. With θ[l, c] the score of a label plus its share of the loss, the
+best score of the columns k, …, W − 1 is
 
 .. code-block:: text
 
     b[W] = 0        b[k] = max_a { Σ_{j < ω(a)} θ[k + j, (a, j)] + b[k + ω(a)] }
 
-over the characters that fit, and expectations come from the same recursion with log Σ exp in place
-of max, from both ends. Loss: the share of columns with a wrong label. Exact; of several best
-labelings the lexicographically lowest.
+over the characters that fit. Expectations come from the same recursion with log Σ exp in place of
+max, from both ends. The loss is the share of columns with a wrong label. The oracle is exact; of
+several best labelings, it returns the lexicographically lowest.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Segments(NamedTuple):
     best : ndarray of float64, shape (longest + 1,)
         Scratch: b.
     choice : ndarray of int64, shape (longest,)
-        Scratch: the first character of the best that begins at a column.
+        Scratch: the first character of the best text that begins at a column.
     ahead, right : ndarrays of float64 and int64, shape (labels + 1,)
-        Scratch: of each label, the scores of the rest of its character from a column on, and how
-        many of its labels are true.
+        Scratch: for each label, the score of the rest of its character from a column on, and how
+        many labels of this rest are true.
     """
 
     features: JointFeatures

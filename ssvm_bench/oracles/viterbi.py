@@ -8,17 +8,17 @@ l, …, L−1 that begins with c, and messages from the end of the chain to its 
     m[L−1, a] = 0        m[l, a] = max_b { T[a, b] + v[l+1, b] }
 
 the maximiser is read off forwards: y^0 = argmax v[0], y^l = argmax_b { T[y^{l−1}, b] + v[l, b] }.
-Reading forwards with the lowest label first is what makes ties lexicographic. Only maxima are
+Reading forwards, with the lowest label first, makes ties lexicographic. Only maxima are
 kept on the way back, so that the inner loop runs over contiguous a without branches.
 
-Of many labels, a step looks at few. With b' = argmax v[l+1], it leaves out every b with
+If there are many labels, a step looks at few. With b' = argmax v[l+1], it leaves out every b with
 
 .. code-block:: text
 
     max_a T[a, b] + v[l+1, b]  ≤  min_a T[a, b'] + v[l+1, b']
 
-which is above b' for no a; the maxima have the same bits. Esposito and Radicioni (CarpeDiem, JMLR
-2009) and Kaji et al. (staggered decoding, ACL 2010) leave labels out by bounds of this kind, too.
+Such a b is above b' for no a; the maxima have the same bits. Esposito and Radicioni (CarpeDiem,
+JMLR 2009) and Kaji et al. (staggered decoding, ACL 2010) leave labels out by similar bounds.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ class Config(KernelConfig, ClassesConfig):
 
 
 _LONG = 64
-"""Shorter chains are visited by a compiled pass, which planes as rows do not have."""
+"""Chains up to this length always keep products: planes as rows have no compiled pass."""
 
 _MANY = 32
-"""From so many labels on, a step looks for those that can be maximisers first."""
+"""From this number of labels on, a step first selects those that can be maximisers."""
 
 _SMALL = 1e-250
-"""Sums above this have lost nothing to underflow: what vanishes is below 1e-307."""
+"""Sums above this have lost nothing to underflow: summands that vanish are below 1e-307."""
 
 _LARGE = 200.0
-"""Logarithm of the largest factor by which what vanishes may be multiplied."""
+"""Logarithm of the largest factor by which summands that vanish may be multiplied."""
 
 
 class Viterbi(NamedTuple):
     """The compiled oracle: the examples, and scratch.
 
-    That is v, shape (longest, stride); max_a T[a, b] of each b; and the labels b of a step.
+    Scratch is v, shape (longest, stride); max_a T[a, b] for each b; and the labels b of a step.
     """
 
     features: Any
@@ -93,9 +93,9 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
 
 
 def _products_pay(dataset: Dataset) -> bool:
-    """Tell whether to keep products between the parts of an example: L² numbers for L parts.
+    """Return whether to keep products between the parts of an example: L² numbers for L parts.
 
-    Without them, planes are sparse rows, of up to d numbers, whose inner products take as long.
+    Without them, planes are sparse rows of up to d numbers, with inner products in O(d).
     """
     K, lengths = dataset.n_labels, np.diff(dataset.offsets).astype(float)
     d = K * (dataset.n_features + K)
@@ -122,9 +122,9 @@ def _largest(transitions, K, stride, most):
 
 @kernel
 def _candidates(transitions, after, most, K, labels):
-    """Write the labels b that can be argmax_b { T[a, b] + after[b] } of an a; return their number.
+    """Write the labels b that can be argmax_b { T[a, b] + after[b] } for an a; return their number.
 
-    Those cannot whose T[a, b] + after[b] is nowhere above what the b of the largest after[b] has.
+    A label is left out if T[a, b] + after[b] is for no a above that of b' = argmax after.
     """
     stride = most.size
     best = 0
@@ -216,8 +216,8 @@ def _viterbi(oracle, w, i, theta, loss, y):
 def _forward_backward(oracle, L, unary, moves, mu, nu, work):
     """Sum over all labelings, forwards and backwards, with all messages as logarithms.
 
-    The sums over transitions have exp(T − max T), computed once, as factors: a sum costs no
-    exponentials of its own. Where it is so small that terms may have vanished, it is done again
+    The sums over transitions use the factors exp(T − max T), which are computed once, and so need
+    no exponentials of their own. A sum so small that summands may have vanished is computed again,
     with logarithms.
     """
     K, stride = oracle.features.n_labels, oracle.features.stride

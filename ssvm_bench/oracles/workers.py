@@ -1,9 +1,9 @@
 """Oracle calls by workers: processes on this machine, or those of a dask scheduler.
 
-A worker builds the dataset's oracle once, from the data that it finds where it is, and keeps it. It
-gets terms, and sends back their labelings at the w of the batch, which goes to the workers once.
-Terms are handed out as workers get free, so that nobody waits for a slow call but at the end of a
-batch; `Chunks` decides how many at a time. When a worker dies, others make its calls again.
+A worker builds the dataset's oracle once, from the data on its machine, and keeps it. It receives
+terms, and sends back their labelings at the w of the batch, which is sent to the workers once.
+Terms are sent when a worker is free, so that none waits for a slow call of another one except at
+the end of a batch; `Chunks` decides how many at a time. When a worker dies, others make its calls.
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ Task: TypeAlias = tuple[np.ndarray, float, float]
 
 
 class Chunks:
-    """How many calls to ask a worker for at a time.
+    """The number of calls in a message to a worker.
 
-    Few large messages cost little, and many small ones keep all workers busy until the end. Of N
-    calls whose seconds have the standard deviation σ, to be made by P workers where a message costs
-    h, the last worker is expected to end earliest with
+    Few large messages cost little, and many small ones keep all workers busy until the end. Let P
+    workers make N calls, whose seconds have the standard deviation σ, and let a message cost h
+    seconds. The last worker is expected to end earliest with
 
     .. code-block:: text
 
         k = ( √2 N h / (σ P √(log P)) )^{2/3}        calls a message,  k ≤ N/P
 
     (C. Kruskal, A. Weiss: *Allocating independent subtasks on parallel processors*, IEEE
-    Transactions on Software Engineering, 1985). σ is estimated from the messages so far: one of k
-    calls took T, and (T − k μ)²/k has the expectation σ². Every worker gets as many messages as the
-    others, of the same size but for one call: with sixteen calls, four workers and k = 3, two of
-    two calls, since six messages would leave two workers idle for a third of the time.
+    Transactions on Software Engineering, 1985). σ is estimated from the messages so far: if one of
+    k calls took T, (T − k μ)²/k has the expectation σ². Each worker gets as many messages as the
+    others, with sizes that differ by at most one call. With sixteen calls, four workers and k = 3,
+    each gets two messages of two calls: six messages would leave two workers idle for a third of
+    the time.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Chunks:
     """
 
     first = 4
-    """Messages to each worker as long as nothing is known."""
+    """Messages to each worker before any call has been timed."""
 
     def __init__(self, workers: int, overhead: float) -> None:
         self.workers, self.overhead = workers, overhead
@@ -74,14 +75,14 @@ class Chunks:
         self._seconds = self._squares = 0.0
 
     def learn(self, calls: int, seconds: float) -> None:
-        """Take in what the calls of a message took."""
+        """Update the estimates with the seconds that the calls of a message took."""
         self._calls += calls
         self._messages += 1
         self._seconds += seconds
         self._squares += (seconds - calls * self._seconds / self._calls) ** 2 / calls
 
     def parts(self, calls: int) -> list[slice]:
-        """Return which of N calls go into each message."""
+        """Return the slice of N calls that goes into each message."""
         rounds = -(-calls // (self.workers * self._size(calls)))
         count = min(calls, self.workers * rounds)
         bounds = [k * calls // count for k in range(count + 1)]
@@ -104,7 +105,7 @@ class Chunks:
 
 @dataclass(eq=False)
 class WorkerCaller(Caller):
-    """Calls by some workers.
+    """Makes the calls by some workers.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class WorkerCaller(Caller):
         Returns the oracle in a worker: a function of a module, or a `functools.partial` of one.
     workers : int
     overhead : float
-        Seconds that a message costs, with its answer.
+        Seconds that a message costs, with its reply.
     """
 
     overhead: ClassVar[float]
@@ -122,7 +123,7 @@ class WorkerCaller(Caller):
     _chunks: dict[float, Chunks] = field(default_factory=dict, init=False)  # for each delay
 
     def start(self, oracle: Oracle) -> None:
-        """Get hold of the workers, and wait until their oracles are there, with their kernels."""
+        """Let the workers build their oracles and kernels, by one call each, and wait for them."""
         for _ in self._answers(
             np.zeros(oracle.inner_d), [(np.zeros(1, np.int64), 1.0, 0.0)] * self.workers
         ):
@@ -144,7 +145,7 @@ class WorkerCaller(Caller):
         return list(chain.from_iterable(found)), seconds
 
     def _answers(self, w: np.ndarray, tasks: Sequence[Task]) -> Iterable[tuple[int, Answer]]:
-        """Return numbers and answers of tasks at one w, in any order."""
+        """Return the index and the result of each task at one w, in any order."""
         raise NotImplementedError
 
 
@@ -153,13 +154,13 @@ _lock = threading.Lock()
 
 
 def call(oracle: Build, w: np.ndarray, *task: Any) -> Answer:
-    """Make calls in the process of a worker; errors are those that can be sent."""
+    """Make calls in the process of a worker; raise only errors that can be sent."""
     try:
         with _lock:
             return answer(oracle(), w, *task)
     except SsvmBenchError:
         raise
-    except BaseException as error:  # a worker of a cluster would end by some
+    except BaseException as error:  # some would end a worker of a cluster
         raise RunFailedError(described(error)) from None  # a cause of its own would be a circle
 
 
@@ -183,7 +184,7 @@ class Pool(WorkerCaller):
     _w: SharedVector | None = field(default=None, init=False)
 
     def start(self, oracle: Oracle) -> None:
-        """Start the workers, and wait until their oracles are there."""
+        """Start the workers, and wait until their oracles are built."""
         self._w = SharedVector(oracle.inner_d)
         for _ in range(self.workers):
             child = Child(
@@ -197,7 +198,7 @@ class Pool(WorkerCaller):
         super().start(oracle)
 
     def close(self) -> None:
-        """End the workers, whatever they do."""
+        """End the workers at once, even in the middle of a call."""
         for child in self._children:
             child.end(now=True)
         self._children = []
@@ -216,7 +217,7 @@ class Pool(WorkerCaller):
             raise
 
     def _lost(self, child: Child, how: DiedError) -> None:
-        """Go on without a worker, if there are others."""
+        """Continue without a worker that has died, if there are others."""
         if not self._children:
             raise RunFailedError(
                 f"None of the {self.workers} workers that call the oracle is left; the last one "
@@ -229,14 +230,14 @@ class Pool(WorkerCaller):
 
 
 class SharedVector:
-    """A vector of float64 that a process and its children see, in memory that has no name.
+    """A vector of float64 that a process and its children share, in anonymous memory.
 
-    It is gone with the last process that has it, however that ends.
+    The memory is freed when the last process that has it ends, in whatever way.
 
     Attributes
     ----------
     descriptor : int
-        What children inherit, and attach to.
+        File descriptor that children inherit, and attach to.
     values : ndarray of float64, shape (size,)
     """
 
@@ -250,7 +251,7 @@ class SharedVector:
         self.values = attached(self.descriptor, size)
 
     def close(self) -> None:
-        """Give the descriptor back; the memory goes with the last array on it."""
+        """Close the descriptor; the memory is freed with the last array on it."""
         os.close(self.descriptor)
 
 
@@ -262,17 +263,17 @@ def attached(descriptor: int, size: int) -> np.ndarray:
 def work(
     connection: Connection, build: bytes, descriptor: int, size: int, folders: Sequence[Path]
 ) -> None:
-    """Answer what comes through a pipe until it is closed, in the process of a worker.
+    """Make the calls that come through a pipe until it is closed, in the process of a worker.
 
     Parameters
     ----------
     connection : Connection
     build : bytes
-        Pickle of the function that builds the oracle, which may be one of the ``folders``.
+        Pickle of the function that builds the oracle, which may be a component of the ``folders``.
     descriptor, size : int
-        Where w is, and its length.
+        Descriptor of w, and its length.
     folders : sequence of Path
-        Where components are besides.
+        Folders of further components.
     """
     registry.use(folders)
     oracle = functools.cache(
@@ -286,10 +287,10 @@ def work(
 
 @dataclass(eq=False)
 class Cluster(WorkerCaller):
-    """The workers of a dask scheduler, on whatever machines they are.
+    """The workers of a dask scheduler, on any machines.
 
-    What a worker that dies was doing, the scheduler gives to another one. A batch is called for in
-    as many parts at once as there are ``workers``, which must be there.
+    The scheduler gives the tasks of a worker that dies to another one. The scheduler must have
+    ``workers`` of them at the start; batches are divided for that number.
 
     Attributes
     ----------
@@ -304,12 +305,12 @@ class Cluster(WorkerCaller):
     _client: Any = field(default=None, init=False)
 
     def start(self, oracle: Oracle) -> None:
-        """Find the scheduler and its workers, and let them build their oracles."""
+        """Connect to the scheduler, and let its workers build their oracles."""
         self._client = scheduler.connect(self.address, self.workers)
         super().start(oracle)
 
     def close(self) -> None:
-        """Leave the scheduler alone."""
+        """Disconnect from the scheduler, which keeps running."""
         if self._client is not None:
             self._client.close(timeout=scheduler.SECONDS)
             self._client = None
@@ -320,7 +321,7 @@ class Cluster(WorkerCaller):
                 return enumerate(self._gathered(w, tasks))
             except (SsvmBenchError, EndedEarlyError):
                 raise
-            except Exception as error:  # as when the last worker that had w has died
+            except Exception as error:  # for example, the last worker that had w has died
                 self._find_workers()
                 if attempt == self._attempts:
                     raise RunFailedError(
@@ -331,7 +332,7 @@ class Cluster(WorkerCaller):
         raise AssertionError  # not reached
 
     def _gathered(self, w: np.ndarray, tasks: Sequence[Task]) -> list[Answer]:
-        """Return the answers, if enough workers live that long."""
+        """Return the results of all tasks, if enough workers survive."""
         import distributed
 
         client, about = self._client, (self.build, registry.folders())
@@ -361,7 +362,7 @@ class Cluster(WorkerCaller):
                 )
 
 
-_POLL_SECONDS = 0.2  # a signal does not end a wait
+_POLL_SECONDS = 0.2  # waits are short, as signals do not end them
 
 
 def call_there(build: Any, folders: Sequence[Path], w: np.ndarray, *task: Any) -> Answer:

@@ -122,7 +122,7 @@ class AlphaExpansion(GraphOracle):
         return self.last[self.features.offsets[i] : self.features.offsets[i + 1]]
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the share of nodes that the first step has fixed since the last call of this."""
+        """Return the share of nodes that the first step has fixed since the last call."""
         share = self.fixed / self.asked if self.asked else np.nan
         self.fixed = self.asked = 0
         return {"fixed_share": share} if self.config.partial_optimality else {}

@@ -212,7 +212,7 @@ class Oracle(Terms):
 
     @property
     def batch(self) -> int:
-        """Mini-batch size: the number of oracle calls at the same w, for solvers that move w."""
+        """Mini-batch size: how many calls a solver that moves w in between makes at the same w."""
         return 1 if self.caller is None else self.caller.batch
 
     def without_delay(self) -> AbstractContextManager[None]:
@@ -256,7 +256,7 @@ class Oracle(Terms):
         yield 0, self
 
     def latent(self) -> np.ndarray | None:
-        """Return the terms' latent values, which are fixed in the convex problem; None: none.
+        """Return the latent values that are fixed in the convex problem; None: there are none.
 
         Other latent values make another problem.
         """

@@ -53,7 +53,7 @@ class Caller:
     Attributes
     ----------
     batch : int
-        Mini-batch size: the number of oracle calls at the same w, for solvers that move w.
+        Mini-batch size: how many calls a solver that moves w in between makes at the same w.
     delay : float
         Seconds that each call sleeps.
     seconds, waited : float

@@ -46,7 +46,7 @@ _SAID = {
 
 
 def fail(oracle: Oracle, i: int, what: str) -> RunFailedError:
-    """Return the error for a wrong result of an oracle at example i; ``what`` is its fault."""
+    """Return the error for a wrong result of an oracle at example i; ``what`` is the fault."""
     return RunFailedError(
         f"the oracle {type(oracle).__name__} is wrong at example {i}: {what}. "
         "Test it against brute force"
@@ -107,7 +107,7 @@ def check_plane(
 def check_value(oracle: Oracle, i: int, y: np.ndarray, value: float, w: np.ndarray) -> None:
     """Raise ``RunFailedError`` if ``value``, n H_i(w) or H_i(w) by labeling y, is below 0.
 
-    Values that are negative by rounding pass; the size of rounding is computed only for these.
+    A value that is negative by rounding only passes; only negative values need the tolerance.
     """
     if value < 0.0 and oracle.exact:
         size = 0.0

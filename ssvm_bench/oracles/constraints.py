@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.memory import check_room
 
 _BYTES = 64
-"""Memory per non-zero while planes are listed: its value, row and column, and their copies."""
+"""Bytes per non-zero while planes are listed: its value, row and column, and their copies."""
 
 
 class Constraints(NamedTuple):

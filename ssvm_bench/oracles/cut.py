@@ -16,13 +16,12 @@ x_l = 1 only where every minimiser has x_l = 1. It is the lexicographically lowe
 a minimum cut that can still reach the sink.
 
 **Dominance.** A node with d_l ≥ Σ_k c_{kl} is 0 in the smallest minimiser, for any values of the
-others; where all labels are 0, a node with d_l < −Σ_k c_{kl} is 1. The cost of a decided neighbour
-is added to d_l; only nodes that are not decided are cut.
+others; where all labels are 0, a node with d_l < −Σ_k c_{kl} is 1. The edge to a decided neighbour
+becomes a part of d_l; only nodes that are not decided are cut.
 
-**Flows are remembered.** A flow f along an edge, |f| ≤ c, moves f from d of one end to d of the
-other, and changes no energy. So the last flow for a similar energy is sent first, and only the
-rest is searched for (Kohli and Torr, PAMI 2007). The result does not depend on that flow; only the
-time does.
+**Flows are remembered.** A flow f along an edge, −c ≤ f ≤ c, moves f from d of one end to d of
+the other, and changes no energy. So the last flow for a similar energy is sent first, and only the
+rest is searched for (Kohli and Torr, PAMI 2007). That flow changes only the time, not the result.
 """
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ def radius2(features: Any, r2: float) -> float:
     """Return a bound of R² = max over i and y of ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖².
 
     For an example of L parts, it is r² Σ_{l,m} |G[l,m]| + 2 (L−1)²; without transitions, the first
-    summand. Inner products of differences of labels are at most r², and up to L − 1 transitions go
-    and as many come. The bound is exact for examples of one part. Where G is not kept, its numbers
-    are bounded by ‖ψ(x^l)‖ ‖ψ(x^m)‖.
+    summand. Inner products of differences of labels are at most r²; up to L − 1 transitions are
+    removed, and as many added. The bound is exact for examples of one part. Where G is not kept,
+    its numbers are bounded by ‖ψ(x^l)‖ ‖ψ(x^m)‖.
     """
     if features.gram.size:
         absolute = np.abs(features.gram)

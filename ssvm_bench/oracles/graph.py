@@ -13,7 +13,7 @@ a fixed Potts weight is the same for each. A learned p is the last k weights, an
     ϕ(x_i, y) = [ Σ_l e_{y_l} ⊗ ψ(x_i^l),  −c(y) ]        w = [ w_1 … w_K  p ],        p ≥ 0
 
 p ≥ 0 is a constraint of training (`Oracle.nonnegative`). Without it, a minimum cut would not be
-exact, nor an expansion a minimum cut. An oracle minimises an energy, minus the augmented score:
+exact, nor an expansion a minimum cut. An oracle minimises an energy, the negative augmented score:
 
 .. code-block:: text
 
@@ -284,7 +284,7 @@ def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, 
 
 @kernel
 def _value(features, graphs, i, y, w, cuts):
-    """Return the score of y above the truth's, without edges, and its loss; set ``cuts``.
+    """Return the score of y minus that of y_i, without edges, and the loss; set ``cuts``.
 
     w is in the inner layout.
     """

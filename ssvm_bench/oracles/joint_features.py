@@ -87,7 +87,7 @@ def build(
     indptr = rows.indptr.astype(np.int64)
     stride = padded(dataset.n_labels)
     f, values = dataset.n_features, weighted(rows, costs)
-    wide = with_gram and f * stride > 1 << 16  # kernels of graphs take ``indices`` as those in w
+    wide = with_gram and f * stride > 1 << 16  # kernels of graphs index w by ``indices``
     indices = rows.indices if wide else placed(rows, stride)
     offsets = dataset.offsets.astype(np.int64)
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)

@@ -188,7 +188,7 @@ def _touch(features, part):
 def fetch(features, w, i, seen, seen_count):
     """Prefetch the weights that example i reads, where w is larger than the caches.
 
-    They are the weights of the labels that were seen at a part, if these are more than one.
+    They are the weights of the labels seen at each part with more than one such label.
     """
 
 

@@ -21,7 +21,7 @@ v[2B·stride + c·P + i]  S[i, c] = Σ_j K[i, j] (β − D)[j, c]
 from (2B + P)·stride    transitions, as in :mod:`ssvm_bench.oracles.joint_features`
 ======================  ==================================================================
 
-All of it is linear in w: sums of vectors in this layout are those of weights.
+All entries are linear in w: a sum of vectors in this layout is the vector of the sum of weights.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ identity. The label of an edge follows from those of its ends; the oracle obeys 
 planes are labelings, of a few bytes each, for any number of weights.
 
 The loss is the mean distance of the landmarks from their true positions, in percent of the distance
-of the eyes and the mouth.
+between the eyes and the mouth.
 
 **The oracle** is a dynamic program. With v[l, z] the score of the best positions of a landmark's
 subtree if it is at position z, and θ the scores of positions and of displacements,

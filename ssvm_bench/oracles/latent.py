@@ -21,7 +21,7 @@ This can only lower P at w. Since each convex problem starts there, the objectiv
          = λ/2 ‖w‖² + 1/n Σ_i C_i max( 0, m_i − y_i max_z ⟨w, ψ(x_i, z)⟩ ),  y_i ∈ {−1, 1}
 
 never rises. An example is predicted positive if some position scores above 0. By default, C_i and
-m_i are 1, and a loss matrix multiplies m_i; see :mod:`ssvm_bench.oracles.options`. It is exact.
+m_i are 1; a loss matrix multiplies m_i (:mod:`ssvm_bench.oracles.options`). The oracle is exact.
 
 ===========  ====================================================================
 ``start``    the z_i of the first round

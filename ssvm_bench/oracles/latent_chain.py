@@ -23,7 +23,7 @@ This can only lower P at w. Since each convex problem starts there, the objectiv
     J(w) = λ/2 ‖w‖² + 1/n Σ_i [ max_s { Δ(y_i, y(s)) + ⟨w, ϕ(x_i, s)⟩ }
                                 − max { ⟨w, ϕ(x_i, s)⟩ : y(s) = y_i } ]
 
-The prediction is y(s), the labels of the best s. With S = 1, this is `viterbi`. It is exact.
+The prediction is y(s), the labels of the best s. The oracle is exact. With S = 1, it is `viterbi`.
 
 ============  ==================================================================================
 ``start``     the states of the first round

@@ -30,7 +30,7 @@ APART, OUTSIDE, INSIDE = 0, 1, 2
 """Whether a node is in the tree; APART: it is not in the network."""
 
 _ROOT, _ORPHAN, _NONE = -1, -2, -3
-"""In place of the arc to a parent: the parent is the sink; the node is an orphan; no arc, node."""
+"""In place of an arc to a parent: the parent is the sink; the node is an orphan; no arc or node."""
 
 
 class Arcs(NamedTuple):

@@ -8,7 +8,7 @@ A configuration's ``oracle`` builds the `Terms`: an objective without the weight
 family                 terms                                      a point
 =====================  =========================================  ===============================
 structural SVM         `ssvm_bench.oracles.base.Oracle`           w, shape (d,)
-transduction           `…papers.transduction` (its oracle)         classifier W and labels y
+transduction           `…papers.transduction` (its oracle)        classifier W and labels y
 =====================  =========================================  ===============================
 """
 

@@ -126,7 +126,7 @@ class OracleConfig(Options):
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """Seconds of a call, of a plane, of a visit and, with a kernel, of a value; for `Clock`."""
+        """Seconds for a `Clock`: of a call, a plane, a visit and, if any, a kernel value."""
         return self.cost_call + self.delay, self.cost_plane, self.cost_visit
 
     def check_structure(self, dataset: Dataset) -> None:

@@ -11,7 +11,7 @@ plane stays 0. Hence solvers need no code for a prior: they see a problem of the
 primal and dual values are those of the problem with the prior.
 
 A factor σ² of Σ = σ² S Sᵀ does not change the planes: it replaces λ by λ/σ². So Σ = σ² and μ = 0
-leave the oracle as it is, with its compiled passes. With other priors, planes are kept as rows. A
+leave the oracle unchanged, with its compiled passes. With other priors, planes are kept as rows. A
 diagonal Σ keeps their number of non-zeros, and a call of the oracle costs O(d) more; a full matrix
 makes it d, and a call costs O(d²) more.
 """

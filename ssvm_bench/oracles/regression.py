@@ -76,7 +76,7 @@ class RegressionOracle(SignedOracle):
         return float(self.features.losses[i, y[0]])
 
     def predict(self, w: np.ndarray, i: int) -> np.ndarray:
-        """Return where the prediction is, by `argmax`, since labels have no loss."""
+        """Return the label of the prediction, by `argmax`, since labels have no loss."""
         return self.argmax(w, i)
 
     def mean_loss(self, w: np.ndarray) -> float:

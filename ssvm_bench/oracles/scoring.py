@@ -35,7 +35,7 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, generic, kernel, pr
 
 @abstract
 def unary_scores(features, w, i, theta):
-    """Compute θ of example i into ``theta[:L]``."""
+    """Write θ of example i into ``theta[:L]``."""
 
 
 @abstract
@@ -72,7 +72,7 @@ def add_labels_twice(features, part, labels, count, delta, scale, v, other_scale
 
 @abstract
 def add_marginals(features, part, scale, delta, v):
-    """Do `add_labels` with all labels; only joint and signed features, for expectations."""
+    """Do `add_labels` for all labels; only joint and signed features implement it."""
 
 
 @generic
@@ -185,7 +185,7 @@ def joint_feature(features, i, y, size):
 
 @allocating_kernel
 def scratch(features, most):
-    """Return scratch for θ, a labeling, two labels, a time, for terms of up to ``most`` parts."""
+    """Return scratch for θ, a labeling, two labels and a time; terms have up to ``most`` parts."""
     kind, theta = features.truth.dtype, np.zeros((most, features.stride))
     return theta, np.zeros(most, kind), np.zeros(2, kind), np.zeros(2, np.int64)
 

@@ -124,7 +124,7 @@ def _largest(transitions, K, stride, most):
 def _candidates(transitions, after, most, K, labels):
     """Write the labels b that can be argmax_b { T[a, b] + after[b] } for an a; return their number.
 
-    A label is left out if T[a, b] + after[b] is for no a above that of b' = argmax after.
+    A label b is left out if its bound shows that it is above b' = argmax after for no a.
     """
     stride = most.size
     best = 0

@@ -3,7 +3,7 @@
 A worker builds the dataset's oracle once, from the data on its machine, and keeps it. It receives
 terms, and sends back their labelings at the w of the batch, which is sent to the workers once.
 Terms are sent when a worker is free, so that none waits for a slow call of another one except at
-the end of a batch; `Chunks` decides how many at a time. When a worker dies, others make its calls.
+the end of a batch; `Chunks` decides how many at a time. If a worker dies, others repeat its calls.
 """
 
 from __future__ import annotations

@@ -126,15 +126,6 @@ class DenseFeatures(features_with("scale", "losses")):  # type: ignore[misc]
     columns = JointFeatures.columns
 
 
-@implements(scoring.unary_scores, DenseFeatures)
-def _dense_unary_scores(features, w, i, theta):
-    first, L = scoring.parts(features, i)
-    for l in range(L):
-        theta[l, features.n_labels :] = 0.0
-        for c in range(features.n_labels):
-            theta[l, c] = scoring.label_score(features, w, first + l, c)
-
-
 @implements(scoring.label_score, DenseFeatures)
 def _dense_score(features, w, part, label):
     f = features.n_features

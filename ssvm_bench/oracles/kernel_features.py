@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.files import LARGEST
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
@@ -291,24 +291,10 @@ def _waits(features):
     return features.now[1] != 0
 
 
-@implements(scoring.unary_scores, KernelFeatures)
-def _unary_scores(features, w, i, theta):
-    first, L = scoring.parts(features, i)
-    for l in range(L):
-        theta[l] = 0.0
-        for c in range(features.n_labels):
-            theta[l, c] = _score(features, w, first + l, c)
-
-
-@kernel
-def _score(features, w, part, label):
-    begin = 2 * features.basis * features.stride + label * features.truth.size
-    return features.costs[part] * w[begin + part]
-
-
 @implements(scoring.label_score, KernelFeatures)
 def _label_score(features, w, part, label):
-    return _score(features, w, part, label)
+    begin = 2 * features.basis * features.stride + label * features.truth.size
+    return features.costs[part] * w[begin + part]
 
 
 @implements(scoring.add_label, KernelFeatures)

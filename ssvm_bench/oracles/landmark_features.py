@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.datasets.local_patterns import CODES
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_scores import features_with
 from ssvm_bench.oracles.scoring import label_score
@@ -112,7 +113,7 @@ def _label_score(features, w, part, label):
     pixel = _pixel(features, l, label)
     total = 0.0
     for k in range(features.cells.size):
-        total += here[256 * k + _code(features, i, k, pixel)]
+        total += here[CODES * k + _code(features, i, k, pixel)]
     return total
 
 
@@ -127,7 +128,7 @@ def _add_label(features, part, label, scale, v):
         return
     pixel = _pixel(features, l, label)
     for k in range(features.cells.size):
-        here[256 * k + _code(features, i, k, pixel)] += scale
+        here[CODES * k + _code(features, i, k, pixel)] += scale
 
 
 @implements(scoring.unary_scores, LandmarkFeatures)
@@ -142,7 +143,7 @@ def _unary_scores(features, w, i, theta):
             continue
         row[:] = 0.0
         for k in range(features.cells.size):
-            weights = w[features.begins[l] + 256 * k :]
+            weights = w[features.begins[l] + CODES * k :]
             codes = features.maps[i, features.cells[k] + top * features.across + left :]
             for r in range(rows):
                 line, here = codes[r * features.across :], row[r * columns :]
@@ -162,7 +163,7 @@ def _label_index(features, part, k, label):
     if l >= features.parents.size:
         return features.begins[l] + k
     pixel = _pixel(features, l, np.int64(label))
-    return features.begins[l] + 256 * k + _code(features, i, k, pixel)
+    return features.begins[l] + CODES * k + _code(features, i, k, pixel)
 
 
 @implements(scoring.squared_label_norm, LandmarkFeatures)

@@ -33,9 +33,14 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, generic, kernel, pr
 # ---- what types of features differ in -----------------------------------------------------------
 
 
-@abstract
+@generic
 def unary_scores(features, w, i, theta):
     """Write θ of example i into ``theta[:L]``."""
+    first, L = parts(features, i)
+    for l in range(L):
+        theta[l] = 0.0
+        for c in range(features.n_labels):
+            theta[l, c] = label_score(features, w, first + l, c)
 
 
 @abstract

@@ -119,7 +119,7 @@ class SolverConfig(Options):
             why = (
                 "take a path of λ: leave path empty"
                 if has_latent
-                else ("are for oracles with latent values, as oracle=latent")
+                else "are for oracles with latent values, as oracle=latent, without example weights"
             )
             raise ConfigError(f"solver.latent_rounds={self.latent_rounds} {why}, or set it to 1.")
 

@@ -1,10 +1,10 @@
-"""The contract of a solver: a state and one outer iteration; the loop is the runner's.
+"""The contract of a solver: its state and one outer iteration. The runner has the loop.
 
 A solver sees the problem of its family (:mod:`ssvm_bench.oracles.objective`) and a
 :class:`~ssvm_bench.base.clock.Clock`. It knows neither the dataset, nor the file system, nor what
 kind of clock it is. To add one, derive from :class:`Solver` and put ``Config``, ``CODE_VERSION``
-and ``build`` beside it. What must be known of a solver before anything is loaded is data on its
-``Config``, a `SolverConfig`.
+and ``build`` beside it. Facts about a solver that are needed before anything is loaded are data on
+its ``Config``, a `SolverConfig`.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ if TYPE_CHECKING:
 
 STEPS = ("line_search", "2n/(k+2n)")
 STARTS = TRUTH, ORACLE = ("truth", "oracle")
-"""φ begins at the planes of the true labelings, which are 0, or of those found at w = 0."""
+"""φ begins at the planes of the true labelings, which are 0, or at the oracle's at w = 0."""
 
 
 @dataclass(frozen=True)
 class SolverConfig(Options):
-    """Options of every solver, and what the solver is.
+    """Options that every solver has, and facts about the solver.
 
     Attributes
     ----------
     name, kind : str
         Name of the YAML file, and of the module.
     has_dual : bool
-        Whether it has a dual value, and so a gap.
+        Whether it computes a dual value, and hence a gap.
     follows_paths : bool
-        Whether it can continue with another λ: `Solver.warm_start` is there.
+        Whether it can continue with another λ, by `Solver.warm_start`.
     needs_path : bool
-        Whether it begins nowhere but at the solution of another λ.
+        Whether it can begin only at the solution of another λ.
     needs_expectations : bool
-        Whether it asks the oracle for expectations
-        (:func:`ssvm_bench.oracles.labeling.expect`), not for maximisers alone.
+        Whether it needs expectations from the oracle
+        (:func:`ssvm_bench.oracles.labeling.expect`), not only maximisers.
     takes_kernels : bool
-        Whether it asks of w only what kernel values tell: steps along planes, scores, ‖w‖².
+        Whether kernel values suffice: w is used only for steps along planes, scores and ‖w‖².
     keeps_nonnegative : bool
-        Whether it keeps the weights ≥ 0 of which its oracle says so (`Oracle.nonnegative`).
+        Whether it keeps those weights ≥ 0 that its oracle constrains (`Oracle.nonnegative`).
     structures : tuple of str
         The structures of datasets that it accepts; empty: any.
     least_n : int
-        Fewest terms that it needs.
+        Minimum number of terms.
     family : str
-        Of the problems that it solves (:mod:`ssvm_bench.oracles.objective`).
+        Family of the problems that it solves (:mod:`ssvm_bench.oracles.objective`).
     chunk_rows : int or None
-        It trains on streams, by `Oracle.chunks`, with so many examples at a time in memory; None:
-        it needs all of them there.
+        Number of examples in memory at a time, if it trains on streams (`Oracle.chunks`); None:
+        it needs all examples in memory.
     latent_rounds : int
-        Most convex problems to solve, each with the latent values that are best at the solution of
-        the one before (:mod:`ssvm_bench.runs.loop`).
+        Most convex problems to solve. Each has the latent values that are best at the previous
+        problem's solution (:mod:`ssvm_bench.runs.loop`).
     """
 
     section: ClassVar[str] = "solver"
@@ -79,7 +79,7 @@ class SolverConfig(Options):
 
     @property
     def constraint(self) -> str:
-        """Which w it may return, where that is not all: such a problem has another optimum."""
+        """The constraint on w, or an empty text; a constrained problem has another optimum."""
         return ""
 
     @property
@@ -98,10 +98,10 @@ class SolverConfig(Options):
         return None
 
     def check_chunks(self) -> None:
-        """Raise ``ConfigError`` if examples that are read in chunks will not do."""
+        """Raise ``ConfigError`` if the solver cannot read its examples in chunks."""
 
     def check_path(self, follows: bool) -> None:
-        """Raise ``ConfigError`` unless the solver can do with a path of λ, or without one."""
+        """Raise ``ConfigError`` if the solver cannot follow a path of λ, or lacks a needed one."""
         if self.needs_path and not follows:
             raise ConfigError(
                 f"solver={self.name} goes on from the solution of a larger lam, so it "
@@ -114,7 +114,7 @@ class SolverConfig(Options):
             )
 
     def check_latent(self, has_latent: bool, path: bool) -> None:
-        """Raise ``ConfigError`` if there is nothing latent to choose anew, or too much to do."""
+        """Raise ``ConfigError`` if ``latent_rounds`` > 1 with a path, or without latent values."""
         if self.latent_rounds > 1 and (path or not has_latent):
             why = (
                 "take a path of λ: leave path empty"
@@ -124,7 +124,7 @@ class SolverConfig(Options):
             raise ConfigError(f"solver.latent_rounds={self.latent_rounds} {why}, or set it to 1.")
 
     def check_oracle(self, has_expectations: bool | None) -> None:
-        """Raise ``ConfigError`` if the oracle is known not to do what the solver asks."""
+        """Raise ``ConfigError`` if the oracle is known to lack expectations that are needed."""
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
@@ -133,7 +133,7 @@ class SolverConfig(Options):
             )
 
     def check_kernel(self, has_kernel: bool) -> None:
-        """Raise ``ConfigError`` if w is known by kernel values alone, and that will not do."""
+        """Raise ``ConfigError`` if the oracle has a kernel, and the solver cannot use kernels."""
         if has_kernel and not self.takes_kernels:
             raise ConfigError(
                 f"solver={self.name} needs weights of features, which oracle.kernel has not. "
@@ -149,12 +149,12 @@ class SolverConfig(Options):
             )
 
     def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:
-        """Raise ``ConfigError`` if the solver's constraint is none of ŵ under N(μ, Σ).
+        """Raise ``ConfigError`` if the solver constrains signs that N(μ, Σ) does not preserve.
 
         Parameters
         ----------
         mean, variance : ndarrays of float64
-            μ and Σ in their simplest form, of shape () or (d,), and (), (d,) or (d, d).
+            μ, shape () or (d,), and Σ, shape (), (d,) or (d, d), in their simplest forms.
         """
         if self.constraint and (mean.any() or variance.ndim == 2):
             raise ConfigError(
@@ -186,9 +186,9 @@ class SolverConfig(Options):
 
 
 class Iterate(NamedTuple):
-    """What a solver reports: a point and its best lower bound, F or NaN.
+    """What a solver reports: a point, and its best lower bound F, NaN if it has none.
 
-    The point is w in its outer layout, shape (d,); of other families what their objective takes
+    The point is w in its outer layout, shape (d,); in other families, a point of their objective
     (:mod:`ssvm_bench.oracles.objective`).
     """
 
@@ -197,7 +197,7 @@ class Iterate(NamedTuple):
 
 
 OF_ALL = ("converged", "ended", "approx_passes", "after_exact_pass", "clock", "problem")
-"""What the runner restores of every solver."""
+"""Attributes that the runner restores for every solver."""
 
 
 class Solver(Stateful, ABC):
@@ -206,20 +206,20 @@ class Solver(Stateful, ABC):
     Attributes
     ----------
     STATE : tuple of str, or None
-        The attributes that iterations change, but for those of all solvers, so that a run can go on
-        from a checkpoint (:mod:`ssvm_bench.base.state`); None: it has none, and begins anew.
+        The attributes that iterations change, except ``OF_ALL``, so that a run can resume from a
+        checkpoint (:mod:`ssvm_bench.base.state`); None: the run cannot resume, and starts again.
     converged : bool
-        The last iteration has proved that the iterate is optimal, to the solver's own precision if
-        it has one.
+        Whether the last iteration proved that the iterate is optimal, to the solver's own precision
+        if it has one.
     ended : str or None
-        Another reason to end the run, of those that :mod:`ssvm_bench.runs.loop` names.
+        Another reason to end the run, one of those that :mod:`ssvm_bench.runs.loop` names.
     approx_passes : int
         Approximate passes of the last iteration.
     after_exact_pass : Iterate or None
-        What would have been reported after the last exact pass; None unless `keep_after_exact_pass`
-        was called, and of solvers that do not alternate exact and approximate passes.
+        The iterate that would have been reported after the last exact pass; None unless
+        `keep_after_exact_pass` was called, and if the solver does not alternate.
     alternates : bool
-        Whether it does: then it tells `exact_pass_ended`.
+        Whether exact and approximate passes alternate; the solver then calls `exact_pass_ended`.
     """
 
     STATE: ClassVar[tuple[str, ...] | None] = None
@@ -236,12 +236,12 @@ class Solver(Stateful, ABC):
         self.clock = clock
 
     def state(self) -> dict[str, Any]:
-        """Return all that iterations have changed, which `restore` takes: arrays, plain values.
+        """Return all that iterations have changed, as `restore` takes it: arrays and plain values.
 
         Raises
         ------
         NotImplementedError
-            If the solver does not say what that is.
+            If the solver does not define ``STATE``.
         """
         if self.STATE is None:
             raise NotImplementedError(f"{type(self).__name__} does not say its STATE")
@@ -255,16 +255,16 @@ class Solver(Stateful, ABC):
         """Do one outer iteration (batch methods: one pass of the exact oracle)."""
 
     def warm_start(self, lam: float, clock: Clock) -> None:
-        """Continue with another λ, from all that is known so far, and with a new clock."""
+        """Continue with another λ, from all that is known so far, with a new clock."""
         raise NotImplementedError
 
     def update_latent(self, problem: Any) -> bool:
-        """Continue with the problem of other latent values, from all that is known, if it can.
+        """Continue with a problem with other latent values, from all that is known, if possible.
 
         Returns
         -------
         bool
-            Whether it does. If not, a new solver has to begin.
+            Whether the solver continues. If not, a new solver has to begin.
         """
         return False
 
@@ -273,12 +273,12 @@ class Solver(Stateful, ABC):
         """Return the iterate to report; called while the clock is paused."""
 
     def keep_after_exact_pass(self) -> None:
-        """Keep ``after_exact_pass`` from now on, off the clock."""
+        """Update ``after_exact_pass`` from now on, off the clock."""
         self._keeps_after_exact_pass = self.alternates
         self.exact_pass_ended()
 
     def exact_pass_ended(self) -> None:
-        """Keep what is reported now, if that is wanted."""
+        """Keep the iterate of now, if `keep_after_exact_pass` was called."""
         if self._keeps_after_exact_pass:
             with self.clock.paused():
                 self.after_exact_pass = self.reported()
@@ -288,12 +288,12 @@ class Solver(Stateful, ABC):
         return 0.0
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what else to log of the solver's state: trace column → value."""
+        """Return further values to log: trace column → value."""
         return {}
 
 
 class DualSolver(Solver):
-    """A solver whose state is a dual iterate with working sets; the iterate has the problem.
+    """A solver whose state is a dual iterate with working sets; the iterate holds the problem.
 
     Attributes
     ----------
@@ -320,7 +320,7 @@ class DualSolver(Solver):
         return self.phi.problem
 
     def update_latent(self, problem: Any) -> bool:
-        """See `Solver`: where planes are labelings, they and their weights stay."""
+        """See `Solver`: planes that are stored as labelings stay, with their weights."""
         changed = self.phi.update_latent(problem)
         if changed is not None:
             self.converged, self.ended = False, None
@@ -329,7 +329,7 @@ class DualSolver(Solver):
 
     @abstractmethod
     def follow_latent(self, changed: np.ndarray) -> None:
-        """Continue where the planes of these terms have changed, and φ is to be summed anew."""
+        """Continue after the planes of these terms have changed; φ has to be recomputed."""
 
     def reported(self) -> Iterate:
         """Return w and F(φ)."""

@@ -1,4 +1,4 @@
-"""What solvers with distributions over labelings share: they need expectations, and constants."""
+"""Options and constants of the solvers that need expectations over labelings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExpectationConfig(SolverConfig):
         Raises
         ------
         ConfigError
-            If it has no expectations.
+            If the oracle has no expectations.
         """
         oracle = problem.oracle
         known = isinstance(oracle, LabelingOracle) and is_implemented(expect, type(oracle.compiled))
@@ -39,15 +39,15 @@ class ExpectationConfig(SolverConfig):
 
 @dataclass
 class Constant:
-    """A constant of a theorem that steps depend on: its bound, or less for as long as that will do.
+    """A constant that step sizes depend on: a theorem's bound, or less while that suffices.
 
     Attributes
     ----------
     value, bound : float
-        What to take now, and what the theorem takes.
+        The current value, and the theorem's bound.
     searched : bool
-        ``step=search``: where steps with ``value`` do not do what the theorem needs, it doubles up
-        to the bound; where they do, it falls by a tenth.
+        Whether ``step=search``: if a step with ``value`` fails the theorem's condition, the value
+        doubles, up to the bound; if the condition holds, the value falls by a tenth.
     """
 
     value: float
@@ -56,12 +56,12 @@ class Constant:
 
     @classmethod
     def begin(cls, step: str, low: float, bound: float) -> Constant:
-        """Return it at its bound, or, if it is to be searched for, at ``low``."""
+        """Return the constant at its bound, or at ``low`` if it is searched for."""
         searched = step == "search"
         return cls(low if searched else bound, bound, searched)
 
     def will_do(self, excess: float) -> bool:
-        """Tell whether to take a step that misses what is needed by ``excess``; then change."""
+        """Return whether to take a step with this excess over its condition; adapt ``value``."""
         if not self.searched:
             return True
         taken = excess <= 0.0 or self.value >= self.bound

@@ -8,12 +8,12 @@
 γ      ``step``
 =====  =====================================================
 (1)    ``line_search``: argmax_γ F((1 − γ) φ + γ φ̂), closed
-(2)    ``2n/(k+2n)``: 2/(k+2), there being one block
+(2)    ``2n/(k+2n)``: 2/(k+2), as there is one block
 =====  =====================================================
 
 One iteration is n oracle calls. The state is (w, φ∘). The slope of F towards φ̂ is the duality gap
-of φ: a certificate that costs nothing. With ``epsilon`` > 0 the method stops, without a step, where
-it is at most ε P(w). φ begins at 0, or with ``start=oracle`` at the φ̂ of w = 0, after n calls.
+of φ: a certificate that costs nothing. With ``epsilon`` > 0 the method stops, without a step, when
+the gap is at most ε P(w). φ begins at 0, or with ``start=oracle`` at φ̂ for w = 0, after n calls.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class FrankWolfe(Solver):
         self.k = 0
 
     def begin(self) -> None:
-        """Begin at the sum of the planes that the oracle finds at w = 0, if that is asked for."""
+        """Begin at the sum of the planes that the oracle returns at w = 0, if ``start=oracle``."""
         if self.config.start == ORACLE:
             risk = self._risk()
             self.w = -risk.star / self.problem.lam
             self.offset = risk.offset
 
     def iterate(self) -> None:
-        """Call the oracle of every term, and step towards the sum of the planes found."""
+        """Call the oracle of every term, and step towards the sum of the returned planes."""
         lam = self.problem.lam
         risk = self._risk()
         step = -risk.star / lam - self.w
@@ -94,7 +94,7 @@ class FrankWolfe(Solver):
         self.k += 1
 
     def warm_start(self, lam: float, clock: Clock) -> None:
-        """Go on with another λ from the best multiple of φ."""
+        """Continue with another λ from the best multiple of φ."""
         scale = best_scale(rounded_once(self.w, self.w), self.offset, self.problem.lam, lam)
         self.w *= scale * self.problem.lam / lam
         self.offset *= scale

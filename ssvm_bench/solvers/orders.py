@@ -3,18 +3,18 @@
 ===============  ==================================================================================
 ``permutation``  one fresh permutation per outer iteration, shared by its passes
 ``uniform``      n draws with replacement
-``runs``         the same, of runs of 8 consecutive terms: those that lie together in memory are
-                 visited together
+``runs``         a fresh permutation of runs of 8 consecutive terms: terms that are stored together
+                 are visited together
 ``sequential``   0, 1, …, n − 1, in every iteration
-``gap``          exact passes draw in proportion to the terms' gaps (Osokin et al., ICML 2016);
-                 approximate ones follow a permutation
+``gap``          exact passes draw terms in proportion to their gaps (Osokin et al., ICML 2016);
+                 approximate passes follow a permutation
 ===============  ==================================================================================
 
-Approximate passes share the order of their iteration (``same``), or have one each (``fresh``):
+Approximate passes share the order of their iteration (``same``), or each has its own (``fresh``):
 Algorithm 3 of the MP-BCFW paper says "in random order" of both kinds of passes.
 
-The streams depend on the seed only: repeat r gives every solver the same permutations. Fresh ones
-of approximate passes have a stream of their own, so that exact passes keep theirs.
+Random streams depend on the seed only: repeat r gives every solver the same permutations. Fresh
+orders of approximate passes have a separate stream, so that those of exact passes do not change.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ SAMPLING = ("permutation", "uniform")
 APPROX_ORDERS = SAME, FRESH = ("same", "fresh")
 
 _RUN = 8
-"""Terms of a run: their numbers, of 8 bytes each, share a cache line."""
+"""Terms of a run: one number of 8 bytes for each fills a cache line."""
 
 _DRAWS = 10
-"""Parts of an exact pass whose terms are drawn; between them, gaps are looked at anew."""
+"""Parts of an exact pass whose terms are drawn; the gaps are read again for each part."""
 
 _swap = kernel(random.swap)
 
 
 def permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
-    """Return a uniform permutation of 0 … n − 1, int64, from the next n words; compiled."""
+    """Return a uniform permutation of 0 … n − 1, int64, from the next n random words; compiled."""
     order = np.arange(n)
     _swap(order, random.swap_targets(bits.random_raw(n)))
     return order
 
 
 class Orders(Stateful, Iterator[np.ndarray]):
-    """The order of the terms in each outer iteration, int64, shape (n,), for ever.
+    """An endless iterator over orders of the terms, one per outer iteration: int64, shape (n,).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Orders(Stateful, Iterator[np.ndarray]):
         return (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 
     def of_approximate_pass(self, order: np.ndarray) -> np.ndarray:
-        """Return the order of the next approximate pass of an iteration with this order."""
+        """Return the order of the next approximate pass of an iteration with ``order``."""
         return order if self._fresh is None else next(self._fresh)
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
@@ -93,7 +93,7 @@ class Orders(Stateful, Iterator[np.ndarray]):
 
 
 class GapOrders(Orders):
-    """A permutation; the terms of exact passes are drawn with replacement, in proportion to gaps.
+    """Permutations, except that exact passes draw terms with replacement, in proportion to gaps.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ class GapOrders(Orders):
         self._draws = np.random.PCG64([seed, 1])
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield terms drawn by what is then known of gaps, as many as ``order`` has."""
+        """Yield as many terms as ``order`` has, drawn by the gaps that are known at each part."""
         for size in np.diff(np.linspace(0, order.size, _DRAWS + 1).astype(int)):
             if size:
                 yield self.drawn(size)
 
     def drawn(self, size: int) -> np.ndarray:
-        """Draw terms; without replacement as long as a gap is not known, or none is positive."""
+        """Draw terms; without replacement while a gap is unknown, or none is positive."""
         n, total = self._n, np.cumsum(self._gaps())
         if not 0.0 < total[-1] < np.inf:
             return random.permutation(n, self._draws)[:size]

@@ -1,4 +1,4 @@
-"""The mean over the second half of a sequence, from sums over its beginnings.
+"""The mean over the second half of a sequence, from its partial sums.
 
 .. code-block:: text
 
@@ -15,23 +15,23 @@ import numpy as np
 from ssvm_bench.base.state import Stateful, expect, parts_like
 
 _MOST_SUMS = 128
-"""Sums that are kept: the tail begins 1/64 before the half at most."""
+"""Most sums that are kept: the tail begins at most k/64 before k/2."""
 
 
 class Tail(Stateful):
-    """The sums at the ends of passes; where there are many, of every second, fourth, … one.
+    """The sums at the ends of passes; if there are many, of every second, fourth, … pass.
 
     Parameters
     ----------
     size : int
-        Entries of a sum.
+        Number of entries of a sum.
 
     Attributes
     ----------
     sums : list
-        k and S_k.
+        Pairs of k and S_k.
     stride : int
-        Passes from one to the next.
+        Number of passes from one sum to the next.
     """
 
     STATE = ("stride", "_passes")
@@ -41,7 +41,7 @@ class Tail(Stateful):
         self.stride, self._passes = 1, 0
 
     def state(self) -> dict[str, Any]:
-        """Return the sums as rows, and counts."""
+        """Return the counts, and the sums as rows of an array."""
         steps, sums = zip(*self.sums, strict=True)
         return {**super().state(), "steps": np.array(steps, np.int64), "sums": np.array(sums)}
 
@@ -55,7 +55,7 @@ class Tail(Stateful):
         self.sums = list(zip(steps.tolist(), sums, strict=True))
 
     def end_of_pass(self, k: int, total: np.ndarray) -> None:
-        """Take note of S_k at the end of a pass."""
+        """Record S_k, which is ``total``, at the end of a pass."""
         self._passes += 1
         if self._passes % self.stride == 0:
             self.sums.append((k, total))
@@ -64,6 +64,6 @@ class Tail(Stateful):
                 self.stride *= 2
 
     def mean(self, k: int, total: np.ndarray) -> np.ndarray:
-        """Return the mean over the second half of k, whose S_k is ``total``."""
+        """Return the mean over the second half of k entries, whose S_k is ``total``."""
         begin, before = [pair for pair in self.sums if 2 * pair[0] <= k][-1]
         return (total - before) / (k - begin)

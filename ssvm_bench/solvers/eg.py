@@ -4,20 +4,20 @@
 
     n φ^i = Σ_y α_i[y] n φ^{iy}        α_i[y] ∝ exp( Σ_l U_i[l, y_l] + Σ_l M_i[y_{l−1}, y_l] )
 
-Every labeling has a weight; those of a term are a Gibbs distribution over its parts, so that only
-its potentials and its marginals are kept. A step on term i multiplies the weights,
+Every labeling has a weight. The weights of a term are a Gibbs distribution over its parts, so that
+only its potentials and marginals are kept. A step on term i multiplies the weights,
 
 .. code-block:: text
 
     α_i[y] ← α_i[y] exp( η_i ( Δ(y_i, y) + ⟨w, ϕ(x_i, y)⟩ ) ) / Z
 
-which adds to the potentials; new marginals come from the *expectation oracle*. With δ their change,
-F changes by ⟨δ, [w 1]⟩/n − ‖δ⋆‖²/(2 λ n²). If that is negative, nothing is done but to halve η_i
-and try again, up to `_MOST_TRIALS` times; else η_i grows by 5 %. Each trial is an exact call. F
-never falls.
+which adds to the potentials. The *expectation oracle* returns the new marginals. With δ the change
+of n φ^i, F changes by ⟨δ, [w 1]⟩/n − ‖δ⋆‖²/(2 λ n²). If that is negative, the step is not taken,
+and another trial follows with half of η_i, up to `_MOST_TRIALS` trials; else η_i grows by 5 %. Each
+trial is an exact call. F never falls.
 
-α_i must be positive everywhere, so φ^i cannot begin at 0: the potential of each true label is
-``start`` at first, of all others 0.
+α_i must be positive everywhere, so φ^i cannot begin at 0. At first, the potential of each true
+label is ``start``, and all others are 0.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Config(ExpectationConfig):
 
 
 class State(NamedTuple):
-    """w and φ∘, and of every term its potentials, marginals and learning rate."""
+    """w and φ∘, and the potentials, marginals and learning rate of every term."""
 
     w: np.ndarray
     offset: np.ndarray  # shape (1,)
@@ -112,7 +112,7 @@ class ExponentiatedGradient(Solver):
         self._orders = Orders(problem.n, config.sampling, seed)
 
     def iterate(self) -> None:
-        """Visit terms."""
+        """Do one step on each term of the order."""
         order = next(self._orders)
         with self.clock.exact(order.size) as count:
             self.oracle.pause(order.size)
@@ -214,7 +214,7 @@ def _gain(features, i, trial, state, lam):
 
 @kernel
 def _move(features, i, trial, state, lam):
-    """Let the marginals of term i be those of the trial, and w and φ∘ follow."""
+    """Set the marginals of term i to those of the trial, and update w and φ∘."""
     n = state.eta.size
     scale = -1.0 / (lam * n)
     base = features.n_features * features.stride

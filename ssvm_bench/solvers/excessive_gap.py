@@ -19,8 +19,8 @@ The maximiser in (1) is the Gibbs distribution α(z), z = [w 1]/μ. A step with 
     (5)  α ← (1−τ) α + τ α([w 1]/μ)
 
 The paper's Bregman projection, from α([w 1]/μ) along ∇F(α̂) by τ/((1−τ)μ), multiplies the weights by
-exp( n ⟨φ^{iy}, [w(α̂) 1]⟩ τ/((1−τ)μ) ): what comes out is the Gibbs distribution of (5), which the
-next step begins with. So an iteration is one expectation per term, and as everything is linear in
+exp( n ⟨φ^{iy}, [w(α̂) 1]⟩ τ/((1−τ)μ) ). The result is the Gibbs distribution of (5), with which the
+next step begins. So an iteration computes one expectation per term. As everything is linear in
 φ(α), only w and two sums of planes are kept.
 
 **Steps.** F is a parabola: F(α') ≥ F(α) + ⟨∇F(α), α'−α⟩ − ‖φ⋆(α'−α)‖²/(2λ), and by Pinsker's
@@ -31,18 +31,18 @@ inequality, with R = max ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖,
     (6)  ‖φ⋆(α'−α)‖² ≤ ( R/n Σ_i ‖α'_i−α_i‖₁ )² ≤ R²/n Σ_i ‖α'_i−α_i‖₁² ≤ 2R²/n Σ_i KL(α'_i ‖ α_i)
 
 so its curvature is at most L = R²/λ. (2) holds at μ = L for w = w(uniform), α = α([w 1]/μ), and a
-step keeps it if τ²/(1−τ) ≤ μ/L: the largest such τ is taken. μ then falls like 4L/k², hence
+step preserves it if τ²/(1−τ) ≤ μ/L: the largest such τ is taken. μ then falls like 4L/k², hence
 P − F ≤ ε after n k = O( n R √(D/(λε)) ) expectations: the order in the BCFW poster's Table 1.
 
-That L is the worst case over all α' − α, with all terms moving one way; it is up to n times, and on
-sequences more, what steps meet. So with ``step=search``, the default, L starts at R²/(λn), what a
-single term has; (2) itself is tested, which costs nothing, since A comes with the expectations. A
-step after which (2) does not hold is undone and L doubled, but never beyond R²/λ; after one that
-keeps it L falls by 10 %. Each trial is n calls. ``step=bound`` takes L = R²/λ, without a test. The
-certificate (2) is the same.
+This L is the worst case over all α' − α, in which all terms move in one direction. It is up to n
+times the curvature that steps meet, on sequences more. So with ``step=search``, the default, L
+starts at R²/(λn), the curvature of a single term. A step then tests (2) itself, at no cost, as A
+comes with the expectations. If (2) does not hold after it, the step is undone and L is doubled, up
+to R²/λ; else L falls by 10 %. Each trial takes n calls. ``step=bound`` uses L = R²/λ, without a
+test. The certificate (2) is the same.
 
-Before the first iteration w = 0 and F = 0 are reported, those of the true labelings; it finds the
-start of (2). Trace columns: ``mu``, and ``gap_bound`` = μ D, which bounds the gap.
+Before the first iteration, w = 0 and F = 0 are reported: the values at the true labelings. The
+first iteration finds a start for (2). Trace columns: ``mu``, and ``gap_bound`` = μ D ≥ P − F.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from ssvm_bench.solvers.expectations import STEPS, Constant, ExpectationConfig
 CODE_VERSION = 1
 
 _ROUNDING = 1e-13
-"""Of P_μ and F, relative: (2) holds to that."""
+"""Relative rounding error of P_μ and F, up to which (2) is tested."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ExcessiveGap(Solver):
     alpha : ndarray, shape (d + 1,)
         φ(α).
     smoothed : Gibbs
-        α([w 1]/μ); not before the first iteration.
+        α([w 1]/μ); unknown before the first iteration.
     mu, D : float
         μ is ∞ before the first iteration.
     L : Constant
@@ -109,7 +109,7 @@ class ExcessiveGap(Solver):
         self.mu = math.inf
 
     def iterate(self) -> None:
-        """Find a step that keeps (2)."""
+        """Take a step that preserves (2)."""
         smoothed = self.smoothed
         if math.isinf(self.mu):
             smoothed = self._at(np.zeros(self.problem.d + 1))
@@ -122,7 +122,7 @@ class ExcessiveGap(Solver):
         self.converged = self.mu * self.D <= _ROUNDING * abs(self._dual(self.alpha))
 
     def _step(self, smoothed: Gibbs, tau: float) -> tuple[np.ndarray, np.ndarray, float, Gibbs]:
-        """Return w, φ(α), μ and α([w 1]/μ) after (3) to (5); first, where (2) can begin."""
+        """Return w, φ(α), μ and α([w 1]/μ) after (3) to (5), or at the start of (2)."""
         if math.isinf(self.mu):
             w, mu = self._of(smoothed.phi), self.L.value
         else:
@@ -132,7 +132,7 @@ class ExcessiveGap(Solver):
         return w, (1.0 - tau) * self.alpha + tau * trial.phi, mu, trial
 
     def _excess(self, w: np.ndarray, alpha: np.ndarray, mu: float, trial: Gibbs) -> float:
-        """Return P_μ(w) − F(α), less what may be rounding."""
+        """Return P_μ(w) − F(α), less the possible rounding error."""
         square = 0.5 * self.problem.lam * rounded_once(w, w)
         primal, dual = square + mu * trial.log_mean, self._dual(alpha)
         return primal - dual - _ROUNDING * (square + abs(primal) + abs(dual))

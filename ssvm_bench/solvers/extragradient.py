@@ -7,9 +7,9 @@ Training is a saddle-point problem over w and a distribution α_i over the label
     (1)  min_{‖w‖≤γ} max_α  ℒ(w, α) = λ/2 ‖w‖² + ⟨φ(α), [w 1]⟩,          φ(α) = Σ_i E_{α_i} φ^{iy}
     (2)  G(w, α) = ( λ w + φ⋆(α),  −⟨φ^{iy}, [w 1]⟩ )
 
-The paper has no λ/2 ‖w‖² but the ball, as its regulariser; another γ is another solution. Ours has
-λ, so the term stays in ℒ, where max_α ℒ = P, and γ = 1/√λ takes nothing away: λ ‖w*‖² ≤ P(0) ≤ 1,
-losses being at most 1. The ball is there because the theorem needs a bounded domain.
+The paper's regulariser is the ball, not λ/2 ‖w‖², so that its solution depends on γ. Our problem
+keeps λ/2 ‖w‖² in ℒ, so that max_α ℒ = P, and γ = 1/√λ excludes no solution: λ ‖w*‖² ≤ P(0) ≤ 1, as
+losses are at most 1. The ball is there because the theorem needs a bounded domain.
 
 With B((w,α), (w',α')) = ρ/2 ‖w−w'‖² + 1/n Σ_i KL(α_i ‖ α'_i), and û = (0, uniform), an iteration is
 
@@ -19,34 +19,34 @@ With B((w,α), (w',α')) = ρ/2 ‖w−w'‖² + 1/n Σ_i KL(α_i ‖ α'_i), an
     (4)  u = argmin_u { η ⟨G(v), u⟩ + B(u, v) }
     (5)  s ← s − η G(u)
 
-Both projections are closed: w is scaled into the ball, and α are Gibbs distributions (notation of
-:mod:`ssvm_bench.oracles.gibbs`), α_v = α(z) and α_u = α(z + η [w_v 1]); (5) is z ← z + η [w_u 1].
-An iteration is two expectations per term; kept are z, s_w and two sums.
+Both projections have closed forms: w is scaled into the ball, and the α are Gibbs distributions
+(notation of :mod:`ssvm_bench.oracles.gibbs`), α_v = α(z) and α_u = α(z + η [w_v 1]). Step (5) is
+z ← z + η [w_u 1]. An iteration takes two expectations per term; z, s_w and two sums are kept.
 
-**Reported** are the averages w̄ and φ(ᾱ) of all u, weighted with η; F(ᾱ) of that, which bounds the
-optimum from below although w̄ ≠ −φ⋆(ᾱ)/λ. With v₊ the next v, every u' has
+**Reported** are w̄ and F(ᾱ), where w̄ and φ(ᾱ) are averages of all u, weighted with η. F(ᾱ) bounds
+the optimum from below although w̄ ≠ −φ⋆(ᾱ)/λ. With v₊ the next v, for every u'
 
 .. code-block:: text
 
     (6)  Σ η ⟨G(u), u − u'⟩ ≤ B(u', û)   if  η ⟨G(u) − G(v), u − v₊⟩ ≤ B(v₊, u) + B(u, v)  always
     (7)  max_α ℒ(w̄, α) − min_{‖w‖≤γ} ℒ(w, ᾱ) ≤ ( ρ/(2λ) + D ) / Σ η           D = 1/n Σ_i log |Y_i|
 
-so (7) bounds the *saddle gap*. The second value is F(ᾱ) where ‖φ⋆(ᾱ)‖ ≤ λγ, and else more; it, too,
-is below the optimum. That is the guarantee in the BCFW poster's Table 1.
+so (7) bounds the *saddle gap*. Its second value is F(ᾱ) if ‖φ⋆(ᾱ)‖ ≤ λγ, and larger otherwise; it
+is a lower bound of the optimum, too. (7) is the guarantee in the BCFW poster's Table 1.
 
 **Steps.** ⟨φ⋆(α)−φ⋆(α'), w−w'⟩ ≤ R ‖w−w'‖ √(2/n Σ_i KL_i) by Pinsker's inequality, with
-R = max ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖. So, in the norm that B is half the square of, G has the Lipschitz
-constant ℓ = λ/ρ + R/√ρ, and (6) holds for η = 1/ℓ. With ρ = 1, the paper's distance, the gap after
+R = max ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖. So G has the Lipschitz constant ℓ = λ/ρ + R/√ρ in the norm of which
+B is half the square, and (6) holds for η = 1/ℓ. With ρ = 1, the paper's distance, the gap after
 k iterations is at most (λ + R)(1/(2λ) + D)/k: within the table's O( nR log|Y| / (λε) ) calls. The
 default, ``rho=null``, is ρ = 2λD, for which both parts of (7) are equal: O( nR √(D/λ) / ε ).
 
-With ``step=search``, the default, η = 1/ℓ begins at ℓ = λ/ρ + R/√(ρn), what a single term has; the
-condition of (6) is tested, which costs nothing, as the divergences come with the expectations; if
-it fails the iteration is undone and ℓ doubles, but never beyond its bound; else ℓ falls by 10 %.
-A trial is 2n calls, and n once at the start. ``step=bound`` has the bound, without a test.
+With ``step=search``, the default, η = 1/ℓ, and ℓ begins at λ/ρ + R/√(ρn), the constant of a single
+term. The condition of (6) is tested, at no cost, as the divergences come with the expectations. If
+it fails, the iteration is undone and ℓ doubles, up to its bound; else ℓ falls by 10 %. A trial
+takes 2n calls, and the start n. ``step=bound`` uses the bound, without a test.
 
-Before the first iteration w = 0 and F = 0 are reported, those of the true labelings. Trace columns:
-``eta``; ``saddle_dual``, the second value in (7); and ``gap_bound``, the right side.
+Before the first iteration, w = 0 and F = 0 are reported: the values at the true labelings. Trace
+columns: ``eta``; ``saddle_dual``, the second value in (7); ``gap_bound``, the right side of (7).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from ssvm_bench.solvers.expectations import STEPS, Constant, ExpectationConfig
 CODE_VERSION = 1
 
 _ROUNDING = 1e-14
-"""Of A, relative: the condition of (6) is tested to that."""
+"""Relative rounding error of A, up to which the condition of (6) is tested."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Extragradient(Solver):
     Attributes
     ----------
     v : Point
-        (3); not before the first iteration.
+        v of (3); unknown before the first iteration.
     s : ndarray, shape (d,)
         s_w.
     w, alpha : ndarrays, shapes (d,), (d + 1,)
@@ -130,7 +130,7 @@ class Extragradient(Solver):
         self.alpha, self.weight = np.zeros(problem.d + 1), 0.0
 
     def iterate(self) -> None:
-        """Find a step that keeps the condition of (6)."""
+        """Take a step that satisfies the condition of (6)."""
         v = self.v if self.weight else Point(self.s, self._at(np.zeros(self.problem.d + 1)))
         while True:
             eta = 1.0 / self.lipschitz.value
@@ -155,7 +155,7 @@ class Extragradient(Solver):
         return self.problem.lam * at.w + at.alpha.phi[:-1]
 
     def _excess(self, v: Point, u: Point, after: Point, eta: float) -> float:
-        """Return left minus right side of the condition of (6), less what may be rounding."""
+        """Return left minus right side of the condition of (6), less possible rounding errors."""
         left = rounded_once(self._slope(u) - self._slope(v), u.w - after.w)
         left -= rounded_once(u.w - v.w, (u.alpha.phi - after.alpha.phi)[:-1])
         right = self._divergence(after, u) + self._divergence(u, v)
@@ -183,7 +183,7 @@ class Extragradient(Solver):
         return float(self.alpha[-1]) + 0.5 * lam * length * length - norm * length
 
     def diagnostics(self) -> dict[str, float]:
-        """Return η, the second value in (7), and its right side."""
+        """Return η, the second value in (7), and the right side of (7)."""
         bound = self.rho / (2.0 * self.problem.lam) + self.D
         return {
             "eta": 1.0 / self.lipschitz.value,

@@ -6,8 +6,8 @@ Step k + 1 draws a term i and follows a subgradient of λ/2 ‖w‖² + n H_i(w)
 
     w ← w − 1/(λ(k + 1)) (λ w + n φ̂⋆)        so that        w_k = v_k/(λ k),  v_k = −Σ n φ̂⋆
 
-Only v is kept: a step changes it where φ̂⋆ is not 0, and never all of it. The oracle is asked with v
-for w and λ k for the weight of the loss, which has the same maximisers.
+Only v is kept, as a step changes v only where φ̂⋆ is not 0. The oracle is called with v in place of
+w, and with λ k as the weight of the loss, which has the same maximisers.
 
 ===========  ==================================================================================
 ``average``  what is reported
@@ -17,7 +17,7 @@ weighted     2/(k(k+1)) Σ_t t w_t                          (Lacoste-Julien et a
 tail         the mean of w_t over the second half of the passes (Rakhlin et al. 2012)
 ===========  ==================================================================================
 
-Both averages are kept by one sparse update a step. With Δ_t = v_{t+1} − v_t and h_t = Σ_{s≤t} 1/s,
+One sparse update per step keeps both averages. With Δ_t = v_{t+1} − v_t and h_t = Σ_{s≤t} 1/s,
 
 .. code-block:: text
 
@@ -25,8 +25,8 @@ Both averages are kept by one sparse update a step. With Δ_t = v_{t+1} − v_t 
 
 There is no dual value.
 
-Where others call the oracle (``parallel``), a step takes a mini-batch B of τ terms, the next ones
-in the order, and follows the mean of their subgradients at w; a pass has n/τ steps:
+With parallel oracle calls (``parallel``), a step takes a mini-batch B, the next τ terms in the
+order, and follows the mean of their subgradients at w; a pass has n/τ steps:
 
 .. code-block:: text
 
@@ -82,7 +82,7 @@ class Config(SolverConfig):
 
 
 class State(NamedTuple):
-    """v, the sum over Δ_t of the average (empty if there is none), k and h_k."""
+    """v, the average's sum over Δ_t (empty if there is no average), k and h_k."""
 
     v: np.ndarray
     z: np.ndarray
@@ -156,7 +156,7 @@ class SubgradientMethod(Solver):
         return float(share)
 
     def _called_steps(self, order: np.ndarray, oracle: LabelingOracle, caller: Caller) -> float:
-        """Do the steps of a pass with what a caller of the oracle finds for each batch."""
+        """Do the steps of a pass, for which a caller executes the oracle calls of each batch."""
         waited, begin = caller.waited, perf_counter()
         for batch in _batches(order, caller.batch):
             k = int(self.sums.steps[0])
@@ -187,7 +187,7 @@ class SubgradientMethod(Solver):
 
 
 def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yield the terms of an order, so many at a time."""
+    """Yield the terms of an order, ``size`` at a time."""
     for k in interruptible(range(0, order.size, size)):
         yield order[k : k + size]
 
@@ -196,8 +196,8 @@ def _batches(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
 def _steps(oracle, exact, order, state, lam, average, batch, most):
     """Do the steps of a pass; return the oracle's share of the time, the last term, its fault.
 
-    A step is that of ``batch`` terms; with more than one, the oracle knows the answers. No term has
-    more than ``most`` parts.
+    A step takes ``batch`` terms; with more than one, the oracle returns known labelings. No term
+    has more than ``most`` parts.
     """
     features = oracle.features
     theta, y, labels, timespec = scratch(features, most)
@@ -209,7 +209,7 @@ def _steps(oracle, exact, order, state, lam, average, batch, most):
     for done, i in enumerate(order):
         k = state.steps[0]
         loss = lam * k if k > 0 else 1.0
-        # answers of a batch were checked against the truth where they were asked
+        # labelings of a batch were checked against the truth when the caller returned them
         checked = exact and batch == 1
         _, _, fault, took = ask(oracle, checked, state.v, i, theta, loss, y, timespec)
         oracle_time += took

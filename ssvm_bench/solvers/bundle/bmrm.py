@@ -12,30 +12,30 @@ passes,
         else:                       w_{t+1} = w^α̂, α̂ the smallest of 0, 1, 2, 4, … (times 1/n) with
                                     ‖w^α̂ − w_t‖ ≤ K;  α ← α̂;  γ ← F(w_{t+1})/T − min F_t/(T(1 − ε))
 
-K is 0.01 ‖w₁‖ unless set. The search for α̂ begins at the α of before; min F_t (α = 0) is computed
-there and nowhere else. After T steps of at least γ, F is down to min F_t/(1 − ε).
+K is 0.01 ‖w₁‖ by default. The search for α̂ begins at the previous α; it alone computes min F_t
+(α = 0). After T steps that each lower F by at least γ, F is at most min F_t/(1 − ε).
 
 ============  =================================================================================
 option        meaning
 ============  =================================================================================
-P             number of risks with a model of their own: terms in P ranges of one size
+P             number of risks, each with its own model: terms in P ranges of equal size
 prox          Algorithm 2 in place of 1
-T, K          its constants; K relative to ‖w₁‖
+T, K          constants of Algorithm 2; K relative to ‖w₁‖
 accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
-              w_{t+1} all the same, and the search for α̂ begins there: a pass less
+              w_{t+1} all the same, and the search for α̂ begins there, which saves a pass
 epsilon       relative gap ε at which to stop
-init          w₁: ``zero``; ``sgd``: the best, by F, after each of 10 passes of ``ssg``, whose 10
-              evaluations count as oracle passes (the report has SGD-QN, with a diagonal of second
-              order; here it is plain, with steps 1/(λ t)); ``reuse``: the solution at the larger λ
-              before (``path``), where the first λ of all has w₁ = 0
-drop          planes without weight in so many iterations are dropped; null: none
+init          w₁: ``zero``; ``sgd``: the w with the lowest F among those after each of 10 passes of
+              ``ssg``, whose 10 evaluations count as oracle passes (the report has SGD-QN, with a
+              diagonal of second order; here SGD is plain, with steps 1/(λ t)); ``reuse``: the
+              solution at the previous, larger λ of ``path``; the first λ has w₁ = 0
+drop          planes without weight in this many iterations are dropped; null: never
 qp_steps      most steps of an inner QP
 ============  =================================================================================
 
-An iteration is a pass of the oracle; it makes P planes, also where Algorithm 2 does not accept the
-point. With w₁ = 0, K would be 0: then the method is BMRM. The dual value is the best lower bound
-so far, at least 0. What is reported is the newest w_t, before its F is known; but the best w so far
-at first with init=sgd, and where a QP has not converged.
+An iteration is a pass of oracle calls; it adds P planes, even if Algorithm 2 does not accept the
+point. With w₁ = 0, K would be 0: the method is then BMRM. The dual value is the best lower bound
+so far, at least 0. The newest w_t is reported, before its F is known. During the passes of
+init=sgd, and after a QP that has not converged, the best w so far is reported instead.
 
 The scale: the report's risk is a sum, ours a mean; its λ and α are n times ours.
 """
@@ -89,7 +89,7 @@ class Config(SolverConfig):
     qp_steps: Count = 10_000_000
 
     def __post_init__(self) -> None:
-        """Check that the proximal term has a w₁ to begin with."""
+        """Check that the proximal term has a w₁ ≠ 0."""
         super().__post_init__()
         if self.prox and self.init == "zero":
             raise ConfigError(
@@ -104,11 +104,11 @@ class Config(SolverConfig):
 
     @property
     def least_n(self) -> int:
-        """Fewest terms: one a risk."""
+        """Minimum number of terms: one per risk."""
         return self.P
 
     def check_path(self, follows: bool) -> None:
-        """Raise ``ConfigError`` unless w₁ is the solution of the λ before where there is one."""
+        """Raise ``ConfigError`` unless a path and ``init=reuse`` come together."""
         if follows and self.init != "reuse":
             raise ConfigError(
                 f"solver.init={self.init} does not begin at the solution of the λ before: "
@@ -125,7 +125,7 @@ class Config(SolverConfig):
 
 
 class Best(NamedTuple):
-    """The best iterate so far, and while it is pretrained the planes there, of each risk."""
+    """The best iterate so far; during pretraining, also the planes of the risks there."""
 
     primal: float
     w: np.ndarray
@@ -141,15 +141,15 @@ class BundleMethod(Solver):
     w : ndarray, shape (d,)
         w_t, and its ``primal`` value.
     point : ndarray, shape (d,)
-        Where the oracle is asked next.
+        Where the oracle is called next.
     due : bool
-        Whether the point will be w_{t+1} whatever its value.
+        Whether the point becomes w_{t+1} regardless of its value.
     lower : float
         The best lower bound.
     alpha, gamma, reach : float
-        α, γ, and the length of a step that a search for α̂ allows.
+        α, γ, and K: the longest step that a search for α̂ allows.
     heights : ndarray
-        Of the planes that there were when the point was found, at the point; empty: not known.
+        Values at the point of the planes from which it was computed; empty: unknown.
     qps, rejected : int
         Number of reduced problems that were solved, and of points that Algorithm 2 did not accept.
     """
@@ -180,7 +180,7 @@ class BundleMethod(Solver):
         expect(self.heights.size <= self.model.size, "has heights of planes that are not there")
 
     def _begin(self, w: np.ndarray) -> None:
-        """Let w be w₁, and know nothing."""
+        """Begin at w as w₁, with an empty model."""
         self.model = Model(self.problem.d, self.config.P, truth=False)
         self.w = self.point = w
         self.primal = math.inf
@@ -225,7 +225,7 @@ class BundleMethod(Solver):
         return Iterate((self.point if self.due else self.w).copy(), self.lower)
 
     def working_set_mean(self) -> float:
-        """Return the mean number of planes per term: that of its risk."""
+        """Return the mean number of planes of a term, which are those of its risk."""
         return self.model.size / self.config.P
 
     def diagnostics(self) -> dict[str, float]:
@@ -233,9 +233,9 @@ class BundleMethod(Solver):
         return {name: float(getattr(self, name)) for name in _LOGGED}
 
     def _pretrain(self, sgd: ssg.SubgradientMethod) -> None:
-        """Do a pass of stochastic subgradient steps, and evaluate F; go on from the best, at last.
+        """Do a pass of stochastic subgradient steps, and evaluate F; at last, begin at the best w.
 
-        The evaluation is a pass of the oracle, so its planes are those of the point.
+        The evaluation is a pass of oracle calls, so it returns the planes of the risks at w, too.
         """
         sgd.iterate()
         w = sgd.reported().w
@@ -259,7 +259,7 @@ class BundleMethod(Solver):
         return 0.5 * self.problem.lam * squared_norm(w) + value, planes
 
     def learn(self, primal: float, planes: tuple[np.ndarray, np.ndarray]) -> None:
-        """Take in what the oracle said of the point, and find the next one."""
+        """Add the oracle's planes at the point, decide on the point, and find the next one."""
         begin = self.clock.now()
         if self.config.drop is not None and self.model.drop(self.config.drop):
             self.heights = np.zeros(0)
@@ -279,7 +279,7 @@ class BundleMethod(Solver):
         self.qp_time += self.clock.now() - added
 
     def _accept(self, primal: float) -> None:
-        """Let the point be w_{t+1}, and find the next one."""
+        """Accept the point as w_{t+1}, and find the next one."""
         first = math.isinf(self.primal)
         self._move(primal)
         if self.proximal and self.due and not first:
@@ -293,7 +293,7 @@ class BundleMethod(Solver):
         self._next(self._solve(self.alpha), due=not self.proximal)
 
     def _move(self, primal: float) -> None:
-        """Let w_t be the point."""
+        """Move w_t to the point."""
         self.w, self.primal = self.point, primal
         if self.proximal:
             self.model.move_center(self.w, self.heights)
@@ -327,7 +327,7 @@ class BundleMethod(Solver):
         self.point, self.heights, self.due = found.w, found.heights, due
 
     def _solve(self, alpha: float) -> Reduced:
-        """Solve the reduced problem; with α = 0, that bounds F from below."""
+        """Solve the reduced problem; with α = 0, its value bounds F from below."""
         config, lam = self.config, self.problem.lam
         tol = QP_SHARE * config.epsilon * abs(self.primal)
         found = self.model.minimise(lam, alpha, tol, config.qp_steps)
@@ -339,7 +339,7 @@ class BundleMethod(Solver):
         return found
 
     def _certified(self) -> bool:
-        """Tell whether w_t is ε-optimal (Algorithm 2, line 10)."""
+        """Return whether w_t is ε-optimal (Algorithm 2, line 10)."""
         self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
         return self.converged
 

@@ -1,6 +1,6 @@
 """The classical bundle method on the whole objective, with proximity control (a baseline of BMRM).
 
-Its planes are of F = λ/2 ‖w‖² + R, so that the regulariser is linearised as well (Uřičář and Franc
+Its planes are those of F = λ/2 ‖w‖² + R: the regulariser is linearised as well (Uřičář and Franc
 2012, section 2, equation 8). With a subgradient a_j of R at w_j, and R(w_j) = ⟨a_j, w_j⟩ + b_j,
 
 .. code-block:: text
@@ -8,25 +8,25 @@ Its planes are of F = λ/2 ‖w‖² + R, so that the regulariser is linearised 
     F̂_t(w) = max_j ⟨a_j + λ w_j, w⟩ + b_j − λ/2 ‖w_j‖²
     w_{t+1} = argmin F̂_t(w) + α ‖w − w⁺‖²                  δ = F(w⁺) − F̂_t(w_{t+1})
     serious step:  F(w⁺) − F(w_{t+1}) ≥ γ = δ/10           w⁺ = w_{t+1}
-    null step:     otherwise                               w⁺ as it is
+    null step:     otherwise                               w⁺ unchanged
 
 The report leaves γ and α to the literature. Both are those of Kiwiel, *Proximity control in bundle
-methods*, Math. Programming 46, 1990, Procedure 2.2, whose u is 2α: F on the way from w⁺ to w_{t+1}
-is interpolated, and has its minimum where α is 2α (1 − (F(w⁺) − F(w_{t+1}))/δ); the first α is
+methods*, Math. Programming 46, 1990, Procedure 2.2, whose u is 2α. F is interpolated between w⁺ and
+w_{t+1}; the new α for its minimum there is 2α (1 − (F(w⁺) − F(w_{t+1}))/δ). The first α is
 ‖F'(w_1)‖/2.
 
-It stops where the other bundle methods would with the same oracle calls: at F(w⁺) − min F_t ≤
-ε F(w⁺), with F_t BMRM's model, λ/2 ‖w‖² + R_t(w). Its reduced problem is one more QP an iteration.
+The method stops where the other bundle methods would with the same oracle calls, at F(w⁺) − min F_t
+≤ ε F(w⁺). F_t(w) = λ/2 ‖w‖² + R_t(w) is BMRM's model; minimising it is one more QP per iteration.
 
 ============  =================================================================================
 option        meaning
 ============  =================================================================================
-alpha         α/λ, if α is to stay as it is; null: Kiwiel's rule
+alpha         α/λ, for a constant α; null: Kiwiel's rule
 epsilon       relative gap ε at which to stop
 qp_steps      most steps of an inner QP
 ============  =================================================================================
 
-An iteration is a pass of the oracle. It starts at w_1 = 0, and reports w⁺.
+An iteration is a pass of oracle calls. The method starts at w_1 = 0, and reports w⁺.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from ssvm_bench.solvers.bundle.model import Model, Reduced
 CODE_VERSION = 1
 
 _SERIOUS, _GOOD = 0.1, 0.5
-"""Shares of δ by which a serious step lowers F, and one after which α may fall at once."""
+"""Shares of δ that a serious step lowers F by, and one after which α may fall at once."""
 
 _MOST_CHANGE = 10.0
 _STREAK = 3
-"""Serious steps, or null steps, with one α before it changes for their number alone."""
+"""α is halved, or grows, only after more than so many serious, or null, steps in a row."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Config(SolverConfig):
 
 
 class ClassicalBundle(Solver):
-    """The method.
+    """The classical bundle method.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class ClassicalBundle(Solver):
     predicted : float
         δ.
     serious_streak, null_streak : int
-        Serious steps at last with this α, and null steps; one of them is 0.
+        The latest serious steps in a row with this α, and null steps; one number is 0.
     variation : float
-        Kiwiel's ε_v: an estimate of by how much F varies around w⁺.
+        Kiwiel's ε_v: an estimate of the variation of F around w⁺.
     """
 
     STATE = (
@@ -122,7 +122,7 @@ class ClassicalBundle(Solver):
         self.qp_time += self.clock.now() - added
 
     def _judge(self, value: float, slope: np.ndarray) -> None:
-        """Make a serious step or a null step by F(w_{t+1}); choose α by that, F', and the rule."""
+        """Do a serious or a null step, depending on F(w_{t+1}); choose α by Kiwiel's rule."""
         if math.isinf(self.primal):
             self.alpha = 0.5 * math.sqrt(squared_norm(slope))
             self.primal = value
@@ -152,7 +152,7 @@ class ClassicalBundle(Solver):
         self.serious_streak = 0
 
     def _bound(self) -> None:
-        """Bound F from below by BMRM's model, and compare w⁺ with that."""
+        """Bound F from below by BMRM's model, and compare F(w⁺) with the bound."""
         self.lower = max(self.lower, self._solve(self.risk, self.problem.lam, 0.0).value)
         self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
 
@@ -176,11 +176,11 @@ class ClassicalBundle(Solver):
         return Iterate(self.w.copy(), self.lower)
 
     def working_set_mean(self) -> float:
-        """Return the number of planes: those of the only risk."""
+        """Return the number of planes; there is only one block."""
         return float(self.model.size)
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the seconds of inner QPs and of the Gram matrices, and how many QPs and steps."""
+        """Return the seconds of QPs and Gram matrices, and the numbers of QPs and serious steps."""
         seconds = {"qp_time": self.qp_time, "gram_time": self.gram_time}
         return {**seconds, "qps": float(self.qps), "serious_steps": float(self.serious_steps)}
 

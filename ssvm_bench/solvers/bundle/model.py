@@ -1,7 +1,7 @@
 """Cutting-plane models of the risk, and the reduced problem of the bundle methods.
 
 The risk is a sum over P blocks of terms, R(w) = Σ_p R(w, p), R(w, p) = Σ_{i in block p} H_i(w).
-A plane of block p is a subgradient and an offset; with ⟨a, w_s⟩ + b = R(w_s, p) where it was taken,
+A plane of block p is a subgradient a at some w_s, and an offset b with ⟨a, w_s⟩ + b = R(w_s, p):
 
 .. code-block:: text
 
@@ -9,18 +9,18 @@ A plane of block p is a subgradient and an offset; with ⟨a, w_s⟩ + b = R(w_s
 
     min_w  λ/2 ‖w‖² + R_t(w) + α ‖w − c‖²                         (equation 10; α = 0: equation 9)
 
-is solved through its dual (equation 13): with μ = λ + 2α and G = A Aᵀ, A having the planes a_j as
-rows, the QP of :mod:`ssvm_bench.solvers.bundle.qp` with
+is solved through its dual (equation 13), the QP of :mod:`ssvm_bench.solvers.bundle.qp`. Let A have
+the a_j as rows, G = A Aᵀ and μ = λ + 2α; then
 
 .. code-block:: text
 
     q = b + 2α/μ A c            w = (2α c − Aᵀβ)/μ            value = D(β) + αλ/μ ‖c‖²
 
-(equation numbers: Uřičář and Franc 2012). Every value is a lower bound of the reduced problem's,
-and for α = 0 of the problem's, however well the QP is solved. The QP's gradient is A w + b, the
-heights of the planes at w; so A c is known when c is such a w, and a plane costs only its row of G.
+(equation numbers: Uřičář and Franc 2012). However well the QP is solved, the value is a lower bound
+of the reduced problem's minimum, and for α = 0 of the primal's. The QP's gradient is A w + b, the
+heights of the planes at w. So A c is known if c is such a w, and a plane costs only its row of G.
 
-Sums are in a fixed order: the same bits on every machine.
+Sums are in a fixed order, so that results have the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_PLANES = ("_planes", "_offsets", "_block", "_used", "_along")
 _WEIGHTS = ("weights_0", "weights_1")
 
 _FEASIBLE = 1e-6
-"""By so much may the weights of a block miss 1, for rounding."""
+"""By so much, rounding may make the sum of a block's weights differ from 1."""
 
 
 class Reduced(NamedTuple):
@@ -55,11 +55,11 @@ class Reduced(NamedTuple):
     value : float
         Lower bound of the minimum.
     gap : float
-        By how much the minimum can be higher.
+        By how much the minimum can be higher, at most.
     alpha : float
         α.
     heights : ndarray, shape (m,)
-        A w + b, over the planes that there were.
+        A w + b, for the planes that the model had then.
     """
 
     w: np.ndarray
@@ -102,7 +102,7 @@ class Model(states.Stateful):
             self.add(np.zeros((P, d)), np.zeros(P))
 
     def state(self) -> dict[str, Any]:
-        """Return the planes that there are, their products and weights."""
+        """Return the planes, their inner products and weights."""
         m = self.size
         of_planes = {name: getattr(self, name)[:m] for name in _OF_PLANES}
         weights = {
@@ -158,13 +158,13 @@ class Model(states.Stateful):
             weights[new] = 0.0
 
     def move_center(self, c: np.ndarray, heights: np.ndarray | None = None) -> None:
-        """Let c be the point that the next solutions keep close to.
+        """Set the centre c, to which the next solutions stay close.
 
         Parameters
         ----------
         c : ndarray, shape (d,)
         heights : ndarray, optional
-            A c + b over the first planes, if no plane has been dropped since.
+            A c + b for the first planes, if known, and no plane has been dropped since.
         """
         self._center = c.copy()
         known = 0
@@ -177,11 +177,11 @@ class Model(states.Stateful):
     def minimise(self, lam: float, alpha: float, tol: float, most_steps: int) -> Reduced:
         """Solve the reduced problem, from the last solution's β, to a gap of ``tol``.
 
-        If the QP ends before that, the gap is larger
-        (:func:`ssvm_bench.solvers.bundle.qp.maximise`). Where G has overflowed, w is NaN.
+        If the search ends early (:func:`ssvm_bench.solvers.bundle.qp.maximise`), the gap is larger.
+        If G has overflowed, w is NaN.
         """
         gram, block, q, mu = self.quadratic(lam, alpha)
-        if not np.isfinite(np.diagonal(gram)[: self.size]).all():  # it bounds the other entries
+        if not np.isfinite(np.diagonal(gram)[: self.size]).all():  # these bound the others
             return Reduced(np.full(self.d, np.nan), np.nan, 0.0, alpha, np.zeros(self.size))
         beta = self.weights(alpha > 0.0)
         found = qp.maximise(gram, block, q, mu, beta, tol, most_steps)
@@ -200,14 +200,14 @@ class Model(states.Stateful):
         return self._gram, self._block[:m], q, mu
 
     def drop(self, age: int) -> bool:
-        """Drop the planes that have had no weight in the last ``age`` iterations, if any."""
+        """Drop planes without weight in the last ``age`` iterations; return whether any were."""
         kept = np.flatnonzero(self._used[: self.size] > self._iteration - age)
         if kept.size == self.size:
             return False
         for array in (self._offsets, self._block, self._used, self._along):
             array[: kept.size] = array[kept]
         _close_up(self._planes, self._gram, kept)
-        # what one kind of problem does without, the last solution of the other may still use
+        # a dropped plane may have weight in the last solution of the other kind of problem
         lost = np.ones(self.size, np.bool_)
         lost[kept] = False
         for proximal, weights in list(self._weights.items()):
@@ -231,7 +231,7 @@ class Model(states.Stateful):
         return self._weights[proximal][: self.size]
 
     def _grow(self) -> None:
-        """Make room for a quarter more planes: G may take most of the memory there is."""
+        """Reserve space for only a quarter more planes, as G may take most of the memory."""
         room = self._offsets.size + self._offsets.size // 4
         self._planes = enlarged(self._planes, room, self.d)
         self._gram = enlarged(self._gram, room, room)
@@ -273,9 +273,9 @@ def _add_row(gram, planes, new):
 def _add_rows(gram, planes, begin, across, sums):
     """Compute the last P rows and columns of G, from ``begin`` on: a product of matrices.
 
-    ``across`` holds those planes as columns, shape (d, P): with them side by side, the inner loop
-    runs over P products at once, for four of all planes, and four entries: each number that is
-    loaded enters four products. ``sums`` is scratch, of shape (4, P).
+    ``across`` holds the last P planes as columns, shape (d, P), so that the inner loop runs over P
+    products at once. It does so for four of all planes and four entries: each number that is loaded
+    enters four products. ``sums`` is scratch, of shape (4, P).
     """
     d, P = across.shape
     s0, s1, s2, s3 = sums[0], sums[1], sums[2], sums[3]
@@ -317,7 +317,7 @@ def _sum_of(x, y):
 
 @kernel
 def _close_up(planes, gram, kept):
-    """Move the rows ``kept``, in rising order, to the front; no row is read once it is written."""
+    """Move the rows ``kept``, in rising order, to the front; no row is read after it is written."""
     for new in range(kept.size):
         old = kept[new]
         if new < old:
@@ -331,7 +331,7 @@ def _close_up(planes, gram, kept):
 
 @kernel
 def _subtract(planes, beta, scale, w):
-    """Let w −= scale · Aᵀβ."""
+    """Subtract scale · Aᵀβ from w."""
     for j in range(beta.size):
         if beta[j] > 0.0:
             factor = scale * beta[j]

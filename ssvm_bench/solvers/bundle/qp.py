@@ -10,15 +10,15 @@
 
     Σ_p ( max_{j in p} g_j − Σ_{j in p} β_j g_j )  ≥  D(β*) − D(β)
 
-ends the search. Few β are positive, so work is on a *working set*: these, and in every block the
-planes with the largest gradient. Two kinds of steps take turns on it:
+decides when the search ends. Few β are positive, so steps use a *working set*: the planes with
+β > 0, and in every block those with the largest gradients. Two kinds of steps alternate on it:
 
 - Pairs of a block exchange weight: j = argmax g, and the k with β_k > 0 that gains most,
   (g_j − g_k)² μ/(2 l) with l = G_jj + G_kk − 2 G_jk, by t = min((g_j − g_k) μ/l, β_k) (sequential
-  minimal optimisation with second-order selection; Fan, Chen, Lin, JMLR 2005). They find out which
-  β are positive, but converge slowly where planes are nearly dependent.
-- A Newton step over the positive β, that keeps the sums of the blocks, as far as it rises and no β
-  falls below 0; again, if it ended because one did.
+  minimal optimisation with second-order selection; Fan, Chen, Lin, JMLR 2005). Exchanges discover
+  which β are positive, but converge slowly if planes are nearly dependent.
+- A Newton step over the positive β keeps the sums of the blocks. It goes as far as D rises and no
+  β falls below 0. If a β falls to 0, another Newton step follows.
 
 Then the gradient is computed for all planes, and a new working set is chosen.
 
@@ -28,9 +28,9 @@ The Newton step d solves
 
     K d = b,  b_j = g_j − g_r,  K_jk = ⟨a_j − a_r, a_k − a_r'⟩/μ
 
-The free variables are the positive β but for the largest of each block, its *root*, which takes
-what keeps the sum of its block: r and r' are the roots of the blocks of j and k. K is factorised
-once; a variable that falls to 0 leaves the factor.
+The free variables are the positive β except the largest of each block, its *root*, which changes so
+that the sum of its block stays: r and r' are the roots of the blocks of j and k. K is factorised
+once; a variable that falls to 0 is removed from the factor.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _ENTER = 16
 """Most planes of a block that enter the working set in a round."""
 
 _SHARE = 0.1
-"""A round ends where the gap on its working set is this share of the whole gap before."""
+"""A round ends when the gap on its working set is this share of the whole gap before."""
 
 _FLAT = 1e-12
-"""Curvatures below this, relative to their terms, are taken for rounding."""
+"""Curvatures below this, relative to their terms, are treated as rounding."""
 
 _TURNS = 2
 """Exchanges in a turn, per plane of the working set, before Newton steps."""
 
 _RIDGE = 1e-10
-"""Of the diagonal of a Newton step's matrix, for planes that depend on each other."""
+"""Share of its diagonal that is added to a Newton step's matrix, for dependent planes."""
 
 _PANEL = 4
 
 _TINY = 1e-300
-"""Keeps from dividing by 0."""
+"""Avoids divisions by 0."""
 
 
 class Solution(NamedTuple):
-    """What a search has found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -86,15 +86,15 @@ class Solution(NamedTuple):
 def maximise(gram, block, q, mu, beta, tol, most_steps):
     """Improve ``beta`` in place until the gap is at most ``tol``.
 
-    It also ends, with a larger gap, after ``most_steps``, or where no step is left that is more
-    than rounding.
+    The search also ends, with a larger gap, after ``most_steps``, or if all steps that are left are
+    rounding.
 
     Parameters
     ----------
     gram : ndarray, shape (≥ m, ≥ m)
         G in its first m rows and columns.
     block : ndarray of int64, shape (m,)
-        The block of each variable, 0 … P − 1; none is empty.
+        The block of each variable, 0 … P − 1; no block is empty.
     q : ndarray, shape (m,)
     mu : float
         μ > 0.
@@ -103,7 +103,7 @@ def maximise(gram, block, q, mu, beta, tol, most_steps):
     tol : float
         Largest gap, > 0.
     most_steps : int
-        Number of exchanges and Newton steps after which no other turn begins.
+        Number of exchanges and Newton steps after which no new turn begins.
     """
     m = q.size
     g = np.empty(m)
@@ -175,7 +175,7 @@ def _choose(block, beta, g, members, ends):
     size = 0
     for p in range(ends.size - 1):
         ends[p] = size
-        best = np.full(_ENTER + 1, -1)  # the last place is of one that does not enter
+        best = np.full(_ENTER + 1, -1)  # the last entry does not enter
         for j in range(m):
             if block[j] != p:
                 continue
@@ -235,7 +235,7 @@ def _exchange(gram, ends, mu, beta, g, tol, most_steps):
 
 @kernel
 def _length2(gram, j, k):
-    """Return ‖a_j − a_k‖², or what is above 0 for certain."""
+    """Return ‖a_j − a_k‖², or a bound of its rounding error, which is above 0."""
     total = gram[j, j] + gram[k, k]
     return max(total - 2.0 * gram[j, k], _FLAT * total) + _TINY
 
@@ -245,7 +245,7 @@ def _length2(gram, j, k):
 
 @kernel
 def _newton_steps(gram, ends, mu, beta, g, scratch):
-    """Do Newton steps over the positive β until none of them falls to 0; return their number."""
+    """Do Newton steps over the positive β until one makes none of them 0; return their number."""
     variables, vectors, L, columns = scratch
     at, root = variables[0], variables[1]
     delta, change, d = vectors[0], vectors[1], vectors[2]
@@ -308,7 +308,7 @@ def _line(gram, mu, beta, g, at, root, free, d, delta, change):
 
 @kernel
 def _free(ends, beta, at, root):
-    """List the positive β but for each block's root, and their roots; return their number."""
+    """List the positive β except each block's root, and their roots; return their number."""
     free = 0
     for p in range(ends.size - 1):
         heaviest = ends[p]
@@ -325,10 +325,10 @@ def _free(ends, beta, at, root):
 
 @kernel
 def _factorise(gram, mu, at, root, free, L, columns):
-    """Let L be Cholesky's factor of K, a little ridge added; only its lower half is written.
+    """Compute the Cholesky factor L of K with a small ridge; only its lower half is written.
 
-    Four columns at a time: what is right of them is loaded and stored once for all of them. They
-    are kept in ``columns``, shape (4, ≥ free), where each lies side by side.
+    Four columns are done at a time: the entries right of them are loaded and stored once for all
+    four. ``columns``, shape (4, ≥ free), stores each of the four contiguously.
     """
     for a in range(free):
         j, r = at[a], root[a]
@@ -358,7 +358,7 @@ def _factorise(gram, mu, at, root, free, L, columns):
 
 @kernel
 def _solve(L, d, free):
-    """Let d ← K⁻¹ d."""
+    """Replace d by K⁻¹ d."""
     for k in range(free):
         row = L[k]
         total = d[k]
@@ -374,9 +374,10 @@ def _solve(L, d, free):
 
 @kernel
 def _leave(L, at, root, free, blocked, cosines, sines):
-    """Take a variable out of the factor; return how many are left, or 0 if it was a root.
+    """Remove a variable from the factor; return how many are left, or 0 if it was a root.
 
-    The rows below its own move up, and rotations of neighbouring columns make them triangular.
+    The rows below the removed one move up, and rotations of neighbouring columns make the factor
+    triangular again.
     """
     place = 0
     while place < free and at[place] != blocked:

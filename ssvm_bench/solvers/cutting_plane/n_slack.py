@@ -4,13 +4,13 @@
 
     min_{w, ξ}  λ/2 ‖w‖² + Σ_i ξ_i        ⟨φ^{iy}, [w 1]⟩ ≤ ξ_i  for all planes of W_i
 
-repeat: ask the oracle of each term; if its plane exceeds ξ_i by more than a tolerance, add it to
+Repeat: call the oracle of each term; if its plane exceeds ξ_i by more than a tolerance, add it to
 W_i; after every ``accumulate`` new planes, and after the last term, solve the QP over the W_i.
 
-Its dual is ours over the planes found, on a product of n simplices. The pairwise steps of
-:mod:`ssvm_bench.solvers.block.several_steps` ascend it, term by term, in passes most of which
-are accelerated, until the gap over the W_i is a tenth of what the new planes exceeded their ξ_i, or
-of the tolerance. Planes are never dropped.
+The QP's dual is the dual F over the planes of the W_i, on a product of n simplices. The pairwise
+steps of :mod:`ssvm_bench.solvers.block.several_steps` ascend it, term by term, in passes that are
+mostly accelerated, until the gap over the W_i is a tenth of the new planes' total violation, or of
+the gap at which the method stops. Planes are never dropped.
 
 ============  =================================================================================
 option        meaning
@@ -20,8 +20,8 @@ epsilon       relative gap at which to stop; half of it is the tolerance for eac
 qp_passes     most passes over the terms of an inner QP
 ============  =================================================================================
 
-An iteration is a pass of the oracle. If w has not moved in it, the gap P(w) − F of the iterate is
-known; only then does the method stop.
+An iteration is a pass of oracle calls. If w has not moved meanwhile, the gap P(w) − F is known;
+only then can the method stop.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SHARE = 0.1
 """The gap over the W_i that a QP leaves, as a share of the tolerance, or of the new violations."""
 
 _STEPS = 20
-"""Most steps of a visit of a term."""
+"""Most steps of one visit of a term."""
 
 _ACCELERATED = 10
 _KAPPA = 100.0
@@ -69,7 +69,7 @@ class Config(SolverConfig):
 
 
 class CuttingPlanes(DualSolver):
-    """The method, from φ^i = 0 for all i."""
+    """The n-slack method, from φ^i = 0 for all i."""
 
     STATE = ("phi", "visits", "passes", "iteration", "qp_time", "_orders")
 
@@ -82,7 +82,7 @@ class CuttingPlanes(DualSolver):
         self._orders = Orders(problem.n, "permutation", seed)
 
     def iterate(self) -> None:
-        """Ask the oracle of every term, with QPs in between."""
+        """Call the oracle of every term, and solve QPs in between."""
         self.begin_iteration()
         order, count = next(self._orders), self.config.accumulate
         adding = Adding(0.5 * self._tol(), np.zeros(2))
@@ -111,11 +111,11 @@ class CuttingPlanes(DualSolver):
         return {"qp_time": self.qp_time}
 
     def _tol(self) -> float:
-        """Return the absolute gap to stop at, or a little less: F is no more than P."""
+        """Return the absolute gap to stop at, or a little less, as F ≤ P."""
         return self.config.epsilon * self.phi.dual()
 
     def _solve(self, order: np.ndarray, adding: Adding) -> None:
-        """Ascend F over the W_i, until their gap is small against what the planes exceeded."""
+        """Ascend F over the W_i, until their gap is small relative to the new violations."""
         begin, passes = self.clock.now(), 0
         violation, adding.sums[1] = float(adding.sums[1]) / self.problem.n, 0.0
         while passes < self.config.qp_passes:
@@ -129,7 +129,7 @@ class CuttingPlanes(DualSolver):
         self.qp_time += self.clock.now() - begin
 
     def _round(self, order: np.ndarray, tol: float) -> int:
-        """Do a plain pass, which tells the gap, and if it is over ``tol``, accelerated ones."""
+        """Do a plain pass, and accelerated ones if its gap is over ``tol``; return their number."""
         for number in range(_ACCELERATED + 1):
             self.passes.do(number, order, self.clock)
             if self.passes.ended or (number == 0 and self.visits.gap() <= tol):
@@ -139,17 +139,17 @@ class CuttingPlanes(DualSolver):
 
 
 class Adding(NamedTuple):
-    """The policy: put a plane into W_i if it is violated by more than ``tol``, and take no step.
+    """The policy: add a plane to W_i if it is violated by more than ``tol``, and take no step.
 
-    φ^i is left alone. Values are n times the paper's.
+    φ^i does not change. Values are n times the paper's.
 
     Attributes
     ----------
     tol : float
-        By how much it must exceed the slack, n ξ_i = max over W_i.
+        A plane is violated if it exceeds the slack, n ξ_i = max over W_i, by more than this.
     sums : ndarray of float64, shape (2,)
-        Sums of ⟨n (φ̂^i − φ^i), [w 1]⟩ over the terms visited, and over the planes added of what
-        they exceeded the slack.
+        The sum of ⟨n (φ̂^i − φ^i), [w 1]⟩ over the visited terms, and the sum of the added planes'
+        violations.
     """
 
     tol: float

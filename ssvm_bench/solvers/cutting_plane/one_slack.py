@@ -4,24 +4,24 @@
 
     min_{w, ξ ≥ 0}  λ/2 ‖w‖² + ξ      ⟨a, w⟩ + b ≤ ξ  for the planes (a, b) found       Algorithm 3
 
-A plane is the sum of one plane of every term, of H(w) where the oracle chose them. It is BMRM
-(:mod:`ssvm_bench.solvers.bundle.bmrm`) with the ground truths' plane at the beginning.
-With the cache, each term keeps the ``cache`` planes that it used last. Before the oracle is asked,
-the best of them are summed; if that plane exceeds ξ by more than a tenth of what the last plane of
-the oracle did, and by more than ε F, it is taken in its place (as in the authors' program
-SVM-struct).
+A plane (a, b) is the sum of one plane of every term; its value at w is the risk if these are the
+oracle's at w. The method is BMRM (:mod:`ssvm_bench.solvers.bundle.bmrm`) with the ground truths'
+plane at the beginning. Each term caches the ``cache`` planes that it used last. Before the oracle
+is called, the best cached planes are summed. If the sum exceeds ξ by more than a tenth of the
+violation of the oracle's last plane, and by more than ε P, it is used in place of an oracle's plane
+(as in the authors' program SVM-struct).
 
 ============  =================================================================================
 option        meaning
 ============  =================================================================================
 cache         planes that a term keeps; 0: none
 epsilon       relative gap at which to stop
-drop          planes without weight in so many iterations are dropped; null: none
+drop          planes without weight in this many iterations are dropped; null: never
 qp_steps      most steps of an inner QP
 ============  =================================================================================
 
-An iteration is a pass of the oracle, after as many of the caches as will do. Reported are the
-minimiser of the reduced problem, and its value.
+An iteration is a pass of oracle calls, after as many passes over the caches as find such planes.
+The minimiser and the value of the reduced problem are reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ssvm_bench.solvers.bundle.model import Model
 CODE_VERSION = 1
 
 _SHARE = 0.1
-"""A plane from the caches must be violated by this share of what the oracle's last plane was."""
+"""Least violation of a plane from the caches, as a share of that of the oracle's last plane."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Config(SolverConfig):
 
 
 class OneSlack(DualSolver):
-    """The method, from w = 0; it makes no random choices.
+    """The 1-slack method, from w = 0; it makes no random choices.
 
     Attributes
     ----------
     phi : DualIterate
-        Its w is the point at which the oracle is asked next; its φ^i stay 0, and its working sets
+        Its w is the point at which the oracle is called next; its φ^i stay 0, and its working sets
         are the caches.
     lower : float
         The value of the reduced problem.
@@ -86,14 +86,14 @@ class OneSlack(DualSolver):
         self._forget()
 
     def _forget(self) -> None:
-        """Know nothing of the risk but that it is not negative."""
+        """Reset the model to what is known without calls: the risk is not negative."""
         self.model = Model(self.phi.w.size, 1, truth=True)
         self.lower = self.primal = self.violation = 0.0
         self.iteration = 0
         self._best = np.inf, self.phi.w.copy()
 
     def iterate(self) -> None:
-        """Take planes of the caches while they will do, then one of the oracle."""
+        """Add planes from the caches while they are violated enough, then one of the oracle."""
         self.begin_iteration()
         if self.iteration > 1 and self.config.cache > 0:
             self._use_caches()
@@ -108,11 +108,11 @@ class OneSlack(DualSolver):
             self._solve()
 
     def follow_latent(self, changed: np.ndarray) -> None:
-        """Continue with w and the caches; the planes of the risk do not stay."""
+        """Continue with w and the caches, but drop the planes of the risk."""
         self._forget()
 
     def reported(self) -> Iterate:
-        """Return the minimiser of the reduced problem, or the best w if a QP failed, and F."""
+        """Return the minimiser of the reduced problem, or the best w if a QP failed; the bound."""
         w = self._best[1] if self.ended else self.phi.w
         return Iterate(self.phi.outer(w), self.lower)
 
@@ -135,7 +135,7 @@ class OneSlack(DualSolver):
         self.collecting.sums[:] = 0.0
 
     def _collected(self) -> float:
-        """Return λ/2 ‖w‖² + the value at w of the plane collected."""
+        """Return λ/2 ‖w‖² + the value at w of the collected plane."""
         norm2 = squared_norm(self.phi.w)
         return 0.5 * self.problem.lam * norm2 + float(self.collecting.sums[0]) / self.problem.n
 
@@ -143,7 +143,7 @@ class OneSlack(DualSolver):
         return self.config.epsilon * self.primal
 
     def _solve(self) -> None:
-        """Add the plane collected to the model, and go to the new minimiser."""
+        """Add the collected plane to the model, and move w to the new minimiser."""
         begin = self.clock.now()
         n, config = self.problem.n, self.config
         if config.drop is not None:
@@ -161,14 +161,14 @@ class OneSlack(DualSolver):
 
 
 class Collecting(NamedTuple):
-    """The policy: sum the planes of the terms visited, and let each term keep those last used.
+    """The policy: sum the planes of the visited terms; each term keeps those that it used last.
 
-    φ^i is left alone. Values are n times the paper's.
+    φ^i does not change. Values are n times the paper's.
 
     Attributes
     ----------
     N : int
-        Number of planes that a term keeps.
+        Most planes that a term keeps.
     star : ndarray of float64, shape (D,)
         Sum of n φ̂⋆^i, in the layout of the storage.
     sums : ndarray of float64, shape (2,)

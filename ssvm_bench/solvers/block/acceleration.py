@@ -1,28 +1,28 @@
-"""Approximate passes on nearby problems that are easier, with extrapolation (Catalyst).
+"""Accelerated approximate passes: on easier nearby problems, with extrapolation (Catalyst).
 
-Passes slow down where λ is small against the curvature of the terms: each step of one block undoes
-some of the others'. Adding a quadratic around a centre z,
+Passes converge slowly if λ is small relative to the curvature of the terms: a step of one block
+undoes part of the others' steps. Adding a quadratic around a centre z,
 
 .. code-block:: text
 
     P_z(w) = P(w) + κ/2 ‖w − z‖²        w̃ = argmin over w for fixed φ = (λ w + κ z)/(λ + κ)
 
-makes a problem with the same planes, whose block steps are those of
-:mod:`ssvm_bench.solvers.block.steps` at w̃ and λ + κ. One pass on P_z replaces one on P; then the
-centre moves on beyond the new w̃, as in accelerated proximal point methods, with q = λ/(λ + κ):
+gives a problem with the same planes. Its block steps are those of
+:mod:`ssvm_bench.solvers.block.steps` at w̃ and λ + κ. One pass on P_z replaces one on P. Then the
+centre moves beyond the new w̃, as in accelerated proximal point methods, with q = λ/(λ + κ):
 
 .. code-block:: text
 
     z ← w̃ + β (w̃ − w̃ of the pass before)        β = (1 − √q)/(1 + √q)
 
-F still belongs to P, and to w = ((λ + κ) w̃ − κ z)/λ. A pass on P_z can lower it: then the
-extrapolation begins anew and κ is halved, and by and by it grows back. The passes of an iteration
-that have lowered F all in all are undone.
+F is still the dual of P, at w = ((λ + κ) w̃ − κ z)/λ. A pass on P_z can lower F. Then the
+extrapolation restarts and κ is halved; κ grows back in later iterations. The accelerated passes of
+an iteration are undone if, in total, they have lowered F.
 
 Sources: Lin, Mairal and Harchaoui, *A universal catalyst for first-order optimization*, NeurIPS
 2015, Algorithm 1; Shalev-Shwartz and Zhang, *Accelerated proximal stochastic dual coordinate
 ascent for regularized loss minimization*, ICML 2014, for dual block steps; O'Donoghue and Candès,
-*Adaptive restart for accelerated gradient schemes*, 2015, for beginning anew.
+*Adaptive restart for accelerated gradient schemes*, 2015, for restarts.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
 _GROWTH = 1.2
 
 _AHEAD = 32
-"""Places between prefetching one and changing w there."""
+"""Number of indices between the one prefetched and the one at which w changes."""
 
 _LEAST_KAPPA = 0.01
-"""Below so many λ, passes that lower F are not accelerated ones gone astray, but at their end."""
+"""κ/λ below which a pass that lowers F is the last: the acceleration is not the reason."""
 
 
 class Acceleration(Stateful):
-    """κ, z and the last w̃.
+    """κ, the centre z and the last w̃.
 
     Parameters
     ----------
     lam : float
         λ.
     most : float
-        Largest κ/λ; 0 stands for no acceleration at all.
+        Largest κ/λ; 0: no acceleration.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Acceleration(Stateful):
         self._failed = False
         nothing = np.zeros(0)
         self._begin(nothing, None)
-        # kernels that the one approximate pass of a warm-up does not reach
+        # compile the kernels that the one approximate pass of a warm-up does not call
         self.turn(nothing)
         self.leave(nothing)
 
@@ -89,17 +89,17 @@ class Acceleration(Stateful):
 
     @property
     def tilde(self) -> float:
-        """λ + κ, at which a pass on w̃ steps."""
+        """λ + κ, which takes the place of λ in a pass on w̃."""
         return self.lam + self.kappa
 
     def begin(self, w: np.ndarray, indices: np.ndarray | None = None) -> None:
-        """Begin an iteration's passes at w, the first w̃; it is 0 but at some indices, and stays it.
+        """Begin an iteration's passes at w, the first w̃, which stays 0 except at the indices.
 
         Parameters
         ----------
         w : ndarray of float64, shape (D,)
         indices : ndarray of uint32, or None
-            Sorted; None stands for all.
+            Sorted; None: all.
         """
         if not self._failed:
             self.kappa = min(self.most, _GROWTH * self.kappa)
@@ -107,12 +107,12 @@ class Acceleration(Stateful):
         self._begin(w, indices)
 
     def turn(self, w: np.ndarray) -> float:
-        """After a pass on w̃, let the centre move on, and w be the next w̃, in place.
+        """After a pass on w̃, move the centre, and replace w by the next w̃, in place.
 
         Returns
         -------
         float
-            ‖w‖² of the w that the pass has led to.
+            ‖w‖² after the pass, of w, not of w̃.
         """
         root = math.sqrt(self.lam / self.tilde)
         beta = (1.0 - root) / (1.0 + root)
@@ -124,19 +124,19 @@ class Acceleration(Stateful):
         _leave(w, _listed(self._indices), self._centre, self.lam, self.kappa)
 
     def fail(self, w: np.ndarray) -> None:
-        """Turn w̃ back into w, in place, which is the first w̃ with half of κ."""
+        """Turn w̃ back into w, in place, and restart there with half of κ."""
         self.leave(w)
         self._failed = True
         self.kappa /= 2.0
         self._begin(w, self._indices)
 
     def end(self, w: np.ndarray) -> None:
-        """End an iteration's passes: turn w̃ back into w, and need no more memory."""
+        """End an iteration's passes: turn w̃ back into w, and free the memory."""
         self.leave(w)
         self._begin(np.zeros(0), None)
 
     def _begin(self, w: np.ndarray, indices: np.ndarray | None) -> None:
-        """Let centre and last w̃ be w, at its indices."""
+        """Set the centre and the last w̃ to w, at its indices."""
         self._indices = indices
         self._centre, self._last = at(w, indices), at(w, indices)
 
@@ -147,13 +147,13 @@ def at(w: np.ndarray, indices: np.ndarray | None) -> np.ndarray:
 
 
 def _listed(indices: np.ndarray | None) -> np.ndarray:
-    """Return the indices as kernels take them, which look at the size of the centre first."""
+    """Return the indices as an array; kernels do not read it if the centre is as large as w."""
     return np.zeros(0, np.uint32) if indices is None else indices
 
 
 @kernel
 def _turn(w, indices, centre, last, lam, kappa, beta):
-    """Do an `Acceleration.turn` in one go: with many features, vectors are larger than caches."""
+    """Do `Acceleration.turn` in one loop: with many features, vectors are larger than caches."""
     norm2 = 0.0
     everywhere = centre.size == w.size
     last_place = centre.size - 1
@@ -179,7 +179,7 @@ def _leave(w, indices, centre, lam, kappa):
 
 
 class AcceleratedPasses(PlainPasses):
-    """Approximate passes, accelerated but for the first of an iteration.
+    """Approximate passes, accelerated except the first of an iteration.
 
     Between accelerated passes ``phi.shared.w`` is w̃, until `end`.
 
@@ -189,13 +189,13 @@ class AcceleratedPasses(PlainPasses):
     kappa : float
         Largest κ/λ.
     window : int
-        Accelerated passes are judged in groups of so many: from where it begins anew, an
-        extrapolation takes some passes to get going.
+        Number of accelerated passes that are judged together: after a restart, an extrapolation
+        takes some passes to become effective.
 
     Attributes
     ----------
     ended : bool
-        Whether the last pass lowered F and there is no use in another one.
+        Whether the last pass lowered F and another one would not help.
     """
 
     STATE = ("acceleration",)  # between iterations
@@ -223,7 +223,7 @@ class AcceleratedPasses(PlainPasses):
             self._saved_dual = self._dual
         z = average.z.copy()
         lam = self.acceleration.tilde
-        # what has been saved must stay, so that no plane is dropped
+        # no plane is dropped, so that what has been saved stays valid
         self.phi.approximate_pass(self.visits.policy._replace(T=sys.maxsize), order, clock, lam)
         norm2 = self.acceleration.turn(w)
         if self.phi.has_kernel:
@@ -243,11 +243,11 @@ class AcceleratedPasses(PlainPasses):
 
     @property
     def judged(self) -> bool:
-        """Whether what the last passes have gained is to be judged now."""
+        """Whether the gain of the last passes is to be judged now."""
         return self.ended or self._since >= self._window
 
     def end(self) -> None:
-        """Undo the accelerated passes of an iteration if they have lowered F all in all."""
+        """Undo the accelerated passes of an iteration if, in total, they have lowered F."""
         if self._saved:
             w, indices = self.phi.shared.w, self.phi.indices
             self.acceleration.end(w)

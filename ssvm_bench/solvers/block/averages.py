@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    φ̄ = φ − Z/W_k        Σ_{t≤k} φ^(t) = k φ − Z,  where all weigh the same
+    φ̄ = φ − Z/W_k        Σ_{t≤k} φ^(t) = k φ − Z,  if all weights are equal
 
 =============  =============================================================================
 ``averaging``  after k iterates
@@ -11,8 +11,8 @@ weighted       2/(k(k+1)) Σ_t t φ^(t)                           (MP-BCFW, sect
 tail           the mean of φ^(t) over the second half of the passes
 =============  =============================================================================
 
-How Z is kept by sparse updates: :mod:`ssvm_bench.planes.dual_iterate`. A pass is an outer
-iteration; where there are many, the tail begins 1/64 before the half at most.
+Z is kept by sparse updates (:mod:`ssvm_bench.planes.dual_iterate`). A pass is an outer iteration;
+after many passes, the tail begins at most 1/64 of them before the half.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from ssvm_bench.solvers.tail import Tail
 AVERAGING = WEIGHTED, TAIL = ("weighted", "tail")
 
 STEPS = ("exact", "approximate")
-"""What an average is of."""
+"""Kinds of steps; each has its own average."""
 
 
 class Averages(Stateful):
-    """Both averages, or none.
+    """The averages over exact and over approximate steps, or none.
 
     Parameters
     ----------
     phi : DualIterate
-        Whose averages.
+        The iterate to average.
     wanted : bool
-        Without, the iterate itself is reported, and nothing is kept.
+        Whether to keep averages; else the iterate itself is reported.
     tail : bool
-        Whether they are means over the second half of the passes.
+        Whether the averages are means over the second half of the passes.
 
     Attributes
     ----------
@@ -68,20 +68,20 @@ class Averages(Stateful):
 
     @contextmanager
     def of_steps(self, exact: bool) -> Iterator[None]:
-        """Let the block's steps enter their average one by one, and the other one in one go."""
+        """Add each step of the block to its kind's average; update the other average once."""
         mine, other = self.exact, self.approximate
         if not exact:
             mine, other = other, mine
         w, offset = self.phi.w.copy() if self.wanted else None, self.phi.offset
         self.phi.set(average=mine)
         yield
-        if w is not None:  # the other one has the same weight for all of them
+        if w is not None:  # the other average has the same weight for all steps
             weight = _weight(other)
             other.z[:] += weight * (self.phi.w - w)
             other.offset[0] += weight * (self.phi.offset - offset)
 
     def end_of_pass(self) -> None:
-        """Take note of where a pass ends: there the tail may begin."""
+        """Record the end of a pass, where the tail may begin."""
         if self.tail:
             for _, tail, average in self._kept():
                 tail.end_of_pass(int(average.k[0]), self._sum(average))
@@ -96,11 +96,11 @@ class Averages(Stateful):
         return best_interpolation(problem.lam, averages[0], averages[-1], metric)
 
     def each(self) -> dict[str, tuple[np.ndarray, float]]:
-        """Return w and φ∘ of each average that there is, by the kind of its steps."""
+        """Return kind of steps → w and φ∘, for each average that has steps."""
         return {steps: self._mean(tail, average) for steps, tail, average in self._kept()}
 
     def _kept(self) -> list[tuple[str, Tail, Average]]:
-        """Return what is of exact and what is of approximate steps, where there were any."""
+        """Return kind, tail and average of exact and of approximate steps, if there were any."""
         both = zip(STEPS, self._tails, (self.exact, self.approximate), strict=True)
         return [(steps, tail, average) for steps, tail, average in both if average.k[0] > 0]
 
@@ -116,12 +116,12 @@ class Averages(Stateful):
         return self.phi.outer(w), offset
 
     def _sum(self, average: Average) -> np.ndarray:
-        """Return the sum of all iterates that enter a mean, w and behind it φ∘."""
+        """Return the sum of all iterates of an average: w, followed by φ∘."""
         k = float(average.k[0])
         return np.append(k * self.phi.w - average.z, k * self.phi.offset - average.offset[0])
 
 
 def _weight(average: Average) -> float:
-    """Return W_k: k(k + 1)/2, or k in a plain mean."""
+    """Return W_k: k(k + 1)/2, or k for a plain mean."""
     k = float(average.k[0])
     return k if average.plain else 0.5 * k * (k + 1.0)

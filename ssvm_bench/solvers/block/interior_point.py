@@ -1,7 +1,7 @@
 """F over the weights of planes: a quadratic program on a product of simplices, by interior points.
 
-In the units of the code, n φ^{ip}, let δ = α − α_0 be the change of the weights of M planes. Those
-of term i add up to 1:
+In the units of the code, n φ^{ip}, let δ = α − α_0 be the change of the weights of M planes. The
+weights of term i add up to 1:
 
 .. code-block:: text
 
@@ -9,7 +9,7 @@ of term i add up to 1:
     s_ip = ⟨n φ^{ip}, [w 1]⟩                    H = Φ Φᵀ/(λn), the rows of Φ are n φ^{ip}⋆
 
 The *base* of a term is its heaviest plane. As Σ_p δ_ip = 0, nothing changes if the base's row is
-taken from all rows of Φ of its term. Then H is 0 at bases; what is left is R, of m planes. With
+subtracted from all rows of Φ of its term. Then H is 0 at bases; the rest is R, of m planes. With
 multipliers z ≥ 0 of α ≥ 0, and y_i of Σ_p α_ip = 1, the points of the central path have
 
 .. code-block:: text
@@ -23,14 +23,14 @@ A Newton step towards α z = c solves, with D = z/α and g = s − H δ,
     (R + Bᵀ D B) dα = Bᵀ (g + c/α)        B dα: dα, and at the base −Σ_p dα_ip
     dz = (c − z dα)/α − z
 
-Bᵀ D B is D on the diagonal, and the base's D in all of the block of its term. One Cholesky factor
-of the matrix, which is positive definite even where R is not, serves for a predictor, c = 0, and a
-corrector, c = σμ − dα dz. Each makes ⟨α, z⟩ smaller by an order of magnitude or more.
+Bᵀ D B is D on the diagonal, plus the base's D in the whole block of its term. The matrix is
+positive definite even if R is not. One Cholesky factor serves for a predictor, c = 0, and a
+corrector, c = σμ − dα dz. Each factor makes ⟨α, z⟩ smaller by an order of magnitude or more.
 
 ======  ============================  ======  ===========================================
 symbol  name                          symbol  name
 ======  ============================  ======  ===========================================
-α, s    ``alpha``, ``slope``          α, z    ``x``, ``z``, on their way
+α, s    ``alpha``, ``slope``          α, z    ``x``, ``z``, in the search
 i       ``of``, and ``lo``            B       ``others``, ``lo``
 μ       ``left``/M                    σ       ``sigma``
 ======  ============================  ======  ===========================================
@@ -47,19 +47,19 @@ import numpy as np
 import scipy.linalg
 
 _INSIDE = 1e-4
-"""Share of the weights of a term that all its planes have alike, where the path begins."""
+"""Share of a term's weight that is spread evenly over its planes where the path begins."""
 
 _OF_THE_WAY = 0.995
-"""To where a weight or a multiplier is 0."""
+"""Share of the longest step that keeps all weights and multipliers from being negative."""
 
 _NONE = 1e-6
-"""Planes whose weight is below this share of z have none."""
+"""Weights below this share of z are set to 0."""
 
 _MOST_FACTORS = 50
 
 
 class Weights(NamedTuple):
-    """Planes of terms that have several, term by term; the first of each is its base.
+    """The planes of terms that have several, term by term; a term's first one is its base.
 
     Attributes
     ----------
@@ -75,26 +75,26 @@ class Weights(NamedTuple):
 
     @property
     def lo(self) -> np.ndarray:
-        """Where each term begins."""
+        """Index of each term's first plane."""
         return np.flatnonzero(np.diff(self.term, prepend=-1))
 
     @property
     def of(self) -> np.ndarray:
-        """The number of each plane's term among these."""
+        """Index of each plane's term among the terms here."""
         return np.cumsum(np.diff(self.term, prepend=-1) != 0) - 1
 
     @property
     def others(self) -> np.ndarray:
-        """The planes that are no bases, shape (m,)."""
+        """Indices of the planes that are not bases, shape (m,)."""
         return np.flatnonzero(np.diff(self.term, prepend=-1) == 0)
 
     @property
     def base(self) -> np.ndarray:
-        """The base of each of the others."""
+        """Index of the base of each plane in ``others``."""
         return self.lo[self.of[self.others]]
 
     def take(self, which: np.ndarray) -> Weights:
-        """Return some of them."""
+        """Return some of the planes."""
         return Weights(*(field[which] for field in self))
 
     def mean(self) -> np.ndarray:
@@ -108,13 +108,13 @@ class Weights(NamedTuple):
         return float((np.maximum.reduceat(self.slope, self.lo) - self.mean()).sum())
 
     def of_use(self) -> Weights:
-        """Return those with weight or above φ^i, of terms that have several of them."""
+        """Return the planes with weight or above φ^i, of terms that have several such planes."""
         found = self.take((self.alpha > 0) | (self.slope > self.mean()[self.of]))
         return found.take(np.bincount(found.of)[found.of] > 1)
 
 
 def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
-    """Return the weights that maximise ⟨s, δ⟩ − 1/2 ⟨δ, H δ⟩, but for ``tol``.
+    """Return the weights that maximise ⟨s, δ⟩ − 1/2 ⟨δ, H δ⟩, up to ``tol``.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (M,)
-        ≥ 0, of each term with sum 1.
+        Weights ≥ 0; those of each term add up to 1.
     """
     lo, of, others, base = found.lo, found.of, found.others, found.base
     size = np.bincount(of)
@@ -151,7 +151,7 @@ def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
         try:
             factor = scipy.linalg.cho_factor(K.T, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
-            break  # as far as rounding lets it go
+            break  # rounding allows no further step
 
         dx, dz = _toward(0.0, factor, found, x, z, g)
         length = min(1.0, _longest(x, dx), _longest(z, dz))
@@ -167,7 +167,7 @@ def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
 def _toward(
     c: Any, factor: Any, found: Weights, x: np.ndarray, z: np.ndarray, g: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return dα and dz of a Newton step to α z = c, α being x."""
+    """Return dα and dz of a Newton step to α z = c, where α is x."""
     h = g + c / x
     inner = scipy.linalg.cho_solve(factor, h[found.others] - h[found.base], check_finite=False)
     dx = np.zeros_like(x)
@@ -184,7 +184,7 @@ def _longest(v: np.ndarray, dv: np.ndarray) -> float:
 
 def _blocks(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and columns of the entries of a block-diagonal matrix."""
-    first = np.repeat(np.cumsum(size) - size, size)  # of each row's block
+    first = np.repeat(np.cumsum(size) - size, size)  # row of each row's block
     width = np.repeat(size, size)
     rows = np.repeat(np.arange(width.size), width)
     return rows, np.arange(rows.size) - (np.cumsum(width) - width - first)[rows]

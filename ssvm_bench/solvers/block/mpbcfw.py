@@ -12,9 +12,9 @@ BCFW is N = M = 0: the same loop without working sets, so that times are compara
 ============  ==================================================================================
 option        meaning
 ============  ==================================================================================
-N             most planes of a working set W_i; over it, the longest inactive is dropped
+N             most planes of a working set W_i; beyond, the longest inactive one is dropped
 M             most approximate passes of an outer iteration
-rule          what ends them: ``slope``, the rule below; ``fixed``: there are M, whatever they bring
+rule          what ends approximate passes: ``slope``, the rule below; ``fixed``: always M passes
 T             planes not active during the last T outer iterations are dropped (approximate pass)
 step          ``line_search``, or ``2n/(k+2n)`` with k the number of steps so far (BCFW, Alg. 4)
 sampling      ``permutation``: one per outer iteration, shared by its passes; ``uniform``: n draws
@@ -22,25 +22,25 @@ sampling      ``permutation``: one per outer iteration, shared by its passes; ``
 average       report the interpolation, with the best dual, of the averages over exact and over
               approximate steps (section 3.5)
 averaging     ``weighted``, or ``tail``: the mean over the second half of the passes
-start         the plane at which each φ^i begins, the first of W_i, too (lines 1 and 3): ``truth``,
-              the ground truth's, which is 0; ``oracle``, the exact oracle's at w = 0. Its n calls
-              count, and so does their time
+start         the plane at which each φ^i begins, also the first of W_i (lines 1 and 3): ``truth``,
+              the ground truth's, which is 0; ``oracle``, the exact oracle's at w = 0, whose n calls
+              and their time count
 approx_order  ``same``: approximate passes share the order of their iteration; ``fresh``: each has
               one of its own
 ============  ==================================================================================
 
 **Averages** (section 3.5), φ̄^(k+1) = k/(k+2) φ̄^(k) + 2/(k+2) φ^(k+1). There is one over the
-iterates after exact steps, and one over those after approximate steps; what is reported is the
-point between the two with the highest dual value. The latest iterate's may be higher still: both
-bound the optimum from below, and the larger one is the dual value reported. With
-``averaging=tail``, both are plain means over the second half of the passes, as in the figures of
-Lacoste-Julien et al. 2013. How they are kept: :mod:`ssvm_bench.solvers.block.averages`.
+iterates after exact steps, and one over those after approximate steps. The point between the two
+with the highest dual value is reported. The latest iterate's dual value may be higher still: both
+bound the optimum from below, and the larger one is reported. With ``averaging=tail``, both averages
+are plain means over the second half of the passes, as in the figures of Lacoste-Julien et al. 2013.
+:mod:`ssvm_bench.solvers.block.averages` keeps them.
 
 **The rule** that ends approximate passes (section 3.4): after each, its increase of F per second is
-compared with that of the iteration so far, from the start of the exact pass; if it is lower, the
+compared with that of the iteration so far, from the start of the exact pass. If it is lower, the
 iteration ends.
 
-A solver is put together from the orders of the terms (:mod:`ssvm_bench.solvers.orders`), what a
+A solver is composed of the orders of the terms (:mod:`ssvm_bench.solvers.orders`), what a
 visit does (:mod:`~ssvm_bench.solvers.block.steps`), averages, and approximate passes. All work on
 one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 """
@@ -127,13 +127,13 @@ class MultiPlane(DualSolver):
     ----------
     config : BlockConfig
     passes : PlainPasses
-        How approximate passes are done, and by which visits of which iterate.
+        The approximate passes, with the visits and their iterate.
     order : Orders
         The orders of the terms.
     clock : Clock
     refresh : int
-        Every so many iterations, the exact pass follows the order as it is, and calls the oracle
-        of every term, whatever ``order`` and the visits would have it do.
+        Every ``refresh`` iterations, the exact pass visits the terms in the iteration's order and
+        calls the oracle of every term, without the draws of ``order`` or skipped calls.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -158,7 +158,7 @@ class MultiPlane(DualSolver):
         self._begun = 0
 
     def begin(self) -> None:
-        """Go to the start."""
+        """Move φ to its start."""
         if self.config.start == ORACLE:
             order = np.arange(self.problem.n)
             self.phi.exact_pass(AtOracle(self.phi.N), order, self.clock, still=True)
@@ -172,7 +172,7 @@ class MultiPlane(DualSolver):
             self.phi.recompute()
         order = next(self.order)
         optimal = self._exact_pass(order)
-        self.converged = optimal and not self.averages.wanted  # an average is still on its way
+        self.converged = optimal and not self.averages.wanted  # an average lags behind φ
         self.exact_pass_ended()
         if not optimal and self.most_passes > 0:
             self._approximate_passes(order, start)
@@ -195,7 +195,7 @@ class MultiPlane(DualSolver):
         return np.unique(np.concatenate(visited)).size == self.problem.n
 
     def _approximate_passes(self, order: np.ndarray, start: tuple[float, float]) -> None:
-        """Visit terms with their working sets, until that does not pay any more."""
+        """Do approximate passes, until they do not pay any more."""
         with self.averages.of_steps(exact=False):
             rule = SlopeRule(start, (self.clock.now(), self.phi.dual()))
             while self.approx_passes < self.most_passes:
@@ -226,17 +226,17 @@ class MultiPlane(DualSolver):
         self.warm_start(self.problem.lam, self.clock)
 
     def reported(self) -> Iterate:
-        """Return w of φ, or of the best interpolation of its averages; the best bound."""
+        """Return w of φ, or of the best interpolation of its averages, and the best bound."""
         latest = super().reported()
         if not self.averages.wanted:
             return latest
         w, offset = self.averages.best()
         constrained = w[w.size - self.problem.oracle.nonnegative :]
-        np.maximum(constrained, 0.0, out=constrained)  # but for rounding, it is
+        np.maximum(constrained, 0.0, out=constrained)  # negative only by rounding
         return Iterate(w, max(self.problem.dual(w, offset), latest.dual))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return F of what is reported, and of each average alone, if averages are wanted."""
+        """Return those of φ, and if averages are wanted, F of the reported point and of each."""
         of_planes = self.phi.diagnostics()
         if not self.averages.wanted:
             return of_planes
@@ -250,16 +250,16 @@ class MultiPlane(DualSolver):
 
 
 class Visits(Stateful):
-    """What a solver does at each term: a policy, and what it needs around passes.
+    """The visits of a solver: a policy for the kernels, and what happens around passes.
 
     Attributes
     ----------
     phi : DualIterate
-        Restored before its visits.
+        The iterate, restored before its visits.
     policy : NamedTuple
-        For the kernels.
+        What a visit does, for the kernels.
     may_skip : bool
-        Whether a visit may do without the oracle.
+        Whether a visit of an exact pass may skip the oracle.
     """
 
     may_skip: bool = False
@@ -274,11 +274,11 @@ class Visits(Stateful):
         Parameters
         ----------
         order : ndarray of int64
-            The terms that it will visit.
+            The terms that the pass will visit.
         whole : bool
-            Whether it has to call the oracle at every visit.
+            Whether the pass has to call the oracle at every visit.
         clock : Clock
-            It knows what visits and calls have taken so far.
+            It knows the time of visits and calls so far.
         """
 
     def worth_visiting(self, order: np.ndarray) -> np.ndarray:
@@ -289,16 +289,16 @@ class Visits(Stateful):
         """Get ready for another λ."""
 
     def renew(self, changed: np.ndarray) -> None:
-        """Get ready for other planes of some terms."""
+        """Get ready after planes of some terms have changed."""
 
 
 class PlainPasses(Stateful):
-    """Passes over the working sets, as Algorithm 3 has them.
+    """Passes over the working sets, as in Algorithm 3.
 
     Parameters
     ----------
     visits : Visits
-        What is done at a term.
+        The visits of the passes.
     """
 
     def __init__(self, visits: Visits) -> None:
@@ -310,18 +310,18 @@ class PlainPasses(Stateful):
         Returns
         -------
         float
-            F after it.
+            F after the pass.
         """
         self.phi.approximate_pass(self.visits.policy, order, clock)
         return self.phi.dual()
 
     @property
     def judged(self) -> bool:
-        """Whether the rule that ends the passes is to be asked after the last one."""
+        """Whether to apply the rule that ends the passes after the last one."""
         return True
 
     def end(self) -> None:
-        """Do what is left to do after the last pass of an iteration."""
+        """Finish the passes of an iteration, after the last one."""
 
     def warm_start(self, lam: float) -> None:
         """Begin with another λ."""
@@ -340,8 +340,8 @@ class SlopeRule:
         self._start, self._last = start, last
 
     def pays(self, now: float, dual: float) -> bool:
-        """Tell whether the passes since the last time have paid; take note of where they end."""
+        """Return whether the passes since the last call have paid; record where they end."""
         (start, dual_before), (before, last) = self._start, self._last
         self._last = now, dual
-        # slopes, compared without dividing by what a coarse clock may call zero
+        # compare slopes without a division: on a coarse clock, no time may have passed
         return (dual - last) * (now - start) > (dual - dual_before) * (now - before)

@@ -1,7 +1,7 @@
-"""Beyond the papers: MP-BCFW with several steps a visit, gap sampling, and oracles called by need.
+"""Beyond the papers: MP-BCFW with several steps a visit, gap sampling, and fewer oracle calls.
 
 The loop and its options N, M, T, average, start and approx_order are those of
-:mod:`ssvm_bench.solvers.block.mpbcfw`. With
+:mod:`ssvm_bench.solvers.block.mpbcfw`. Further options:
 
 ===========  ==================================================================================
 option       meaning
@@ -12,24 +12,24 @@ inner_steps  most steps of a visit, exact or approximate, over the planes of its
 sampling     ``permutation``; ``runs``: one of runs of 8 consecutive terms, with fewer cache misses;
              ``gap``: terms of an exact pass are drawn in proportion to their gap at their last
              exact call
-refresh      every so many iterations, the exact pass calls the oracle of every term once
-share        a term's planes will do without its oracle, if their gap is at least this share of
-             that of its last exact call, and a hundredth of the mean; null: every visit of an
-             exact pass calls the oracle
-by_seconds   in place of ``share``: the planes will do, if their gap, per second of a visit without
-             oracle, is above that of the last exact call, per second of a visit with it; seconds
-             are means of the run so far, on its clock
-shrink       approximate passes, but for the first of an iteration, leave out the terms whose
+refresh      number of iterations after which an exact pass calls the oracle of every term once
+share        a visit of an exact pass uses the term's planes instead of its oracle if their gap is
+             at least this share of the gap at its last exact call, and a hundredth of the mean;
+             null: every visit of an exact pass calls the oracle
+by_seconds   in place of ``share``: a visit uses the planes if their gap, per second of a visit
+             without oracle, is above the gap at the last exact call, per second of a visit with
+             it; seconds are means of the run so far, on its clock
+shrink       approximate passes, except the first of an iteration, leave out the terms whose
              planes had less than this share of the mean gap when they were last visited; 0: none
-kappa        approximate passes, but for the first of an iteration, are accelerated: the largest
-             κ/λ of :mod:`ssvm_bench.solvers.block.acceleration`; 0: none
-window       accelerated passes between two questions whether they still pay; 1 asks after each
-in_out       in-out separation: exact passes, but for those of ``refresh``, call the oracle at
+kappa        approximate passes, except the first of an iteration, are accelerated, with this
+             largest κ/λ of :mod:`ssvm_bench.solvers.block.acceleration`; 0: none
+window       number of accelerated passes between two checks whether they still pay
+in_out       in-out separation: exact passes, except those of ``refresh``, call the oracle at
              (1 − in_out) w + in_out c; before each, the centre c moves half way to w; null: at w
 ===========  ==================================================================================
 
 ``steps=fw inner_steps=1 sampling=permutation share=null by_seconds=false shrink=0 kappa=0
-in_out=null`` is MP-BCFW itself, but for rounding. The steps are derived, and the sources of options
+in_out=null`` is MP-BCFW itself, up to rounding. The steps are derived, and the sources of options
 named, in :mod:`ssvm_bench.solvers.block.several_steps`; in-out separation is from Ben-Ameur and
 Neto, *Acceleration of cutting-plane and column generation algorithms*, Networks 2007.
 """
@@ -74,7 +74,7 @@ class Config(BlockConfig):
     by_seconds: bool = False
 
     def __post_init__(self) -> None:
-        """Check that one thing says when planes will do."""
+        """Check that at most one of ``by_seconds`` and ``share`` is set."""
         super().__post_init__()
         if self.by_seconds and self.share is not None:
             raise ConfigError("solver.by_seconds takes the place of solver.share: set one of them.")

@@ -1,22 +1,22 @@
-"""MP-BCFW with a last phase of second order: the weights of all planes at once.
+"""MP-BCFW with second-order steps on the weights of all planes at once.
 
 The loop, its passes and their options are those of :mod:`ssvm_bench.solvers.block.mpbcfw_beyond`.
-After the approximate passes of an iteration, all weights of the planes in use are set to what is
-best for F, by :mod:`ssvm_bench.solvers.block.interior_point`, if that promises to pay. In use are
-the planes with weight, and those above φ^i, of the terms that have several.
+After the approximate passes of an iteration, a step sets the weights of all planes in use to those
+that maximise F (:mod:`ssvm_bench.solvers.block.interior_point`), if that is expected to pay. Planes
+with weight and planes above φ^i are in use, of the terms that have several of them.
 
 .. code-block:: text
 
     G = 1/n Σ_i max_p ⟨n φ^{ip} − n φ^i, [w 1]⟩          the gap over the working sets
     it pays if      G/20 / seconds of the step  >  increase of F per second in this iteration
 
-The seconds are expected, not measured: the products of all pairs of planes, m(m + 1)/2, each as
-long as the run has taken so far for a plane, but for the time of oracles. As many planes are
-counted as evaluated.
+The seconds are estimated, not measured: m(m + 1)/2 inner products, of all pairs of planes, each as
+long as the run has taken per evaluated plane so far, without the time of oracles. The same number
+of planes is counted as evaluated.
 
-The step goes from α to the best weights, as far as a line search says, which is all of the way but
-for rounding. So F rises from row to row as without it, and no certificate changes. The factors are
-LAPACK's, so that the last bits are those of a machine, under ``clock=work``, too.
+The step goes from α to the best weights, as far as a line search says: all the way, except for
+rounding. So F rises from row to row of the trace, and all certificates stay valid. The factors are
+LAPACK's, so that the last bits depend on the machine, even with ``clock=work``.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from ssvm_bench.solvers.block.steps import move
 CODE_VERSION = 1
 
 _SHARE = 0.05
-"""What a step gains of the gap over the working sets: 0.01 to 0.06 where they begin to pay."""
+"""Share of the gap over the W_i that a step gains: 0.01 to 0.06 where steps begin to pay."""
 
 _ACCURACY = 1e-10
-"""What a step leaves of the gap over the working sets."""
+"""Share of the gap over the working sets that a step leaves."""
 
 _NOISE = 1e-15
-"""Changes of F below this, relative to it, are rounding; gaps, too."""
+"""Changes of F and gaps below this, relative to F, are rounding."""
 
 _SPARSE = 0.02
-"""Rows with fewer non-zeros are multiplied as sparse ones."""
+"""Rows with a smaller share of non-zeros are multiplied as sparse matrices."""
 
 _COLUMNS = 1024
-"""Columns of the rows that are dense at a time."""
+"""Number of columns that are made dense at a time."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Config(mpbcfw_beyond.Config):
     Attributes
     ----------
     newton_planes : int
-        Most planes of a step, m, besides one of each term; with more, there is none. It takes 24 m²
-        bytes.
+        Most planes of a step, m, besides one of each term; with more, there is no step. A step
+        takes 24 m² bytes.
     """
 
     takes_kernels: ClassVar[bool] = False
@@ -93,7 +93,7 @@ def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPla
 
 
 class PassesAndStep(PlainPasses):
-    """Approximate passes, and after those of an iteration a step of second order, if it pays.
+    """Approximate passes; those of an iteration end with a second-order step if it pays.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ class PassesAndStep(PlainPasses):
     def __init__(self, passes: PlainPasses, most: int) -> None:
         super().__init__(passes.visits)
         self.passes, self.most = passes, most
-        self._before = (0.0, 0.0)  # clock and F at the end of the iteration before
+        self._before = (0.0, 0.0)  # clock and F at the end of the last iteration
         self._clock: Clock | None = None
         none = np.zeros(0, np.int64)
         nothing = Weights(none, none, np.zeros(0), np.zeros(0))
-        _look(self._numbers, self.phi.blocks, none, self.phi.w, nothing)  # kernels, off the clock
+        _look(self._numbers, self.phi.blocks, none, self.phi.w, nothing)  # compile, off the clock
         self._rows(nothing)
         _shift(self.visits.policy, self.phi.blocks, nothing, none, np.zeros(0), self.phi.shared)
 
@@ -122,11 +122,11 @@ class PassesAndStep(PlainPasses):
 
     @property
     def judged(self) -> bool:
-        """Whether the rule that ends the passes is to be asked after the last one."""
+        """Whether to apply the rule that ends the passes after the last one."""
         return self.passes.judged
 
     def end(self) -> None:
-        """Do what is left to do after the last pass of an iteration, and a step if it pays."""
+        """Finish the passes of an iteration, and do a second-order step if it pays."""
         self.passes.end()
         clock, phi = self._clock, self.phi
         assert clock is not None
@@ -136,7 +136,7 @@ class PassesAndStep(PlainPasses):
         if gap > noise:
             found = found.of_use()
             m = found.term.size - found.lo.size
-            # a step takes the products of all pairs of planes, each as long as to evaluate a plane
+            # a step computes the products of all pairs; each takes as long as evaluating a plane
             pairs = m * (m + 1) // 2
             seconds = pairs * (now - clock.oracle_time) / max(clock.plane_evaluations, 1)
             pays = _SHARE * gap * (now - then) > (dual - before) * seconds
@@ -172,13 +172,13 @@ class PassesAndStep(PlainPasses):
         delta = maximise(R, found, tol) - found.alpha
         curvature = float(delta[others] @ (R @ delta[others]))
         slope = float(delta @ found.slope)
-        # where F is too flat to tell, the gap is not
+        # the slope of F may be rounding while the gap is not: the step is then a full one
         gamma = 1.0 if abs(slope) <= noise else line_search(slope, curvature)
         if gamma > 0:
             _shift(self.visits.policy, phi.blocks, found, found.lo, gamma * delta, phi.shared)
 
     def _rows(self, found: Weights) -> Any:
-        """Return n (φ^{ip}⋆ − φ^{ib}⋆) of all planes but bases as rows, sparse, shape (m, D)."""
+        """Return n (φ^{ip}⋆ − φ^{ib}⋆) of all planes except bases as sparse rows, shape (m, D)."""
         D, others = self.phi.w.size, found.others
         scratch = np.zeros(D, bool), np.zeros(D, np.int64), np.zeros(D)
         ends, none = np.zeros(others.size + 1, np.int64), np.zeros(0, np.int64)
@@ -191,7 +191,7 @@ class PassesAndStep(PlainPasses):
 
 
 def products(rows: Any) -> np.ndarray:
-    """Return the products of all pairs of rows."""
+    """Return the inner products of all pairs of rows."""
     m, D = rows.shape
     if rows.nnz < _SPARSE * m * D:
         return np.asarray((rows @ rows.T).toarray())
@@ -207,7 +207,7 @@ def products(rows: Any) -> np.ndarray:
 
 @kernel
 def _look(numbers, blocks, terms, w, found):
-    """Write α and s of all planes of some terms."""
+    """Write α and s of all planes of some terms into ``found``."""
     m = 0
     for i in terms:
         complete(numbers, blocks, i)
@@ -222,7 +222,7 @@ def _look(numbers, blocks, terms, w, found):
 
 @kernel
 def _set_rows(blocks, change, terms, planes, bases, listed, indices, dense, ends, found, values):
-    """Count the non-zeros of rows; and write them, where there is room."""
+    """Count the non-zeros of rows, and write them if ``found`` has space."""
     end = 0
     for m in range(terms.size):
         i = terms[m]

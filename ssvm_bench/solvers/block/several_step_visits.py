@@ -1,7 +1,7 @@
-"""What a solver with visits of several steps keeps beside φ and the working sets.
+"""The state of visits of several steps, beside φ and the working sets.
 
-The weights and inner products of planes, gaps of terms, and the centre of in-out separation; the
-steps themselves are in :mod:`ssvm_bench.solvers.block.several_steps`.
+It has the weights and inner products of planes, the gaps of terms, and the centre of in-out
+separation. The steps themselves are in :mod:`ssvm_bench.solvers.block.several_steps`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ssvm_bench.solvers.block.mpbcfw import Visits
 from ssvm_bench.solvers.block.several_steps import STEPS, SeveralSteps
 
 _FLOOR = 0.01
-"""The planes of a term must also have this share of the mean gap (Osokin et al., ν)."""
+"""``floor`` of `SeveralSteps`, as a share of the mean gap (Osokin et al., ν)."""
 
 
 class SeveralStepVisits(Visits):
@@ -34,12 +34,12 @@ class SeveralStepVisits(Visits):
     steps : str
         One of ``STEPS``.
     shrink : float
-        Terms whose planes had less than this share of the mean gap are not worth visiting.
+        Approximate passes leave out terms whose gap was at most this share of the mean.
     in_out : float
         Share of the centre in the point where the oracle is called; 0: it is called at w.
     by_seconds : bool
-        ``cache_hit_factor`` is the seconds of a visit without its oracle over those of one with
-        it, as means of the run so far, and ``floor`` is 0.
+        Whether ``cache_hit_factor`` is the mean seconds of a visit without oracle over those of a
+        visit with it, in the run so far, and ``floor`` is 0.
     """
 
     STATE = ("policy.simplex", "policy.gaps", "policy.planes_gaps", "centre")
@@ -73,7 +73,7 @@ class SeveralStepVisits(Visits):
         self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
-        """Make room for a new plane at every visit, look at the gaps, and move the centre."""
+        """Reserve space for a plane per visit, compute ``floor``, and move the centre."""
         if self.in_out > 0:
             query = self.centre.move()
             self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
@@ -91,24 +91,24 @@ class SeveralStepVisits(Visits):
             )
 
     def worth_visiting(self, order: np.ndarray) -> np.ndarray:
-        """Leave out the terms with little to gain."""
+        """Return the terms, without those with little to gain."""
         if self.shrink == 0:
             return order
         gaps = self.policy.planes_gaps
         return order[gaps[order] > self.shrink * gaps.mean()]
 
     def warm_start(self, clock: Clock) -> None:
-        """Make room for the ground truths' planes, and forget the gaps."""
+        """Reserve space for the ground truths' planes, and reset the gaps."""
         self.prepare(np.arange(self.policy.gaps.size), True, clock)
         self.policy.gaps[:] = np.inf
 
     def renew(self, changed: np.ndarray) -> None:
-        """Compute the inner products of the planes that have changed, and forget the gaps."""
+        """Recompute the inner products of the terms that have changed, and reset the gaps."""
         self.policy.gaps[:] = np.inf
         simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
     def gap(self) -> float:
-        """Return the gap over the working sets, as the last approximate visits found it."""
+        """Return the gap over the working sets, as of the last approximate visits."""
         return float(self.policy.planes_gaps.sum()) / self.policy.gaps.size
 
     def changing(self) -> list[np.ndarray]:
@@ -123,16 +123,16 @@ class Centre(Stateful):
 
         c ← c + (w − c)/2        query = (1 − s) w + s c
 
-    Both are 0 where w has to be. The query is one array for all passes: w may have gigabytes. The
-    centre has numbers only for the places where w may not be 0, of which there may be more by and
-    by.
+    Both are 0 where w has to be 0. All passes use one query array, as w may have gigabytes. The
+    centre is stored only at the indices where w may be non-zero, whose number may grow during a
+    run.
 
     Parameters
     ----------
     phi : DualIterate
         Restored before its centre.
     share : float
-        s; 0: there are no centre and no query.
+        s; 0: there is no centre and no query.
     """
 
     STATE = GROWS = ("centre",)
@@ -159,7 +159,7 @@ class Centre(Stateful):
         expect(self.centre.size == size, "has another size")
 
     def move(self) -> np.ndarray:
-        """Let the centre follow w; return the query."""
+        """Move the centre towards w; return the query."""
         self._follow()
         there, centre = everywhere(self._places), self.centre
         w, query = self.phi.w[there], self.query[there]
@@ -172,7 +172,7 @@ class Centre(Stateful):
         return self.query
 
     def _follow(self) -> None:
-        """Let the centre have the places where w may not be 0 now."""
+        """Store the centre at the indices where w may be non-zero now."""
         before, now, centre = self._places, self.phi.indices, self.centre
         if now is before or self.share == 0:
             return

@@ -10,7 +10,7 @@ moves φ^i by γ δ/n along one of the directions
     away        n (φ^i − φ^{ia})     h − s[a]         α[a]/(1−α[a])
     pairwise    n (φ^{ib} − φ^{ia})  s[b] − s[a]      α[a]
 
-(``away`` takes the steeper one of the first two). With r[p] = ⟨n φ^{ip}⋆, δ⋆⟩, e = ⟨n φ^i⋆, δ⋆⟩
+(``away`` takes the steeper of the first two). With r[p] = ⟨n φ^{ip}⋆, δ⋆⟩, e = ⟨n φ^i⋆, δ⋆⟩
 and l = ‖δ⋆‖², all from the numbers of :mod:`ssvm_bench.planes.simplex`, in O(|W_i|) operations,
 
 .. code-block:: text
@@ -18,7 +18,7 @@ and l = ‖δ⋆‖², all from the numbers of :mod:`ssvm_bench.planes.simplex`,
     γ = clip( λ n g / l )       s ← s − γ/(λ n) r      h ← h + γ g − γ/(λ n) (e + γ l)
                                 v ← v + γ r            u ← u + 2 γ e + γ² l
 
-After the last step, w and φ^i are moved once, by the sum of all. A step along away or pairwise
+After the last step, w and φ^i move once, by the sum of all steps. A step along away or pairwise
 directions that takes all the weight of a plane is a *drop step*.
 
 ======  ===============================================  ======  ============================
@@ -34,8 +34,8 @@ e, l    ``across``, ``length``                           g       ``slope``
 Sources: Lacoste-Julien and Jaggi, *On the global linear convergence of Frank-Wolfe optimization
 variants*, NeurIPS 2015, Algorithms 1 and 2 (away and pairwise steps); Osokin et al., *Minding the
 gaps for block Frank-Wolfe optimization of structured SVMs*, ICML 2016, sections 3.2 (away and
-pairwise steps in blocks) and 3.3 (when the planes of a term will do); Shah et al. 2015, section 5
-(inner products kept).
+pairwise steps in blocks) and 3.3 (planes of a term in place of its oracle); Shah et al. 2015,
+section 5 (cached inner products).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from ssvm_bench.solvers.block.steps import move, step_towards
 STEPS = ("fw", "away", "pairwise")
 FW, AWAY, PAIRWISE = range(3)
 _ALMOST_ALL = 1.0 - 1e-9
-"""No step away from a plane with more weight than this: it would be as long as 1/(1 − α)."""
+"""Largest weight of a plane in away steps, which may be as long as α/(1 − α)."""
 _NOISE = 1e-14
 """Slopes below this, relative to their terms, are rounding."""
 
@@ -78,9 +78,9 @@ class SeveralSteps(NamedTuple):
     planes_gaps : ndarray of float64, shape (n,)
         n times the gap over W_i at the last approximate visit of each term, before its steps.
     cache_hit_factor, floor : float
-        The planes of a term will do without its oracle if their gap is at least
-        ``cache_hit_factor`` of the term's last exact gap, and at least ``floor``; ∞ always calls
-        the oracle.
+        A visit uses the planes of a term instead of its oracle if their gap is above
+        ``cache_hit_factor`` times the term's last exact gap, and above ``floor``; ∞: it always
+        calls the oracle.
     """
 
     N: int
@@ -124,7 +124,7 @@ def _look_ahead_to_visit(policy, blocks, order, k):
 
 @kernel
 def _is_sure(policy, blocks, i):
-    """Tell whether φ^i is the only plane of W_i, so that no step over W_i can change it."""
+    """Return whether φ^i is the only plane of W_i, so that no step over W_i can change it."""
     return blocks.n_planes[i] == 1 and policy.simplex.known[i] == 1 and policy.steps != FW
 
 
@@ -138,7 +138,7 @@ def _exact_visit(policy, blocks, i, state):
     operations.insert(blocks, i, state.now)
     best, gap = _look(policy, blocks, i)
     changed = _steps(policy, blocks, i, best, gap, state)
-    if policy.steps != FW:  # planes without weight: there may be no approximate passes
+    if policy.steps != FW:  # as there may be no approximate passes to do it
         _drop_inactive(policy, blocks, i, state)
     operations.drop_oldest(policy, blocks, i)
     return changed
@@ -185,7 +185,7 @@ def _drop_inactive(policy, blocks, i, state):
 
 @kernel
 def _look(policy, blocks, i):
-    """Compute s; return its argmax, the oldest of several, and n times the gap over W_i."""
+    """Compute s; return its argmax, the oldest if tied, and n times the gap over W_i."""
     numbers = policy.simplex
     complete(numbers, blocks, i)
     s = numbers.values
@@ -203,7 +203,7 @@ def _look(policy, blocks, i):
 
 @kernel
 def _highest(s, m):
-    """Return the argmax of the first m entries, the first of several."""
+    """Return the argmax of the first m entries, the first if tied."""
     best = 0
     for p in range(1, m):
         if s[p] > s[best]:

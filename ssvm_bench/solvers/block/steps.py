@@ -1,7 +1,7 @@
 """Visits of one step: BCFW and MP-BCFW (MP-BCFW, Algorithms 2 and 3, and section 3.2, step 7).
 
-A step on term i towards a plane φ̂, in the units of :mod:`ssvm_bench.planes.operations`, which are
-n times the paper's: with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩ (n times the block gap) and w = −φ⋆/λ,
+A step moves φ^i towards a plane φ̂ of term i. In the units of :mod:`ssvm_bench.planes.operations`,
+n times the paper's, with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩ (n times the block gap) and w = −φ⋆/λ,
 
 .. code-block:: text
 
@@ -47,7 +47,7 @@ class OneStep(NamedTuple):
 
 
 class AtOracle(NamedTuple):
-    """The policy of visits that move φ^i to the oracle's plane, and leave w where it is.
+    """The policy of visits that move φ^i to the oracle's plane, and do not move w.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def step_towards(blocks, i, p, gap, state):
     i, p : int
         Term and plane.
     gap : float
-        What ``set_direction(blocks, i, p)`` has returned.
+        The value that ``set_direction(blocks, i, p)`` returned.
     state : State
 
     Returns

@@ -12,7 +12,7 @@ BCFW is N = M = 0: the same loop without working sets, so that times are compara
 ============  ==================================================================================
 option        meaning
 ============  ==================================================================================
-N             most planes of a working set W_i; beyond, the longest inactive one is dropped
+N             most planes of a working set W_i; above, the longest inactive one is dropped
 M             most approximate passes of an outer iteration
 rule          what ends approximate passes: ``slope``, the rule below; ``fixed``: always M passes
 T             planes not active during the last T outer iterations are dropped (approximate pass)
@@ -40,9 +40,9 @@ are plain means over the second half of the passes, as in the figures of Lacoste
 compared with that of the iteration so far, from the start of the exact pass. If it is lower, the
 iteration ends.
 
-A solver is composed of the orders of the terms (:mod:`ssvm_bench.solvers.orders`), what a
-visit does (:mod:`~ssvm_bench.solvers.block.steps`), averages, and approximate passes. All work on
-one dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
+A solver is composed of orders of the terms (:mod:`ssvm_bench.solvers.orders`), visits of a term
+(:mod:`~ssvm_bench.solvers.block.steps`), averages, and approximate passes. All of them work on one
+dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class MultiPlane(DualSolver):
         return Iterate(w, max(self.problem.dual(w, offset), latest.dual))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return those of φ, and if averages are wanted, F of the reported point and of each."""
+        """Return the diagnostics of φ, and F of the reported point and of each average, if any."""
         of_planes = self.phi.diagnostics()
         if not self.averages.wanted:
             return of_planes

@@ -1,7 +1,7 @@
 """The problem of the examples in a cache, which dual coordinate descent optimises (Algorithm 2).
 
-Of n examples, those of A are cached, with the planes found so far; those of B have left the cache
-with their weights as they were, and count by φ^B = Σ_{i∈B} φ^i; the others count 0:
+Of n examples, those of A are cached, with the planes found so far. Those of B have left the cache
+with fixed weights, and contribute φ^B = Σ_{i∈B} φ^i. The others contribute 0:
 
 .. code-block:: text
 
@@ -33,13 +33,13 @@ from ssvm_bench.solvers.coordinate.turns import coordinates
 from ssvm_bench.solvers.orders import permutation
 
 _BETWEEN = 4
-"""Sweeps over some examples between those over all."""
+"""Number of sweeps over some examples between two over all."""
 
 _SHRINK = 0.1
-"""These leave out examples that violate optimality by less than this share of the mean."""
+"""Sweeps over some examples leave out violations of less than this share of the mean."""
 
 _WORDS = 1 << 14
-"""Random words that are drawn at once, at least."""
+"""Least number of random words that are drawn at once."""
 
 
 class CachedProblem(Stateful):
@@ -48,20 +48,20 @@ class CachedProblem(Stateful):
     Parameters
     ----------
     problem : Problem
-        Of all examples.
+        The problem of all examples.
     capacity : int
         Most planes of the cache.
     epsilon : float
         Gradients up to this size call for no step, in units of the loss.
     floor : ndarray of float64, shape (d,) or (0,)
-        0 for weights that must not be negative, −∞ for others; empty if all are such.
+        0 for weights that must not be negative, −∞ for others; empty if all may be negative.
     seed : int
 
     Attributes
     ----------
     cache : Cache
     policy : Coordinates
-        The steps.
+        The policy of the steps.
     state : State
         w, and φ∘ in the units of the cache (:mod:`ssvm_bench.planes.cache`).
     fixed : int
@@ -90,7 +90,7 @@ class CachedProblem(Stateful):
         self.fixed = 0
         self._fixed_w, self._fixed_offset = np.zeros(D), 0.0
         self._lowest = np.zeros(terms)
-        self.fix(capacity)  # its kernels are there then, before any example is
+        self.fix(capacity)  # compiles its kernels before any example is there
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
@@ -107,7 +107,7 @@ class CachedProblem(Stateful):
 
     @property
     def terms(self) -> int:
-        """Number of cached examples, those counted that have been closed since the last tidying."""
+        """Number of cached examples, including those closed since the last compaction."""
         return int(self.cache.used[TERMS])
 
     @property
@@ -129,11 +129,11 @@ class CachedProblem(Stateful):
         return self.offset - self.half_norm()
 
     def upper(self) -> float:
-        """Return UB, by a look at all cached planes."""
+        """Return UB, by evaluating all cached planes."""
         return self._bound(caches.look(self.cache, self.shared.w, self._lowest))
 
     def _bound(self, slack: float) -> float:
-        """Return UB of the sum that it has over the cached examples."""
+        """Return UB, given the sum in it over the cached examples."""
         w, v = self.shared.w, self._fixed_w
         of_fixed = self._fixed_offset - self.lam * dot(v, w, w.size)
         return self.half_norm() + of_fixed + slack / self.n
@@ -141,9 +141,9 @@ class CachedProblem(Stateful):
     def optimise(self, gap: float, most: int, clock: Clock) -> None:
         """Sweep over the cached examples, in random order, until UB − LB ≤ gap.
 
-        UB is computed when UB', of the gradients that a sweep has met, is that close; it ends as
-        well where no step is larger than ε, or after ``most`` sweeps over all. Between two of
-        these, some go over the examples that violate optimality most.
+        UB is computed only if UB', from the gradients that a sweep has met, is that close to LB.
+        Sweeps also end when no step is left, or after ``most`` sweeps over all examples. Between
+        two of these, some sweeps go over the examples that violate optimality most.
         """
         (live,) = np.nonzero(self.cache.example[: self.terms] >= 0)
         for _ in interruptible(range(most)):
@@ -163,7 +163,7 @@ class CachedProblem(Stateful):
                 self._sweep(live[violations > least], clock)
 
     def _sweep(self, terms: np.ndarray, clock: Clock) -> None:
-        """Let cached examples take their steps, in random order."""
+        """Let some cached examples take their steps, in random order."""
         planes = self.cache.blocks.n_planes
         self.draw(int(planes[terms].sum()))
         self.policy.met[0] = 0.0
@@ -180,12 +180,12 @@ class CachedProblem(Stateful):
         self.recompute()
 
     def reserve(self, planes: int, nonzeros: int) -> None:
-        """Make room for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
+        """Reserve space for a term; see :func:`ssvm_bench.planes.cache.reserve`."""
         self.cache = caches.reserve(self.cache, planes, nonzeros)
         self.policy = self.policy._replace(simplex=self.cache.numbers)
 
     def draw(self, words: int) -> None:
-        """Have more random words at hand than that, those that are left first."""
+        """Make more than ``words`` random words available; those that are left come first."""
         policy = self.policy
         left = policy.words[policy.drawn[0] :]
         if left.size <= words:
@@ -194,14 +194,14 @@ class CachedProblem(Stateful):
             policy.drawn[0] = 0
 
     def drop_idle(self) -> None:
-        """Drop planes with α = 0, and examples that then have none."""
+        """Drop planes with α = 0, and examples that then have no planes."""
         caches.compact(self.cache, False)
 
     def fix(self, most: int) -> None:
-        """Let examples leave with their weights as they are, until at most so many planes stay.
+        """Remove examples, with their weights fixed, until at most ``most`` planes stay.
 
-        The first to leave are those whose planes with weight have the largest gradients: they are
-        the farthest beyond the margin, and their weights the last to change.
+        Examples whose planes with weight have the largest gradients leave first: they are the
+        farthest beyond the margin, and their weights would change last.
         """
         cache, used = self.cache, self.cache.used
         caches.look(cache, self.shared.w, self._lowest)
@@ -216,7 +216,7 @@ class CachedProblem(Stateful):
         caches.compact(cache, True)
 
     def recompute(self) -> None:
-        """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+        """Recompute w and φ∘ from the weights, so that rounding errors do not add up."""
         w, limits, terms = self.shared.w, self.policy.cone, np.arange(self.cache.used[TERMS])
         v = limits.v if limits.floor.size else w
         v[:] = self._fixed_w

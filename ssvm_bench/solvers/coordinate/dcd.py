@@ -4,24 +4,24 @@
 
     LB = F(α) = −λ/2 ‖w‖² + φ∘             w = −φ⋆/λ,  φ = Σ_ip α_ip φ^{ip}                (34)
     UB = P(w)                                                                             (35)
-    UB' = λ/2 ‖w‖² + 1/n Σ_i max(0, max_j g_ij),  each gradient g_ij as a sweep met it    (36)
+    UB' = λ/2 ‖w‖² + 1/n Σ_i max(0, max_j g_ij),  each gradient g_ij as seen in a sweep   (36)
 
-An iteration is a *sweep*: every term is visited, and there each plane takes its turn
-(:mod:`ssvm_bench.solvers.coordinate.turns`). The planes are all that there are, or, where these
-are too many, those found so far and the one that the oracle returns at the visit. In between, up to
-M sweeps go over the terms of which the last visit has shown that there is something to gain, and
-over the planes at hand, for as long as that pays (the rule of MP-BCFW, section 3.4).
+An iteration is a *sweep*: every term is visited, and each of its planes takes a turn
+(:mod:`ssvm_bench.solvers.coordinate.turns`). These are all planes of the term or, if these are too
+many, the planes found so far and the one that the oracle returns at the visit. In between, up to M
+sweeps over the known planes visit the terms whose last visit has shown that there is something to
+gain, for as long as that pays (the rule of MP-BCFW, section 3.4).
 
-Where no weight has changed in a sweep, UB' = UB. Else UB costs as much as a sweep: with
+If no weight has changed in a sweep, UB' = UB. Else UB costs as much as a sweep: with
 ``bound=tracked`` it is computed only when UB' − LB ≤ tol UB'. The run ends when UB − LB ≤ tol UB,
-or when a sweep has shown that there is no step over ε: of no term, two planes between which weight
+or when a sweep has shown that there is no step over ε: no two planes of a term between which weight
 can move have gradients that differ by more than 2 ε, and so UB − LB ≤ 2 ε.
 
 ===========  ==================================================================================
 option       meaning
 ===========  ==================================================================================
-planes       ``all``, ``found``, or ``auto``: all where the oracle lists them as rows; where planes
-             are labels, those found are fewer, and sweeps over them cheaper
+planes       ``all``, ``found``, or ``auto``: all if the oracle lists them as rows; where planes are
+             labels, the found ones are fewer, and sweeps over them cheaper
 order        of terms, and of planes at a term: ``random``, fresh ones each sweep, or ``sequential``
 products     inner products between planes of a term: ``keep``, ``compute`` when needed, or keep
              for the ``lengths`` of steps, with gradients from w; never kept where weights must not
@@ -29,16 +29,16 @@ products     inner products between planes of a term: ``keep``, ``compute`` when
 bound        ``tracked``, or ``true``: UB is computed after every sweep
 tol          relative gap at which the solver is done
 epsilon      gradients up to this size call for no step, in units of the loss
-M            most sweeps over planes at hand in an iteration
-shrink       these leave out terms that violate optimality by less than this share of the mean
-T            planes found are dropped that had no weight, and were not the oracle's, in the last T
-             iterations
+M            most sweeps over known planes in an iteration
+shrink       these sweeps leave out terms with a violation of less than this share of the mean
+T            found planes are dropped if they had no weight, and were not the oracle's, in the last
+             T iterations
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
              (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
 
-Units are those of P, in which L of the paper is P/λ. At another λ, `DCD.warm_start` goes on with
-the same weights.
+Units are those of P; the paper's L is P/λ. At another λ, `DCD.warm_start` continues from the best
+multiple of the weights.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class Config(ConstrainedConfig):
 
 
 class DCD(DualSolver):
-    """The method, from α = 0, where all weight is the ground truths'.
+    """Dual coordinate descent from α = 0, where ground truths' planes have all the weight.
 
     Attributes
     ----------
     phi : DualIterate
-        w and the planes; its φ^i stay 0, as the weights say all.
+        w and the planes; its φ^i stay 0, as the weights determine them.
     visits : Visits
-        The weights.
+        The visits, with the weights.
     upper, tracked : float
         UB, NaN if the last sweep has not computed it, and UB'.
     """
@@ -143,7 +143,7 @@ class DCD(DualSolver):
         self._orders = Orders(problem.n, ORDERS[config.order], seed)
 
     def iterate(self) -> None:
-        """Do one sweep over all terms, and as many over the planes at hand as pay."""
+        """Do one sweep over all terms, and as many over the known planes as pay."""
         start = self.clock.now(), self.phi.dual()
         self.begin_iteration()
         if self.iteration % _REBUILD_EVERY == 0:
@@ -159,7 +159,7 @@ class DCD(DualSolver):
             self.visits.drop_idle(self.config.T)
 
     def _judge(self, changed: bool) -> None:
-        """Look at the bounds after a sweep over all terms."""
+        """Compute the bounds after a sweep over all terms, and whether the run is done."""
         config, policy, lower = self.config, self.visits.policy, self.phi.dual()
         half_norm = 0.5 * self.problem.lam * squared_norm(self.phi.w)
         self.tracked = half_norm + float(policy.met[0]) / self.problem.n
@@ -174,7 +174,7 @@ class DCD(DualSolver):
         self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
 
     def _approximate_passes(self, order: np.ndarray, start: tuple[float, float]) -> None:
-        """Sweep over the planes at hand, until that does not pay any more."""
+        """Sweep over the known planes, until that does not pay any more."""
         rule = SlopeRule(start, (self.clock.now(), self.phi.dual()))
         while self.approx_passes < self.config.M:
             visited = self.visits.worth_visiting(order, self.config.shrink)
@@ -211,14 +211,14 @@ class DCD(DualSolver):
 
 
 class Visits(Stateful):
-    """What a solver does at each term, and what that needs around sweeps: a line of planes, little.
+    """The visits of a solver, and what happens around sweeps, if each term's planes lie on a line.
 
     Attributes
     ----------
     phi : DualIterate
-        Restored before its visits.
+        The iterate, restored before its visits.
     policy : NamedTuple
-        For the kernels.
+        What a visit does, for the kernels.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("policy.steps", "policy.cone.v")
@@ -233,19 +233,19 @@ class Visits(Stateful):
         return self.phi.blocks.numbers[VIOLATION::STRIDE]
 
     def prepare(self, order: np.ndarray, new: int) -> None:
-        """Get ready for a sweep, in which ``new`` planes may come into each W_i.
+        """Get ready for a sweep, in which ``new`` planes may enter each W_i.
 
         Parameters
         ----------
         order : ndarray of int64
-            The terms that it will visit, none twice.
+            The terms that the sweep will visit, none twice.
         new : int
             0 or 1.
         """
         self.policy.met[0] = 0.0
 
     def recompute(self) -> None:
-        """Sum w and φ∘ anew from the weights, to keep roundings from adding up."""
+        """Recompute w and φ∘ from the weights, so that rounding errors do not add up."""
         state, cone = self.phi.shared, self.policy.cone
         v = cone.v if cone.floor.size else state.w
         state.offset[0] = turns.sum_of_planes(self.policy, self.phi.blocks, state.lam, v)
@@ -256,17 +256,17 @@ class Visits(Stateful):
         """Drop planes found that had no weight in the last T iterations."""
 
     def renew(self, changed: np.ndarray) -> None:
-        """Get ready for other planes of some terms, with the weights that these have."""
+        """Get ready after planes of some terms have changed; their weights stay."""
 
     def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
-        """Return the terms with a violation above ε, and above a share of the mean one."""
+        """Return the terms with a violation above ε, and above ``shrink`` times the mean."""
         worth = np.empty_like(order)
         size = turns.select(self.violations, order, self.policy.epsilon, shrink, worth)
         return worth[:size]
 
 
 class TurnVisits(Visits):
-    """A turn for each plane."""
+    """Visits in which each plane takes a turn."""
 
     STATE = (*Visits.STATE, "policy.simplex", "policy.violations", "_bits")
     policy: turns.Coordinates
@@ -295,7 +295,7 @@ class TurnVisits(Visits):
         self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, new: int) -> None:
-        """Make room for weights and inner products, and draw random words."""
+        """Reserve space for weights and inner products, and draw random words."""
         super().prepare(order, new)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
         room = grown(policy.simplex.room, n_planes + new)
@@ -308,7 +308,7 @@ class TurnVisits(Visits):
         self.policy = policy._replace(simplex=numbers, words=words)
 
     def renew(self, changed: np.ndarray) -> None:
-        """Compute their inner products anew, if these are kept."""
+        """Recompute the inner products of these terms' planes, if inner products are kept."""
         if self.policy.simplex.gram.size:
             simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
@@ -318,7 +318,7 @@ class TurnVisits(Visits):
 
 
 def _check_products_fit(room: np.ndarray) -> None:
-    """Raise ``RunFailedError`` if inner products of so many planes a term take too much memory."""
+    """Raise ``RunFailedError`` if inner products of ``room`` planes per term do not fit."""
     check_room(
         8.0 * float(np.square(room, dtype=np.float64).sum()),
         f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",

@@ -2,32 +2,32 @@
 
 .. code-block:: text
 
-    for each example i, as the stream gives it:
+    for each example i, in the order of the stream:
         the oracle's plane has the gradient g = n H_i(w)
-        if g > ε:   it comes into the cache with α = 0, and UB ← UB + g/n
+        if g > ε:   it enters the cache with α = 0, and UB ← UB + g/n
         if UB − LB > tol P̂:   optimise over the cache, and drop the planes with α = 0
 
-An iteration is a pass over the examples; further ones, for which the cache stays as it is, are the
-cyclic variant. Examples are in memory chunk by chunk (`Oracle.chunks`), and what is kept between
-them is the cache and w, whatever the length of the stream.
+An iteration is a pass over the examples. Further passes keep the cache: the cyclic variant.
+Examples are in memory chunk by chunk (`Oracle.chunks`). Between chunks, only the cache and w are
+kept, regardless of the length of the stream.
 
-LB bounds the optimum of all examples from below. UB is a bound for the cached ones only
-(:mod:`~ssvm_bench.solvers.coordinate.cached_problem`): a pass over all examples at the same w turns
-it into a bound for all, P(w). That is a further one (``verify``); or one in which no step was due.
+LB bounds the optimum of all examples from below. UB is a bound for the cached examples only
+(:mod:`~ssvm_bench.solvers.coordinate.cached_problem`). A pass over all examples at one w computes a
+bound for all, P(w): a further pass (``verify``), or one in which no step was due.
 
 ================  =============================================================================
 ``schedule``      what happens between new examples
 ================  =============================================================================
 ``gap``           Algorithm 2
-``one_pass``      an example that comes into the cache takes its step, once
-``larank``        that, and for each new example ten of the cache, drawn at random, take theirs
-``mining``        examples come into the cache until it is full; then it is optimised
+``one_pass``      an example that enters the cache takes its step, once
+``larank``        the same, and for each new example ten cached ones, drawn at random, take theirs
+``mining``        examples enter the cache until it is full; then it is optimised
 ================  =============================================================================
 
-Optimising ends at half of ``tol``, or the next example would begin it again.
+Optimising ends at half of ``tol``; otherwise the next example would restart it.
 
-A cache that is full of planes with weight is made half empty: examples leave with their weights as
-they are. Those of the next pass would be counted twice, so there is none: the run ends.
+If the cache is full of planes with weight, half of it is emptied: examples leave with their weights
+fixed. The next pass would count them twice, so the run ends after this one.
 
 ===========  ==================================================================================
 option       meaning
@@ -35,8 +35,8 @@ option       meaning
 schedule     what happens between new examples, see above: ``gap``, ``one_pass``, ``larank`` or
              ``mining``
 plane        of a new example: ``largest``, the oracle's, with the largest gradient; ``random``,
-             that of a wrong label, drawn anew in each pass: it counts as a call, and what the
-             planes met say of P(w) is no bound, ``verify`` alone computes one
+             that of a wrong label, drawn anew in each pass: it counts as a call, and the planes
+             give no bound on P(w), only ``verify`` computes one
 tol          relative gap
 verify       whether an iteration ends with a pass that computes P(w)
 order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of
@@ -45,8 +45,8 @@ cache        most planes in the cache
 chunk        examples of a stream that are in memory at a time
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over the cache in an optimisation
-hot          whether it goes on from the weights of the one before: else it begins at α = 0, which
-             shows what that is worth
+hot          whether an optimisation continues from the current weights: else it begins at α = 0,
+             which shows the benefit of continuing
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets
              (:class:`~ssvm_bench.solvers.coordinate.nonnegative.ConstrainedConfig`)
 ===========  ==================================================================================
@@ -122,7 +122,7 @@ class Config(ConstrainedConfig):
         return self.chunk
 
     def check_data(self, n: int, structure: str) -> None:
-        """Raise ``ConfigError`` if labels that have a structure are to be drawn."""
+        """Raise ``ConfigError`` if wrong labels of structured examples are to be drawn."""
         super().check_data(n, structure)
         if self.plane == RANDOM and structure != "independent":
             raise ConfigError(
@@ -131,7 +131,7 @@ class Config(ConstrainedConfig):
             )
 
     def check_chunks(self) -> None:
-        """Raise ``ConfigError`` if they are to have another order than that of the stream."""
+        """Raise ``ConfigError`` if a stream is to be read in random order."""
         if self.order == RANDOM:
             raise ConfigError(
                 "solver.order=random needs the examples in memory, and those of a stream are read "
@@ -141,14 +141,14 @@ class Config(ConstrainedConfig):
 
 
 class DCDOnline(Solver):
-    """The method, from an empty cache and w = 0.
+    """Online dual coordinate descent, from an empty cache and w = 0.
 
     Attributes
     ----------
     cached : CachedProblem
         The cache, and w.
     seen : Seen
-        What the pass keeps.
+        What the pass records.
     upper : float
         P(w), if it is known, else NaN.
     tracked : float
@@ -193,7 +193,7 @@ class DCDOnline(Solver):
             self.ended = "cache_full"
 
     def _meet(self, begin: int, part: Oracle) -> None:
-        """Go through a chunk."""
+        """Process the examples of a chunk."""
         order = np.arange(part.n)
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
@@ -214,7 +214,7 @@ class DCDOnline(Solver):
                 self._optimise()
 
     def _drawn(self, part: Oracle) -> Answered:
-        """Return an oracle that answers with wrong labels, drawn at random."""
+        """Return an oracle that returns wrong labels, drawn at random."""
         if not isinstance(part, LabelingOracle):
             raise ConfigError("solver.plane=random needs an oracle over labels.")
         features = part.features
@@ -230,7 +230,7 @@ class DCDOnline(Solver):
         position: int,
         drawn: Answered | None = None,
     ) -> tuple[int, int]:
-        """Meet examples until something is due; return where to go on, and why it has stopped."""
+        """Process examples until something is due; return where to resume, and why it stopped."""
         end_if_urgent()
         seen.tally[: exploring.ENTERED] = 0
         parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
@@ -262,13 +262,13 @@ class DCDOnline(Solver):
         self._look()
 
     def _reduce_gap(self, gap: float) -> None:
-        """Optimise over the cache until its gap is that small."""
+        """Optimise over the cache until its gap is at most ``gap``."""
         if not self.config.hot:
             self.cached.begin_anew()
         self.cached.optimise(gap, self.config.M, self.clock)
 
     def _make_room(self) -> None:
-        """Have room for planes in a cache that is full."""
+        """Free space for planes in a full cache."""
         if self.plan.optimises:
             self._optimise()
         most = int(_KEPT * self.config.cache)
@@ -299,7 +299,7 @@ class DCDOnline(Solver):
             self.converged = self._is_close()
 
     def _is_close(self) -> bool:
-        """Tell whether P(w) is known, and close to LB."""
+        """Return whether P(w) is known, and close to LB."""
         return self.upper - self.cached.lower() <= self.config.tol * self.upper
 
     def reported(self) -> Iterate:
@@ -312,7 +312,7 @@ class DCDOnline(Solver):
         return self.cached.planes / self.problem.n
 
     def diagnostics(self) -> dict[str, float]:
-        """Return bounds after the last pass, what the cache holds, and the numbers of steps."""
+        """Return bounds after the last pass, the size of the cache, and the numbers of steps."""
         steps = self.cached.policy.steps
         return {
             "upper_bound": self.upper,
@@ -328,7 +328,7 @@ class DCDOnline(Solver):
 def _ask_one_by_one(
     oracle: Oracle, parts: Any, order: np.ndarray, position: int
 ) -> tuple[int, int, float, int]:
-    """Do `explore` with an oracle that others call, or that is called from Python."""
+    """Do `explore` with an oracle that a caller or Python code calls, one example at a time."""
     n, (cache, policy, state, plan, seen) = oracle.n, parts
     reason, fault, seconds, begin = exploring.NOTHING, checks.NONE, 0.0, perf_counter()
     while position < order.size and reason == exploring.NOTHING and fault == checks.NONE:

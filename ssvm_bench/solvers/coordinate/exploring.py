@@ -1,23 +1,23 @@
-"""How dual coordinate descent meets new examples (Ramanan 2013, Algorithm 2, lines 3 to 11).
+"""How dual coordinate descent visits new examples (Ramanan 2013, Algorithm 2, lines 3 to 11).
 
 At an example, its oracle returns the plane with the largest gradient, g = n H_i(w). If g > ε, the
-plane comes into the cache with α = 0, and
+plane enters the cache with α = 0, and
 
 .. code-block:: text
 
     UB ← UB + 1/n (g − max(0, the largest gradient of a plane of i that is cached already))
 
-What then happens is data of the schedule, a `Plan`: whether the example takes a step at once, how
-many cached ones take theirs, and how large the online gap UB − LB may become, relative to what P(w)
-is estimated to be for the whole problem by the examples met so far,
+The schedule, a `Plan`, says what happens next: whether the example takes a step at once, how many
+cached ones take theirs, and how large the online gap UB − LB may become, relative to an estimate of
+P(w) for the whole problem from the examples met so far,
 
 .. code-block:: text
 
     P̂ = λ/2 ‖w‖² + mean of n H_i(w),  each at the w with which it was met
 
-(at first, UB is far below that, as most examples are still to come). A pass over a chunk
-stops where something is due that is not done here (`ROOM`, `FULL`, `WORDS`, `GAP`), and goes on
-from there. So what happens at an example does not depend on where chunks end.
+(at first, UB is far below P̂, as most examples are still to come). A pass over a chunk stops where
+something is due that is not done here (`ROOM`, `FULL`, `WORDS`, `GAP`), and then resumes. So what
+happens at an example does not depend on where chunks end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ssvm_bench.solvers.coordinate.turns import below
 # mypy: disable-error-code="no-untyped-def"
 
 NOTHING, ROOM, FULL, WORDS, GAP = range(5)
-"""Why a pass stops: its end; no room for a row, or for a plane; no random words; a large gap."""
+"""Why a pass stops: its end; no space for a row; a full cache; no random words; a large gap."""
 
 LOWER, UPPER, HALF_NORM = range(3)
 """Entries of ``Seen.bounds``."""
@@ -55,15 +55,15 @@ class Plan(NamedTuple):
     Attributes
     ----------
     steps : bool
-        Whether one that comes into the cache takes a step.
+        Whether an example takes a step when it is met, if it is in the cache then.
     revisits : int
-        How many examples of the cache, drawn at random, then take one.
+        How many cached examples, drawn at random, then take a step.
     by_gap : bool
         Whether the cache is optimised when the online gap is too large.
     optimises : bool
         Whether it is optimised when it is full, and at the end of a pass.
     tol : float
-        Largest (UB − LB)/max(UB, P̂) with which a pass goes on, if that is by the gap.
+        Largest (UB − LB)/max(UB, P̂) with which a pass continues, if ``by_gap``.
     capacity : int
         Most planes of the cache.
     n : int
@@ -80,22 +80,22 @@ class Plan(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a pass keeps while it goes.
+    """What a pass records.
 
     Attributes
     ----------
     begin : int
-        Number of the first example of the chunk.
+        Index of the first example of the chunk.
     terms : ndarray of int64, shape (examples of the chunk,)
-        Where they are in the cache; −1: nowhere.
+        Index of each example in the cache; −1: it is not there.
     bounds : ndarray of float64, shape (3,)
-        LB, UB and λ/2 ‖w‖², as far as there has been no step since they were computed.
+        LB, UB and λ/2 ‖w‖², without the steps since they were computed.
     met : ndarray of float64, shape (2,)
-        Σ_i n H_i(w), each at the w with which it was met in this pass, and how many they are.
+        Σ_i n H_i(w), each at the w with which it was met in this pass, and their number.
     tally : ndarray of int64, shape (3,)
-        Visits of cached examples, and planes evaluated there; planes that have come into the cache.
+        Visits of cached examples, planes evaluated there, and planes that have entered the cache.
     needed : ndarray of int64, shape (2,)
-        Planes and non-zeros that there was no room for.
+        Numbers of planes and non-zeros for which there was no space.
     """
 
     begin: int
@@ -108,12 +108,12 @@ class Seen(NamedTuple):
 
 @kernel
 def _consider(cache, policy, state, plan, seen, i, g, count, offset):
-    """Do what is due at example i of the chunk, whose best plane is in the cache's scratch.
+    """Process example i of the chunk, whose best plane is in the cache's scratch.
 
     Returns
     -------
     int
-        `WORDS`, `ROOM` or `FULL`: nothing has been done; `GAP` or `NOTHING`: all has.
+        `WORDS`, `ROOM` or `FULL`: nothing has been done; `GAP` or `NOTHING`: all is done.
     """
     most = (plan.steps + plan.revisits) * (1 + cache.blocks.height.size)
     if policy.words.size - policy.drawn[0] <= most:
@@ -140,7 +140,7 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
 
 @kernel
 def _enter(cache, state, plan, seen, i, g, count, offset):
-    """Put the plane into the cache, unless it is there."""
+    """Add the plane to the cache, unless it is there; return a reason to stop."""
     blocks, t = cache.blocks, seen.terms[i]
     highest = 0.0
     planes, nonzeros = 2, count
@@ -167,7 +167,7 @@ def _enter(cache, state, plan, seen, i, g, count, offset):
 
 @kernel
 def _visit(cache, policy, state, seen, t):
-    """Let a cached example take its step; one whose planes have no weight then leaves."""
+    """Let a cached example take its step; remove it if its planes have no weight then."""
     if cache.example[t] < 0:
         return
     seen.tally[VISITS] += 1
@@ -184,18 +184,18 @@ def _visit(cache, policy, state, seen, t):
 
 @allocating_kernel
 def explore(oracle, exact, cache, policy, state, plan, seen, order, position, most):
-    """Meet examples of a chunk with a compiled oracle, from a position in their order.
+    """Process the examples of a chunk with a compiled oracle, from a position in their order.
 
-    None has more than ``most`` parts.
+    No example has more than ``most`` parts.
 
     Returns
     -------
     position, reason : int
-        Where to go on, and why it has stopped.
+        Where to resume, and why the pass has stopped.
     share : float
         Share of the time that the oracle took.
     fault : int
-        What is wrong with the oracle at the example that the order has at ``position``.
+        What is wrong with the oracle at example ``order[position]``.
     """
     features = oracle.features
     theta, y, labels, timespec = scratch(features, most)
@@ -223,7 +223,7 @@ def explore(oracle, exact, cache, policy, state, plan, seen, order, position, mo
 
 @kernel
 def consider_row(indices, values, offset, g, cache, policy, state, plan, seen, i):
-    """Do `_consider` with a plane that an oracle has returned, all times n."""
+    """Do `_consider` with a plane that an oracle has returned, all values times n."""
     for k in range(indices.size):
         cache.indices[k], cache.values[k] = indices[k], values[k]
     return _consider(cache, policy, state, plan, seen, i, g, indices.size, offset)

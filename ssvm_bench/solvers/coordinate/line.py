@@ -2,7 +2,7 @@
 
 With β of :mod:`ssvm_bench.planes.given_rows`, s = ⟨x, w⟩, g_1 = s + a, g_2 = −s + b, h = ‖x‖² and
 the tolerance ε, a visit is the step of liblinear's solvers for the hinge and the ε-insensitive
-loss: if a plane violates optimality by more than ε, the best β there is,
+loss: if a plane violates optimality by more than ε, β becomes the best one,
 
 .. code-block:: text
 
@@ -10,10 +10,10 @@ loss: if a plane violates optimality by more than ε, the best β there is,
     β ← −min( 1, (λ n g_2 − β h)/h )      if λ n g_2 − β h > 0,  which excludes the first
     β ←  0                                otherwise
 
-That is where single steps, (25) and (26), and pair steps, (28), of both planes in turn would lead
-(Ramanan 2013). It is a pair step if weight goes from one plane to the other. Where weights must not
-be negative, a visit is a single step of :mod:`ssvm_bench.solvers.coordinate.nonnegative`. It costs
-O(non-zeros of x).
+Single steps, (25) and (26), and pair steps, (28), of both planes in turn would lead to the same β
+(Ramanan 2013). A visit counts as a pair step if weight goes from one plane to the other. If weights
+w_k must not be negative, a visit is a single step of
+:mod:`ssvm_bench.solvers.coordinate.nonnegative`. A visit costs O(non-zeros of x).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE, sum_of_planes
 
 
 class Line(NamedTuple):
-    """The policy of visits of that kind; the weights are in the storage.
+    """The policy of these visits; the weights are in the storage.
 
     Attributes
     ----------

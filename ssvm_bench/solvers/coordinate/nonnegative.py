@@ -5,9 +5,9 @@
     min P(w), w_k ≥ 0 for k ∈ N        F(α) = −λ/2 ‖w‖² + φ∘        v = −φ⋆/λ
     w_k = max(v_k, 0) for k ∈ N        w_k = v_k for the others
 
-With the multipliers β of w ≥ 0, w = v + β (41), and β = max(0, −v) is their optimum for any α. So
-v is kept beside w, and β is not. (The paper's step 2 clips w in index; then w forgets v, and what
-follows is no ascent of F.) As ⟨v, w⟩ = ‖w‖², the gap is what it is without the constraint,
+With the multipliers β of w ≥ 0, w = v + β (41), and β = max(0, −v) is optimal for any α. So v is
+kept beside w, but β is not. (The paper's step 2 clips w in index; then w forgets v, and later steps
+do not ascend F.) As ⟨v, w⟩ = ‖w‖², the gap has the same form as without the constraint,
 P(w) − F = Σ_i (H_i(w) − ⟨φ^i, [w 1]⟩): bounds and tolerances mean the same.
 
 With δ = n φ^{ij} − n φ^{ik}, a step that moves weight a from plane k to plane j, a ≤ α_ik, has
@@ -16,9 +16,9 @@ With δ = n φ^{ij} − n φ^{ik}, a step that moves weight a from plane k to pl
 
     n dF/da = g + ⟨δ⋆, w(a) − w⟩        w(a) = max(v − a/(λ n) δ⋆, 0)  on N
 
-which falls with a along straight pieces. Newton's method between bounds finds where it is 0, from
-the step a = λ n g/‖δ⋆‖² up, which is never too long as clipping only lowers the curvature. It costs
-a few times O(non-zeros of δ⋆).
+which is piecewise linear and decreasing in a. Newton's method between bounds finds its zero. It
+starts at a = λ n g/‖δ⋆‖², which is never too long, as clipping only lowers the curvature. A step
+costs a few times O(non-zeros of δ⋆).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ssvm_bench.solvers.base import SolverConfig
 # mypy: disable-error-code="no-untyped-def"
 
 _EXACT = 1e-13
-"""Of the slope at the beginning: what is left at the end of a step is rounding."""
+"""Share of the initial slope at which a step ends: the rest is rounding."""
 
 _MOST_TRIALS = 100
 
@@ -48,22 +48,22 @@ NONE, ALL = "none", "all"
 _RANGE = re.compile(r"(\d{1,18})(-(\d{0,18}))?", re.ASCII)
 
 _OPEN = 10**18
-"""Beyond any weight: the last one of a range without."""
+"""End of a range that names none: beyond the index of any weight."""
 
 Range: TypeAlias = tuple[int, int]
-"""The first and the last of some weights in a row; both belong to them."""
+"""First and last index of consecutive weights, both inclusive."""
 
 
 @dataclass(frozen=True)
 class ConstrainedConfig(SolverConfig):
-    """Options of a solver with such steps.
+    """Options of a solver that can keep weights from being negative.
 
     Attributes
     ----------
     nonnegative : str or tuple
-        ``none``, ``all``, or ranges of weights as ``[0-9,15,20-]``, written in one way. A range
+        ``none``, ``all``, or ranges of weights as ``[0-9,15,20-]``, kept in canonical form. A range
         names its first and its last weight, in the layout of ``weights.npz``; without a last one,
-        it goes to the end. (A colon would not do: YAML reads ``1:10`` as 70.)
+        it goes to the end. (A colon is not possible: YAML reads ``1:10`` as 70.)
 
     >>> ConstrainedConfig("dcd", "dcd", nonnegative=("15", "5-9", "0-4")).nonnegative
     ('0-9', '15')
@@ -74,7 +74,7 @@ class ConstrainedConfig(SolverConfig):
     nonnegative: str | tuple[int | str, ...] = field(default=NONE, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the options, and write ranges of weights in one way, for hashes."""
+        """Check the options, and bring ranges into canonical form, for hashes."""
         super().__post_init__()
         ranges = self._ranges()
         given = ALL if ranges == [(0, _OPEN)] else tuple(map(_text, ranges)) or NONE
@@ -93,7 +93,7 @@ class ConstrainedConfig(SolverConfig):
         Raises
         ------
         ConfigError
-            If there are not as many weights.
+            If a range names a weight that does not exist.
         """
         floor = np.full(d if self.constraint else 0, -np.inf)
         for first, last in self._ranges():
@@ -107,12 +107,12 @@ class ConstrainedConfig(SolverConfig):
         return floor
 
     def _ranges(self) -> list[Range]:
-        """Return the ranges in their order, those that meet joined.
+        """Return the ranges, sorted; adjacent ones are joined.
 
         Raises
         ------
         ConfigError
-            If one is written in another way or empty, or two overlap.
+            If a range is malformed or empty, or two overlap.
         """
         given = self.nonnegative
         if isinstance(given, str):
@@ -162,7 +162,7 @@ class Cone(NamedTuple):
         Scratch: δ⋆; all 0 between steps.
     indices : ndarray of int64
     listed : ndarray of bool
-        Scratch: where δ⋆ may not be 0, first come first; whether a coordinate is among these.
+        Scratch: the coordinates where δ⋆ may be non-zero; whether a coordinate is one of these.
     """
 
     floor: np.ndarray
@@ -180,7 +180,7 @@ def cone(floor: np.ndarray) -> Cone:
 
 @kernel
 def constrained_step(cone, blocks, i, slope, taker, giver, lam_n, w):
-    """Do the best step along δ of term i, the storage's direction, on v and w.
+    """Do the best step along δ, the storage's current direction of term i, on v and w.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def constrained_step(cone, blocks, i, slope, taker, giver, lam_n, w):
 
 @kernel
 def _best_step(cone, size, slope, limit, lam_n, w):
-    """Return argmax over a in [0, limit] of F, where its slope is not below 0 but for rounding."""
+    """Return argmax of F over a in [0, limit]; its slope there is ≥ 0, except for rounding."""
     total = 0.0
     for k in range(size):
         total += cone.delta[cone.indices[k]] ** 2

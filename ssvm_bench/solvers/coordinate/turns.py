@@ -1,7 +1,7 @@
 """A visit of dual coordinate descent: a turn for each plane of a term (Ramanan 2013, Algorithm 1).
 
-At a term, each plane j but the ground truth's gets a turn, in random order or as they are stored,
-with g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
+At a term, each plane j except the ground truth's takes a turn, in random or in storage order, with
+g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
 
 .. code-block:: text
 
@@ -9,10 +9,10 @@ with g_j = ⟨n φ^{ij}, [w 1]⟩ at the present w and the tolerance ε:
     |g_j| > ε otherwise         a single step                                          (25), (26)
 
 (α_i0 is the weight of the ground truth's plane, the paper's 1 − α_i). A pair with a slope
-|g_j − g_k| ≤ ε stays as it is.
+|g_j − g_k| ≤ ε does not change.
 
-**Steps** (section 3). A step moves weight a from one plane of term i to another. With all planes of
-the term, the ground truth's too, which is 0 and has what weight the others leave, Σ_p α_ip = 1,
+**Steps** (section 3). A step moves weight a from one plane of term i to another. The ground truth's
+plane is 0, and has the weight that the others leave: with it, Σ_p α_ip = 1, and
 
 .. code-block:: text
 
@@ -20,9 +20,9 @@ the term, the ground truth's too, which is 0 and has what weight the others leav
     g = ⟨n φ^{ij} − n φ^{ik}, [w 1]⟩         h = ‖n φ^{ij}⋆ − n φ^{ik}⋆‖²
     a* = clip( λ n g / h )
 
-A *single* step, (25), is that with the ground truth's plane for k, whose gradient is 0 and whose
-weight is the paper's 1 − α_i; a *pair* step, (28), that with another one. The paper's further
-bounds, a ≤ 1 − α_ij and a ≥ α_ik − 1, follow from these.
+A *single* step, (25), has the ground truth's plane for k. Its gradient is 0, and its weight is the
+paper's 1 − α_i. A *pair* step, (28), has another plane for k. The paper's further bounds,
+a ≤ 1 − α_ij and a ≥ α_ik − 1, follow from these.
 
 =============================  ==================================================================
 paper                          here
@@ -34,16 +34,16 @@ L(w), F(α)                     P(w)/λ and F/λ
 =============================  ==================================================================
 
 **Inner products** between planes of a term are either kept, as K of
-:mod:`ssvm_bench.planes.simplex`: then w is looked at once a visit, and changed once,
+:mod:`ssvm_bench.planes.simplex`; then a visit reads w once and changes it once,
 
 .. code-block:: text
 
     g_q ← g_q − a/(λ n) (K[q, j] − K[q, k])
 
-or computed when a step needs them, which then changes w, and the g_q are computed anew; or they are
-kept, and used for h alone. But for rounding, that is the same. Where weights must not be negative,
-w is not linear in α: a step is that of :mod:`ssvm_bench.solvers.coordinate.nonnegative`, and
-gradients are always computed anew.
+or computed when a step needs them; then each step changes w, and the g_q are recomputed. Or they
+are kept, but used for h alone. Except for rounding, the results are the same. If some w_k must not
+be negative, w is not linear in α: steps are those of
+:mod:`ssvm_bench.solvers.coordinate.nonnegative`, and gradients are always recomputed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SINGLE, PAIR = range(2)
 
 
 class Coordinates(NamedTuple):
-    """The policy of visits of that kind.
+    """The policy of these visits.
 
     Attributes
     ----------
@@ -74,16 +74,16 @@ class Coordinates(NamedTuple):
     shuffles : bool
         Whether the planes of a term take turns in random order.
     follows : bool
-        Whether gradients follow from K, where that is kept: else from w, anew after each step.
+        Whether gradients are updated by K, if it is kept; else from w, after each step.
     simplex : Simplex
         α, and K if inner products are kept.
     cone : Cone
-        Which weights must not be negative: inner products are then of no use.
+        Which weights must not be negative; if any, inner products are not used.
     words : ndarray of uint64
     drawn : ndarray of int64, shape (1,)
-        Random words for a pass, one for each turn at terms with a choice, and which comes next.
+        Random words for a pass, one for each turn at terms with a choice; index of the next.
     met : ndarray of float64, shape (1,)
-        Σ_i max(0, max_j g_j) over the visits so far, each g_j at its turn: what UB' sums, (36).
+        Σ_i max(0, max_j g_j) over the visits so far, each g_j at its turn: the sum in UB', (36).
     violations : ndarray of float64, shape (n,)
         At the last visit of each term, max g_p − min over α_p > 0 of g_p: n times the term's gap
         is no larger, if nothing has moved in between.
@@ -291,7 +291,7 @@ def _sum_of_planes(policy, blocks, lam, w):
         for p in range(blocks.n_planes[i]):
             change[p] = numbers.alpha[numbers.start[i] + p]
             offset += change[p] * blocks.offset[blocks.start[i] + p]
-        change[0] -= 1.0  # a difference of planes: that of the ground truth is 0
+        change[0] -= 1.0  # coefficients add up to 0; the ground truth's plane is 0
         operations.set_direction_of_mixture(blocks, i, 0.0, change)
         operations.add_direction(blocks, i, -1.0 / (lam * n), w)
     return offset / n
@@ -320,7 +320,7 @@ def exchanged(slope, curvature, taker, giver):
     Parameters
     ----------
     slope, curvature : float
-        λ n g and h, or both times the same; a flat direction leads to a bound.
+        λ n g and h, or both times one factor; a flat direction leads to a bound.
     taker, giver : float
         α_ij and α_ik.
     """
@@ -331,6 +331,6 @@ def exchanged(slope, curvature, taker, giver):
 
 @kernel
 def exchange(alpha, j, k, a):
-    """Let α_j grow by a and α_k fall by as much; one that gives all it has is 0 then."""
+    """Add a to α_j, and subtract it from α_k; a weight that is moved completely becomes 0."""
     alpha[j] = 0.0 if a == -alpha[j] else alpha[j] + a
     alpha[k] = 0.0 if a == alpha[k] else alpha[k] - a

@@ -30,7 +30,7 @@ bound        ``tracked``, or ``true``: UB is computed after every sweep
 tol          relative gap at which the solver is done
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over known planes in an iteration
-shrink       these sweeps leave out terms with a violation of less than this share of the mean
+shrink       those sweeps leave out terms whose violation is less than this share of the mean
 T            found planes are dropped if they had no weight, and were not the oracle's, in the last
              T iterations
 nonnegative  weights that must not be negative: ``none``, ``all``, or ranges in brackets

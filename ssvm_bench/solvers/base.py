@@ -216,8 +216,8 @@ class Solver(Stateful, ABC):
     approx_passes : int
         Approximate passes of the last iteration.
     after_exact_pass : Iterate or None
-        The iterate that would have been reported after the last exact pass; None unless
-        `keep_after_exact_pass` was called, and if the solver does not alternate.
+        The iterate that would have been reported after the last exact pass; None if
+        `keep_after_exact_pass` was not called, or the solver does not alternate.
     alternates : bool
         Whether exact and approximate passes alternate; the solver then calls `exact_pass_ended`.
     """

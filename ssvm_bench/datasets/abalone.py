@@ -1,10 +1,10 @@
-"""Abalone (Nash et al. 1994): the age of a sea snail, which is the number of rings of its shell.
+"""Abalone (Nash et al. 1994): the age of a sea snail, measured by the rings of its shell.
 
-The file has one line a snail: sex (M, F, or I for an infant), three lengths, four weights, and the
-number of rings, 1 to 29, which is the target. As in LIBSVM's form of it, the seven measures are
-scaled to [−1, 1] each, by the least and the largest of all lines, and the target is left alone.
-Sex, one number there, is three features here, of which one is 1. Their sum is 1, so they are a bias
-already; ``bias`` adds another one. Nothing is held out.
+The file has one line per snail: sex (M, F, or I for an infant), three lengths, four weights, and
+the target, the number of rings, 1 to 29. As in LIBSVM's version, each of the seven measures is
+scaled to [−1, 1] by its minimum and maximum over all lines; the target is not scaled. LIBSVM
+encodes sex as one number; here it is three features, one of which is 1. Their sum is 1, so they act
+as a bias already; ``bias`` adds another one. Nothing is held out.
 
 References
 ----------
@@ -41,7 +41,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
     Raises
     ------
     ContentError
-        Names the first line that is no snail: with measures below 0, or rings that are not counted.
+        Names the first line that is malformed, has a measure below 0, or no whole number of rings.
     """
     table = read_table(unpack(raw).replace(b",", b" "), N_COLUMNS, text_columns=(0,))
     sex = table[0].astype(str)
@@ -55,16 +55,16 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 
 def arrays(is_sex: np.ndarray, measures: np.ndarray, rings: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what is kept of snails whose sex is that of the columns where ``is_sex``."""
+    """Return the arrays to keep, given the sex of the snails in one-hot encoding."""
     low, high = measures.min(axis=0), measures.max(axis=0)
     scaled = 2.0 * (measures - low) / np.where(high > low, high - low, 1.0) - 1.0
     return {"x": np.ascontiguousarray(np.hstack((is_sex, scaled))), "y": rings}
 
 
 def simulate() -> dict[str, np.ndarray]:
-    """Return as many synthetic snails: lengths level off with age, weights are cubes of them.
+    """Return `N_SAMPLES` synthetic snails: lengths level off with age, weights are their cubes.
 
-    Only + − × / √ and comparisons of words of a ``PCG64`` are used, so all machines make the same.
+    Words of a ``PCG64`` are combined by + − × / √ and comparisons only, so all machines agree.
     """
     bits, m = np.random.PCG64(1729), N_SAMPLES
     normal = approx_normal((m,), bits)

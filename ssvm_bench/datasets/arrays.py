@@ -1,8 +1,8 @@
-"""The one door for foreign arrays: whatever a file, a Python program or a plug-in brings.
+"""Checks of foreign arrays: all that come from a file, a Python program or a plug-in.
 
-`array`, `csr` and `sparse` look at the kind of arrays, their shape and range; whether another type
-holds their numbers exactly; and the structure of a sparse matrix, before scipy touches it. `names`
-looks at names of labels and features.
+`array`, `csr` and `sparse` check the kind, shape and range of arrays, whether a conversion to
+another type is exact, and the structure of a sparse matrix before scipy uses it. `names` checks
+names of labels and features.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 INTEGERS, BOOL, REAL = "iu", "b", "biuf"
-"""Kinds of entries, as numpy's types name them; an interval of time is of none of them."""
+"""Kinds of entries, by numpy's codes; time intervals belong to none of them."""
 
 _WORDS = {INTEGERS: "integers", BOOL: "bool", REAL: "numbers"}
 
 MOST_LABELS = 1 << 16
-"""Labelings are kept in two bytes a label, or in one."""
+"""Labels are stored in one or two bytes each."""
 
 LARGEST = np.float64(1e100)
-"""Of a feature: ‖ϕ‖²/λ must not overflow in float64. Python's number is infinite in float32."""
+"""Largest feature: ‖ϕ‖²/λ must not overflow. As a Python float, it would be ∞ beside float32."""
 
 LARGEST_WHOLE = 1 << 53
-"""Of whole numbers that float64 tells apart."""
+"""Largest integer up to which float64 represents all integers exactly."""
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that no name has: controls, ends of lines, changes of direction, surrogates."""
+"""Characters forbidden in names: controls, line ends, changes of direction, surrogates."""
 
 _VISIBLE = re.compile(
     "[^\\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Characters of which a name has one: neither blanks, nor what Unicode says shows nothing."""
+"""Characters of which a name needs one: neither blank nor invisible according to Unicode."""
 
 _MORE = "Use fewer examples, or store them as uint8 or float64, which are taken as they are."
 
@@ -59,30 +59,30 @@ def array(
     row: str = "entry",
     dtype: Any = None,
 ) -> np.ndarray:
-    """Return an array from elsewhere, in this machine's byte order, if it is what it should be.
+    """Check a foreign array; return it in this machine's byte order.
 
     Parameters
     ----------
     found : object
     name : str
-        What it is called in messages.
+        Its name in messages.
     kind : str
         `INTEGERS`, `BOOL` or `REAL`.
     shape : tuple
-        Its shape; None: any size.
+        Expected shape; None: any size.
     low, high : float
-        Its smallest and its largest entry; NaN is in no range. Without ``low``, there is no range.
+        Range of its entries; NaN is in no range. Without ``low``, the range is not checked.
     row : str
-        What a row of it is called.
+        The name of a row in messages.
     dtype : dtype, optional
-        The type to return, which must hold all entries exactly; None: its own.
+        The type to return, which must represent all entries exactly; None: the array's own.
 
     Raises
     ------
     ContentError
-        It is something else; the message says what, and which row is out of range.
+        A check fails; the message says which one, and which row is out of range.
     """
-    # of a masked array, the numbers behind the mask would come back
+    # a masked array would return the numbers behind its mask
     is_array = isinstance(found, np.ndarray) and not isinstance(found, np.ma.MaskedArray)
     if not (
         is_array
@@ -107,9 +107,9 @@ def array(
 
 
 def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndarray:
-    """Return numbers as another type, if they are the same in it."""
+    """Convert numbers to another type; raise `ContentError` if one would change."""
     is_whole, to_float = found.dtype.kind != "f", dtype.kind == "f"
-    rounds = is_whole and to_float and found.dtype.itemsize == 8  # which numpy allows
+    rounds = is_whole and to_float and found.dtype.itemsize == 8  # numpy calls this safe
     if np.can_cast(found.dtype, dtype) and not rounds:
         if found.dtype != dtype:
             _check_room(found, dtype.itemsize, name)
@@ -129,7 +129,7 @@ def _exactly(found: np.ndarray, dtype: np.dtype, name: str, row: str) -> np.ndar
 
 
 def _check_room(found: np.ndarray, each: int, name: str) -> None:
-    """Raise ``RunFailedError`` if the memory has not so many bytes for each entry besides."""
+    """Raise ``RunFailedError`` unless memory has ``each`` more bytes for every entry."""
     check_room(float(each) * found.size, f"Converting {name}", _MORE)
 
 
@@ -141,13 +141,12 @@ def _refuse(found: np.ndarray, good: np.ndarray, name: str, row: str, why: str) 
 
 
 def names(found: list[str], what: str) -> list[str]:
-    """Return names of labels or features, if they differ and a line of text can hold each.
+    """Check that names of labels or features differ and fit in a line of text; return them.
 
     Raises
     ------
     ContentError
-        One is there twice, shows nothing, or has a character that is none of a text, or ends a
-        line.
+        A name occurs twice, is invisible, or has an unprintable character or a line end.
     """
     for name in found:
         if not _VISIBLE.search(name) or _UNPRINTABLE.search(name):
@@ -162,7 +161,7 @@ def names(found: list[str], what: str) -> list[str]:
 
 
 def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
-    """Return offsets, int64, if they go from 0 to ``end`` in steps of at least so much."""
+    """Check that offsets rise from 0 to ``end`` in steps ≥ ``least``; return them as int64."""
     offsets = array(found, name, dtype=np.int64)
     begins = offsets.size > 1 and offsets[0] == 0
     ensure(begins, f"{name} must begin with 0 and have an entry for the end of each example")
@@ -176,12 +175,12 @@ def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.nda
 
 
 def ends_of(lengths: np.ndarray) -> np.ndarray:
-    """Return 0, the first length, the sum of the first two, and so on, int64."""
+    """Return the offsets of rows of these lengths: 0 and the partial sums, int64."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def csr(arrays: Mapping[str, np.ndarray], n_columns: int) -> csr_array:
-    """Return the matrix of foreign ``data``, ``indices`` and ``indptr``, with narrow indices."""
+    """Return the matrix of foreign ``data``, ``indices`` and ``indptr``, with int32 columns."""
     from scipy.sparse import csr_array
 
     data = array(arrays["data"], "the non-zeros of x", REAL)
@@ -194,12 +193,12 @@ def csr(arrays: Mapping[str, np.ndarray], n_columns: int) -> csr_array:
 
 
 def sparse(found: Any, name: str) -> csr_array:
-    """Return a sparse matrix of scipy's, whose arrays may be anything, as CSR of float64.
+    """Return a scipy sparse matrix, whose arrays are not trusted, as CSR of float64.
 
     Raises
     ------
     ContentError
-        Its arrays do not make a matrix of real numbers.
+        Its arrays do not form a matrix of real numbers.
     """
     from scipy import sparse as scipy_sparse
 
@@ -222,7 +221,7 @@ def sparse(found: Any, name: str) -> csr_array:
             where = f"row {{}} of {name}" if kind == "csr" else f"part {{}} of {name}"
             check_csr(len(data), found.indices, found.indptr, (major, minor), where.format)
             arrays: Any = data, found.indices, found.indptr
-        else:  # scipy looks at these itself
+        else:  # scipy checks these itself
             places = (found.offsets,) if kind == "dia" else found.coords
             at = [array(of, f"the places of entries of {name}", dtype=np.int64) for of in places]
             arrays = data, at[0] if kind == "dia" else tuple(at)
@@ -232,12 +231,12 @@ def sparse(found: Any, name: str) -> csr_array:
 def check_csr(
     n: int, indices: Any, indptr: Any, shape: Any, row: Callable[[int], str]
 ) -> np.ndarray:
-    """Check where the n non-zeros of a matrix are, of which ``row`` names a row; return columns."""
+    """Check the indices of n non-zeros; return the columns. ``row`` names a row in messages."""
     indices = array(indices, "the columns of x")
     array(indptr, "the row ends of x", shape=(shape[0] + 1,))
     offsets_of(indptr, "the row ends of x", indices.size, "non-zeros", 0)
     ensure(indices.size == n, f"x has {indices.size} columns for {n} non-zeros")
-    # a negative column is a large one where the sign is a bit
+    # as an unsigned integer, a negative column is a large one
     if indices.size and indices.view(f"u{indices.itemsize}").max() >= shape[1]:
         k = int(np.flatnonzero((indices < 0) | (indices >= shape[1]))[0])
         where = row(int(np.searchsorted(indptr, k, side="right")) - 1)
@@ -251,12 +250,12 @@ def check_csr(
 
 
 def label_type(n_labels: int) -> np.dtype:
-    """Return the type in which labels are kept: of one byte, if it is enough."""
+    """Return the type in which labels are stored: uint8 if it is enough, else uint16."""
     return _LABELS[n_labels > 256]  # an instance: comparing with a class is slow
 
 
 def normalised(x: Any) -> Any:
-    """Return features in a type that kernels are compiled for: uint8, if it is enough, or float64.
+    """Convert features to a type that kernels are compiled for: uint8 if exact, else float64.
 
     Parameters
     ----------
@@ -265,7 +264,7 @@ def normalised(x: Any) -> Any:
     Raises
     ------
     ContentError
-        Neither holds a number exactly.
+        Neither type represents a number exactly.
     """
     values = small = x if isinstance(x, np.ndarray) else x.data
     if values.dtype != np.uint8:

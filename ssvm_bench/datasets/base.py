@@ -1,25 +1,25 @@
 """Datasets: examples made of labeled parts.
 
 Example i of n owns the parts ``offsets[i]:offsets[i+1]``. A part (a letter, a digit, a superpixel)
-has one row of ``x`` and one label of ``y``. A multiclass problem is the case of one part an
-example. The labels of an example may depend on each other:
+has one row of ``x`` and one label of ``y``. A multiclass problem has one part per example. The
+labels of an example may depend on each other:
 
-===============  ================================================================
-``structure``    which pairs of its parts are neighbours
-===============  ================================================================
+===============  =================================================================================
+``structure``    which pairs of parts of an example are neighbours
+===============  =================================================================================
 ``independent``  none
-``regression``   none; examples have one part, and real numbers in place of labels
+``regression``   none; an example has one part, and a real number instead of a label
 ``chain``        l and l + 1
 ``graph``        ``edges[edge_offsets[i]:edge_offsets[i + 1]]``
-``latent``       none; examples have one part, a canvas, and the label 1 of those that show an
-                 object: at one of the positions of ``windows``
-``segments``     l and l + 1, by constraints alone: the labels of an example are a sequence of
-                 characters of fixed widths, of the alphabet ``admissible``
-``landmarks``    those of a tree; parts are landmarks of an image, whose features are one row of
-                 ``x``, and labels are pixels, in the search boxes ``admissible``
-===============  ================================================================
+``latent``       none; an example has one part, a canvas, and the label 1 if the canvas shows an
+                 object, which is at one of the positions of ``windows``
+``segments``     l and l + 1, by constraints only: the labels of an example form a sequence of
+                 characters of fixed widths from the alphabet ``admissible``
+``landmarks``    the edges of a tree; parts are landmarks of an image, which has one row of ``x``;
+                 labels are pixels in the search boxes ``admissible``
+===============  =================================================================================
 
-Examples that are held out are datasets of their own, whose loss the final w of a run is told by.
+Held-out examples are datasets of their own; a run reports the loss of its final w on them.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ if TYPE_CHECKING:
 
 
 SEGMENTS, LANDMARKS = "segments", "landmarks"
-"""Structures whose labelings are ``admissible``."""
+"""Structures whose labelings are restricted by ``admissible``."""
 
 OF_EXAMPLES = ("fold", "costs", "margins", "places")
 """Fields of a dataset with a number for each example."""
 
 
 class Images(NamedTuple):
-    """How the features of a part are the pixels of an image.
+    """Layout of the pixels of an image in the features of a part.
 
     Attributes
     ----------
     cell : (height, width)
-        Size in pixels, which are the features, row by row.
+        Size in pixels. The features are these pixels, row by row.
     background : float
-        The feature of a pixel around an image.
+        The feature of a pixel outside the image.
     """
 
     cell: tuple[int, int]
@@ -79,18 +79,18 @@ class Dataset:
         ``"real"``, ``"drawn"``, ``"real (altered)"`` or ``"synthetic"``. Papers use the first two,
         which are never mixed with the others.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
-        Features of the parts, of landmarks (n, f); an ndarray is C-contiguous.
+        Features of the parts; for landmarks, of shape (n, f). An ndarray is C-contiguous.
     y : ndarray of integers, shape (parts,)
-        Ground-truth labels, in ``0 .. n_labels - 1``. Of a regression: float64, the targets.
+        Ground-truth labels, in ``0 .. n_labels - 1``. For a regression, the targets, float64.
     offsets : ndarray of int64, shape (n + 1,)
         Example i owns the parts ``offsets[i]:offsets[i + 1]``.
     n_labels : int
-        Number of labels K of a part; of a regression 0.
+        Number of labels K of a part; 0 for a regression.
     structure : str
         ``"independent"``, ``"regression"``, ``"chain"``, ``"graph"``, ``"latent"``,
-        ``"segments"`` or ``"landmarks"``; an oracle says which it can handle.
+        ``"segments"`` or ``"landmarks"``; an oracle declares which it can handle.
     edges : ndarray of int32, shape (edges, 2), optional
-        Neighbours k < l in a graph, counted from the first part of their example; no pair twice.
+        Neighbours k < l in a graph, numbered from the first part of their example; no pair twice.
     edge_offsets : ndarray of int64, shape (n + 1,), optional
         Example i owns the edges ``edge_offsets[i]:edge_offsets[i + 1]``.
     edge_x : ndarray of float64, shape (edges, k), optional
@@ -98,25 +98,25 @@ class Dataset:
     fold : ndarray of int64, shape (n,), optional
         The fold of each example, where the original data has folds.
     costs, margins : ndarrays of float64, shape (n,), optional
-        C_i > 0, the weight of the loss of example i, and m_i ≥ 0, by how much its labeling is to
-        score higher than one that is wrong throughout; without them, both are 1. Neither enters
+        C_i > 0 weights the loss of example i. m_i ≥ 0 is the margin by which its labeling shall
+        score higher than one that is wrong in every part. By default, both are 1. Neither enters
         the mean losses that a run reports at its end.
     windows : Windows, optional
-        Positions where the object of an example may be, if that is latent.
+        Positions where the object of an example may be, if its position is latent.
     places : ndarray of int64, shape (n,), optional
-        The position of each object, if it is known; of examples without any it means nothing.
+        The position of each object, if known; meaningless for examples without an object.
     admissible : Alphabet or Boxes, optional
-        The labelings that are possible, of segments and of landmarks.
+        The admissible labelings of segments and of landmarks.
     vocabulary : Vocabulary, optional
-        Names of labels and features, if they have any, and how files with them are read.
+        Names of labels and features, if they have any, and how to read files that use them.
     unseen : UnknownLabels, optional
         Labels of held-out examples that do not occur in training. They are 0 in ``y``, and any
         prediction for them is wrong.
     held_out : mapping
         Name (``"validation"``, ``"test"``) → examples of the same kind that are not trained on.
-        Taking some examples leaves them all held out.
+        :meth:`take` keeps all of them.
 
-    What :meth:`take` and :meth:`derived` return is not checked again.
+    Datasets that :meth:`take` and :meth:`derived` return are not checked again.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Dataset:
     held_out: Mapping[str, Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check everything that kernels rely on, and put arrays into the types above.
+        """Check everything that kernels rely on, and convert arrays to the types above.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen digits: equal for equal examples to train on, wherever they come from."""
+        """Sixteen digits, equal for equal training examples, wherever they come from."""
         digest = hashlib.sha256()
         x: Any = self.x
         features = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
@@ -183,7 +183,7 @@ class Dataset:
 
     @property
     def n_edge_features(self) -> int:
-        """Number of features k of an edge; 0 without any."""
+        """Number of features k of an edge; 0 if edges have none."""
         return 0 if self.edge_x is None else int(self.edge_x.shape[1])
 
     @property
@@ -196,13 +196,13 @@ class Dataset:
         return [str(label) for label in range(self.n_labels)]
 
     def derived(self, **changes: Any) -> Dataset:
-        """Return a copy with other fields, which must follow from checked ones."""
+        """Return a copy with some fields replaced, unchecked: derive them from checked ones."""
         copy = object.__new__(type(self))
         vars(copy).update({each.name: getattr(self, each.name) for each in fields(self)}, **changes)
         return copy
 
     def head(self, size: int) -> Dataset:
-        """Return the first examples, say to compile kernels on."""
+        """Return the first ``size`` examples, for instance to compile kernels on."""
         return self.take(np.arange(min(size, self.n)))
 
     def take(self, examples: np.ndarray) -> Dataset:
@@ -223,7 +223,7 @@ class Dataset:
         return self.derived(**changes)
 
     def chunks(self, rows: int) -> Iterator[Dataset]:
-        """Yield the examples in their order, so many at a time; the last chunk may have fewer."""
+        """Yield the examples in order, ``rows`` at a time; the last chunk may have fewer."""
         for begin in range(0, self.n, rows):
             yield self.take(np.arange(begin, min(begin + rows, self.n)))
 
@@ -240,12 +240,12 @@ def split_by_fold(dataset: Dataset, *names: str) -> Dataset:
 
 
 def with_bias(dataset: Dataset, bias: float) -> Dataset:
-    """Return the dataset with a constant feature, unless that is 0; its vocabulary tells."""
+    """Append a constant feature ``bias``, unless it is 0, and record it in the vocabulary."""
     if bias == 0.0:
         return dataset
     x, vocabulary = dataset.x, dataset.vocabulary
     column = np.full((x.shape[0], 1), float(bias))
-    with np.errstate(invalid="ignore"):  # of a bias beyond the type
+    with np.errstate(invalid="ignore"):  # the bias may exceed the type
         narrow = column.astype(x.dtype)
     if np.array_equal(column, narrow):
         column = narrow
@@ -260,14 +260,14 @@ def with_bias(dataset: Dataset, bias: float) -> Dataset:
 
 
 def described(name: str, vocabulary: Vocabulary, bias: float, fields: dict[str, Any]) -> Dataset:
-    """Return real examples with these fields, as a vocabulary describes them; and a bias."""
+    """Return the real examples with these fields that a vocabulary describes, with a bias."""
     about: Any = {"n_labels": len(vocabulary.labels), "structure": vocabulary.structure}
     made = Dataset(name=name, vocabulary=vocabulary, **about, **fields)
     return with_bias(made, bias)
 
 
 def _rows(offsets: np.ndarray, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that the examples own, one example after the other, and their offsets."""
+    """Return the rows that the examples own, example by example, and their new offsets."""
     lengths = np.diff(offsets)[examples]
     taken = np.concatenate(([0], np.cumsum(lengths)))
     return np.arange(taken[-1]) + np.repeat(offsets[examples] - taken[:-1], lengths), taken
@@ -289,11 +289,11 @@ class DatasetConfig(Options):
     kind: str
 
     def read_files(self) -> DatasetConfig:
-        """Return the config with what only the files that it names say; made without reading."""
+        """Return the config, completed by options that depend on the content of its files."""
         return self
 
     def default_oracle(self) -> str | None:
-        """Return the oracle that fits the content of these files; None: that of the YAML file."""
+        """Return the oracle that fits the content of the files; None: use the YAML file's."""
         return None
 
 
@@ -311,7 +311,7 @@ class SourceConfig(DatasetConfig):
     source : str
         ``"auto"``: the real data, or synthetic ones with a warning; ``"real"``; ``"synthetic"``.
     n_samples : int, optional
-        Only as many examples: the first of a fixed permutation, the same for every seed.
+        Use only this many examples: the first of a fixed permutation, the same for every seed.
     trust : bool
         Accept raw files that are not the known ones; the source is then ``"real (altered)"``.
     """
@@ -323,14 +323,14 @@ class SourceConfig(DatasetConfig):
 
 @dataclass(frozen=True)
 class FileConfig(SourceConfig):
-    """Options of a dataset that is in files of the user's: it is known by what is in them.
+    """Options of a dataset in the user's own files, which is identified by their content.
 
     Attributes
     ----------
     path : Path, optional
-        Where they are.
+        Where the files are.
     fingerprint : str, optional
-        That of what is in them, to be sure of it; None: whatever is there.
+        Fingerprint that their content must have; None: any content is accepted.
     """
 
     path: Path | None = None
@@ -339,17 +339,17 @@ class FileConfig(SourceConfig):
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("path",)
 
     def found(self) -> str | None:
-        """Return the fingerprint of what is there; None where it cannot be read."""
+        """Return the fingerprint of the files' content; None if they cannot be read."""
         raise NotImplementedError
 
     def read_files(self) -> Any:
-        """Return the config with the fingerprint, where the files are there."""
+        """Return the config with the fingerprint of its files, if they can be read."""
         if self.path is None or self.fingerprint is not None:
             return self
         return replace(self, fingerprint=self.found())
 
     def check_fingerprint(self, there: str | None) -> None:
-        """Raise ``RunFailedError`` unless that of what is there is the one that was asked for."""
+        """Raise ``RunFailedError`` unless the fingerprint found is the requested one, if any."""
         if self.fingerprint not in (None, there):
             raise RunFailedError(
                 f"What is in {self.path} has the fingerprint {there}, and dataset.fingerprint is "
@@ -359,7 +359,7 @@ class FileConfig(SourceConfig):
 
 @dataclass(frozen=True)
 class BiasConfig(SourceConfig):
-    """Options of a dataset with a bias, which is regularised as all weights are.
+    """Options of a dataset with a bias, which is regularised like all weights.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Examples in a file that ``ssvm-bench data export`` wrote: in chunks, or as a whole.
+"""Examples in a file written by ``ssvm-bench data export``, read in chunks or as a whole.
 
-`open` gives a `DataStream`, of which a chunk is in memory at a time; solvers that are made for it
-train on data of any length. `load` gives all of them as a `Dataset`, for the other solvers.
+`open` returns a `DataStream`, which holds one chunk in memory at a time; solvers that support it
+train on data of any length. `load` returns all examples as a `Dataset`, for the other solvers.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _AS_A_WHOLE = 3
-"""Times the size of a dataset that loading it and arranging it for kernels takes."""
+"""Memory to load a dataset and arrange it for kernels, as a multiple of its size."""
 
 _LARGEST_ROW_GROUP = 1 << 30
-"""Bytes of a row group; this program writes far smaller ones."""
+"""Largest accepted row group, in bytes; this program writes far smaller ones."""
 
 
 @dataclass(frozen=True)
 class Config(FileConfig):
-    """Options of the examples.
+    """Options of examples in such a file.
 
     Attributes
     ----------
     max_memory : float, optional
-        Megabytes that they may take as a whole; None: what is free.
+        Megabytes that all examples together may take; None: the free memory.
     """
 
     max_memory: Positive | None = None
@@ -58,16 +58,16 @@ class Config(FileConfig):
             )
 
     def found(self) -> str | None:
-        """Return the fingerprint of the examples."""
+        """Return the fingerprint of the examples; None if the file cannot be read."""
         return None if self._header is None else self._header.fingerprint
 
     def default_oracle(self) -> str | None:
-        """Return the oracle of these examples; None where the file cannot be read."""
+        """Return the oracle of these examples; None if the file cannot be read."""
         return None if self._header is None else self._header.oracle
 
     @cached_property
     def _header(self) -> Header | None:
-        """What the file says of itself; None where it cannot be read, which `open` tells."""
+        """Header of the file; None if it cannot be read, which `open` reports."""
         assert self.path is not None
         with suppress(RunFailedError):
             return DataStream(self.path).header
@@ -75,14 +75,14 @@ class Config(FileConfig):
 
 
 def open(config: Config) -> DataStream:
-    """Return the examples, of which none is read yet.
+    """Open the stream of the examples; none is read yet.
 
     Raises
     ------
     ConfigError
         There are fewer than ``n_samples``.
     RunFailedError
-        The file cannot be read; or it has other examples than those that were asked for.
+        The file cannot be read, or has other examples than the requested ones.
     """
     assert config.path is not None
     stream = DataStream(config.path, config.name, config.n_samples)
@@ -104,12 +104,12 @@ def open(config: Config) -> DataStream:
 
 
 def load(config: Config) -> Dataset:
-    """Return all examples as a dataset, with those that are held out.
+    """Return all examples as a dataset, with the held-out ones.
 
     Raises
     ------
     ConfigError, RunFailedError
-        As of `open`; or they do not fit into the memory.
+        As in `open`; or the examples do not fit into memory.
     """
     stream = open(config)
     train = stream.header.train
@@ -127,11 +127,11 @@ def load(config: Config) -> Dataset:
 
 
 class DataStream:
-    """A dataset in a file, of which a chunk is in memory at a time.
+    """A dataset in a file, which is read one chunk at a time.
 
-    What is needed before the first example is known from the header. Parquet compares every page
-    with its checksum, every chunk is checked as a `Dataset`, and between two row groups the file
-    must be the one that was opened.
+    The header holds everything that is needed before the first example. Parquet compares every
+    page with its checksum, and every chunk is checked as a `Dataset`. Before each row group, the
+    file must still be the one that was opened.
 
     Parameters
     ----------
@@ -147,18 +147,18 @@ class DataStream:
     path : Path
     name : str
     header : Header
-        What the file says of itself.
+        The file's description of its content.
     n, source, structure, n_labels, n_features
-        As of a `Dataset`.
+        As in a `Dataset`.
     d : int
         Number of weights, with the dataset's default oracle.
     fingerprint : str
-        Equal for equal examples to train on; nothing is read for it.
+        Equal for equal training examples; computed from the header alone.
 
     Raises
     ------
     RunFailedError
-        The file cannot be read, or is no such file.
+        The file cannot be read, or was not written by this program.
     """
 
     def __init__(self, path: Path, name: str = "stream", n_samples: int | None = None) -> None:
@@ -175,26 +175,26 @@ class DataStream:
 
     @cached_property
     def held_out(self) -> Mapping[str, Dataset]:
-        """Name → examples that are not trained on, which are read when this is first asked for."""
+        """Name → held-out examples, which are read at the first access."""
         splits = {name: split.n for name, split in self.header.splits.items() if name != TRAIN}
         return {name: next(self._chunks(name, n, n)) for name, n in splits.items()}
 
     def head(self, size: int) -> Dataset:
-        """Return the first examples: enough to compile kernels on."""
+        """Return the first ``size`` examples, for instance to compile kernels on."""
         return next(self.chunks(size))
 
     def chunks(self, rows: int) -> Iterator[Dataset]:
-        """Yield the examples in their order, so many at a time; the last chunk may have fewer.
+        """Yield the examples in order, ``rows`` at a time; the last chunk may have fewer.
 
         Parameters
         ----------
         rows : int
-            At least 1. Besides the chunk, one row group is in memory.
+            At least 1. One row group is in memory besides the chunk.
 
         Raises
         ------
         RunFailedError
-            The file is damaged, or another one than it was.
+            The file is damaged, or has changed since it was opened.
         """
         ensure(rows > 0, f"a chunk has at least one example, not {rows}")
         return self._chunks(TRAIN, self.n, rows)
@@ -213,7 +213,7 @@ class DataStream:
                 held = held.slice(size) if held.num_rows > size else None
 
     def _dataset(self, table: pa.Table, begin: int) -> Dataset:
-        """Return the dataset of some rows, checked."""
+        """Return some rows as a checked dataset."""
         header = self.header
         try:
             with self._explained(), reading.parsing("it is damaged"):
@@ -240,7 +240,7 @@ class DataStream:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[BinaryIO, Any]]:
-        """Open the file."""
+        """Open the file; yield it and its Parquet reader."""
         import pyarrow.parquet as pq
 
         with self._explained(), files.opened(self.path) as file:
@@ -249,7 +249,7 @@ class DataStream:
             yield file, parquet
 
     def _check_identity(self, file: BinaryIO) -> None:
-        """Raise `ContentError` unless the file is still there, and still the same."""
+        """Raise `ContentError` unless the file still exists and is unchanged."""
         try:
             there = _identity(os.stat(self.path))  # noqa: PTH116
         except FileNotFoundError:
@@ -258,7 +258,7 @@ class DataStream:
             raise ContentError("it was replaced or changed while it was read")
 
     def _explained(self) -> AbstractContextManager[None]:
-        """Turn whatever is wrong with the file, in a block, into a `RunFailedError`."""
+        """Turn errors about the file, raised in a block, into `RunFailedError`."""
         return reading.explained(
             f"Cannot read the examples in {self.path}",
             "Export it again, as `ssvm-bench data export NAME FILE.parquet` does, or name another "
@@ -271,7 +271,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _compare(parquet: Any, header: Header) -> None:
-    """Compare the row groups and columns that there are with those of the header."""
+    """Raise `ContentError` unless row groups and columns are as the header states."""
     if not parquet.schema_arrow.equals(schema(header.dtypes)):
         raise ContentError("it has other columns than were written")
     groups = [parquet.metadata.row_group(k) for k in range(parquet.num_row_groups)]

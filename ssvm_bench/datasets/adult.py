@@ -1,8 +1,8 @@
 """Adult (Kohavi, Becker): whose income is above 50,000 dollars a year? From the census of 1994.
 
-The format is Platt's, known as a9a: 14 attributes of a person, where numbers are cut into five
-ranges, give 123 features that are 0 or 1, at most one of them 1 for each attribute. The labels are
-−1 and 1 in the file, 0 and 1 here. Only ``bias`` adds a bias.
+The format is Platt's, known as a9a. The 14 attributes of a person become 123 features, each 0 or 1,
+of which at most one per attribute is 1; numeric attributes are cut into five ranges. The labels −1
+and 1 of the file are 0 and 1 here. There is no bias unless ``bias`` adds one.
 
 References
 ----------
@@ -29,12 +29,12 @@ Config = BiasConfig
 
 N_TRAINING, N_TEST = 32561, 16281
 SHARE_RICH = 0.24
-"""Share of synthetic examples of label 1, as of the real ones."""
+"""Share of label 1 among the synthetic examples, as among the real ones."""
 
 LABELS = ("-1", "1")
 
 ATTRIBUTES = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
-"""Features of each attribute: age, work, weight, education, its years, family, …, country."""
+"""Number of features per attribute: age, work, weight, education, its years, …, country."""
 
 N_FEATURES = sum(ATTRIBUTES)
 
@@ -42,7 +42,7 @@ N_FEATURES = sum(ATTRIBUTES)
 def load(config: Config) -> Dataset:
     """Return the people: x sparse, uint8 (32561, 123); see `sources.load`.
 
-    Those held out are ``"test"``.
+    The test set is held out as ``"test"``.
     """
 
     def split(people: Dataset) -> Dataset:
@@ -57,7 +57,7 @@ def parse(raw: bytes) -> svmlight.Rows:
     Raises
     ------
     ContentError
-        Names the first line that is no row of features that are 1, with a label −1 or 1.
+        Names the first line that is malformed, has a label other than ±1, or a value other than 1.
     """
     rows = svmlight.parse(raw, N_FEATURES)
     x, y = rows.x, rows.y
@@ -69,7 +69,7 @@ def parse(raw: bytes) -> svmlight.Rows:
 
 
 def combine(training: svmlight.Rows, test: svmlight.Rows) -> Arrays:
-    """Return what is kept of all people: CSR of the features, y, and fold, 1 of the test rows."""
+    """Return the arrays to keep: CSR of the features, y, and fold, which is 1 for test rows."""
     from scipy.sparse import vstack
 
     x = vstack((training.x, test.x), format="csr")
@@ -83,11 +83,11 @@ def combine(training: svmlight.Rows, test: svmlight.Rows) -> Arrays:
 
 
 def simulate() -> Arrays:
-    """Return synthetic people of the real number and attributes.
+    """Return as many synthetic people as there are real ones, with the same attributes.
 
-    Attributes follow the tendency of a person, the first ones most. Of the categories of one, the
-    first is the most frequent, by Zipf's law. Only + − × / √, comparisons and sorting of words of a
-    ``PCG64`` are used, so all machines make the same.
+    Attributes follow a latent tendency of the person, the first ones most. The categories of an
+    attribute follow Zipf's law, the first one being the most frequent. Words of a ``PCG64`` are
+    combined by + − × / √, comparisons and sorting only, so all machines agree.
     """
     bits, m = np.random.PCG64(1729), N_TRAINING + N_TEST
     tendency, score_noise = approx_normal((2, m), bits)
@@ -109,13 +109,13 @@ def simulate() -> Arrays:
 
 
 def to_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of all people, with what they are called."""
+    """Return the fields of all people, with their vocabulary."""
     vocabulary = Vocabulary(LABELS, svmlight.FORMAT, "independent", N_FEATURES)
     return {**fields, "y": fields["y"].astype(np.uint8), "vocabulary": vocabulary}
 
 
 class LibsvmFiles(ParsedFile):
-    """The two files. Their home has them unpacked, under names without ``.gz``."""
+    """The two files. Their home page has them unpacked, under names without ``.gz``."""
 
     def address(self, part: Path) -> str:
         """Return the file's address."""

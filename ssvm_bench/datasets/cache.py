@@ -1,9 +1,9 @@
 """Prepared arrays, kept as an uncompressed npz in the user's cache folder.
 
-A cache file carries the key of what it was made from (the raw file's hash and the loader's
-version), and a seal: name, size and CRC-32 of every array. Reading an array computes its CRC-32, so
-that the seal costs no second look at the bytes. A file that is missing, damaged, changed by other
-hands or made from something else is simply made again.
+A cache file stores a key of its origin (the raw file's hash and the loader's version) and a seal:
+name, size and CRC-32 of every array. Reading an array verifies its CRC-32 anyway, so checking the
+seal does not read the bytes twice. A file that is missing, damaged, modified or of another origin
+is written again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ssvm_bench.base.files import user_folder as user_folder  # which need not e
 from ssvm_bench.datasets.reading import Arrays as Arrays
 
 Make = Callable[[], Arrays]
-"""What makes arrays, where they are not kept yet."""
+"""Function that makes arrays which are not cached yet."""
 
 KEY = "key"
 """Member with two texts: the key, and the seal."""
@@ -31,18 +31,18 @@ _MOST_KEY = 1 << 16  # bytes
 
 
 def cached(place: Path, key: str, make: Make, only: Collection[str] | None = None) -> Arrays:
-    """Return ``make()``, from the cache file if it has it under this key.
+    """Return the arrays of ``make()``, from the cache file if it has them under this key.
 
     Parameters
     ----------
     place : Path
         The cache file. Failing to write it is no error: the arrays are made again next time.
     key : str
-        Whatever changes when the arrays must.
+        A text that changes whenever the arrays must be made again.
     make : callable
         Returns the arrays by name.
     only : collection of str, optional
-        Names of the arrays that are wanted; the others are not read.
+        Names of the arrays to return; the others are not read.
     """
     found = stored(place, key, only)
     if found is not None:
@@ -55,7 +55,7 @@ def cached(place: Path, key: str, make: Make, only: Collection[str] | None = Non
 
 def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays | None:
     """Return the arrays that a cache file has under this key, or None."""
-    # whatever a damaged file makes numpy's reader raise, the answer is to make it again
+    # numpy's reader may raise anything for a damaged file, which then counts as missing
     with suppress(Exception), _reading(place) as (its_key, file):
         if its_key == key:
             names = [name for name in file.files if name != KEY] if only is None else only
@@ -72,9 +72,9 @@ def stored_key(place: Path) -> str:
 
 @contextmanager
 def _reading(place: Path) -> Iterator[tuple[str, Any]]:
-    """Open a cache file; yield its key, and itself.
+    """Open a cache file; yield its key and its reader.
 
-    Nothing in it is compressed: no array is larger than the file.
+    Compressed members are refused, so no array is larger than the file.
     """
     with files.opened(place) as stream, np.load(stream, allow_pickle=False) as file:
         for member in file.zip.infolist():
@@ -96,7 +96,7 @@ def _seal(archive: Any) -> str:
 def _write(place: Path, key: str, arrays: dict[str, Any]) -> None:
     """Write to a temporary name and rename, so that nobody reads half a file."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    # the mode bits are asked because they do not stop root, and a read-only folder is a wish
+    # respect a read-only folder also as root, whom the mode bits do not stop
     if not place.parent.stat().st_mode & 0o222:
         raise PermissionError(place.parent)
 

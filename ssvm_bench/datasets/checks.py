@@ -1,29 +1,29 @@
-"""Checks of all in a dataset that kernels rely on.
+"""Checks of everything in a dataset that kernels rely on.
 
-Kernels index memory by labels, columns, offsets and edges, without bounds checks: an index out of
-range corrupts memory, or gives wrong numbers silently. So every `Dataset` is checked when it is
-made, whether it comes from a file, a cache or a plug-in:
+Kernels index memory by labels, columns, offsets and edges, without bounds checks. An index out of
+range corrupts memory or silently gives wrong numbers. So every `Dataset` is checked when it is
+created, whether it comes from a file, a cache or a plug-in:
 
 ===============  ==================================================================================
 ``offsets``      integers that rise from 0 to the number of parts: no empty example
-``y``            integers, one a part, in 0 … K − 1, K ≤ 65536; of a regression finite numbers,
-                 float64, one an example of one part, K = 0
-``x``            one row a part; a matrix of numbers, or a CSR matrix with columns in 0 … f − 1;
-                 finite, and small enough for sums of squares
+``y``            integers, one per part, in 0 … K − 1, K ≤ 65536; for a regression, finite float64
+                 numbers, one per example, which has one part, and K = 0
+``x``            one row per part (landmarks: per example); a matrix of numbers, or a CSR matrix
+                 with columns in 0 … f − 1; finite, and small enough for sums of squares
 ``edges``        integers within their example, k < l, no pair twice; offsets from 0 to their end
-``edge_x``       of a graph, a row an edge: finite numbers ≥ 0, float64
-``costs``        finite numbers above 0, float64, one an example
-``margins``      the same, 0 included
-``windows``      of a latent dataset, of two labels and one part an example: no larger than the
+``edge_x``       of a graph, one row per edge: finite numbers ≥ 0, float64
+``costs``        finite numbers above 0, float64, one per example
+``margins``      finite numbers ≥ 0, float64, one per example
+``windows``      of a latent dataset with two labels and one part per example: no larger than the
                  canvas, whose pixels are the features
-``places``       integers, one an example, each a position of a window
-``admissible``   of segments an alphabet of K labels, which every example is a text of; of
-                 landmarks boxes, in one of which each of them is, and an image of K pixels
-``held_out``     with the same K, f, features of edges, windows and admissible labelings
+``places``       integers, one per example, each a position of a window
+``admissible``   for segments, an alphabet of K labels in which every example is a text; for
+                 landmarks, boxes that contain them, in an image of K pixels
+``held_out``     the same K, f, features of edges, windows and admissible labelings
 ===============  ==================================================================================
 
-A subclass, as points of which some are labelled, checks what it has beside these. Arrays of another
-type that hold such numbers become those that a `Dataset` names.
+A subclass, such as points of which some are labeled, checks its further fields itself. Arrays of
+another type are converted to the types that `Dataset` documents.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from ssvm_bench.datasets.vocabulary import PYTHON
 _FEATURES = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64)
 
 _PLACES = {np.dtype(np.int32)}, {np.dtype(np.int64)}
-"""Types of the columns and the row ends of a matrix, as scipy's routines take them."""
+"""Types of the columns and row ends of a matrix that scipy's routines take: twice the same."""
 
 _MANY = 1 << 20
-"""Features; fewer always have room."""
+"""Number of features up to which memory is not checked."""
 
 _ADMISSIBLE = {"segments": "Alphabet", "landmarks": "Boxes"}
-"""Structure → what says which labelings there are."""
+"""Structure → class of its ``admissible``."""
 
 
 def _place(offsets: np.ndarray, part: int) -> str:
-    """Say which part of which example is part ``part`` of all."""
+    """Name part number ``part`` of the dataset by its example and its number there."""
     i = int(np.searchsorted(offsets, part, side="right")) - 1
     return f"part {part - int(offsets[i])} of example {i}"
 
@@ -63,7 +63,7 @@ def _place(offsets: np.ndarray, part: int) -> str:
 
 
 def explained(dataset: Any) -> AbstractContextManager[None]:
-    """Add the dataset's name to a `ContentError` of a block, as a `RunFailedError`."""
+    """Turn a `ContentError` in a block into a `RunFailedError` that names the dataset."""
     return reading.explained(
         f"The data of {dataset.name} cannot be used",
         "Correct the data, or the loader that made them.",
@@ -71,7 +71,7 @@ def explained(dataset: Any) -> AbstractContextManager[None]:
 
 
 def check(dataset: Any) -> dict[str, Any]:
-    """Check the fields of a `Dataset`; return its arrays, in the types that it names.
+    """Check the fields of a `Dataset`; return its arrays in the types that it documents.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
         raise ContentError(f"x has the shape {x.shape}, and there are {parts} parts{hint}")
     if x.shape[1] > _MANY:
         check_room(
-            32.0 * x.shape[1],  # a w, and what a solver has beside it
+            32.0 * x.shape[1],  # w, and a solver's vectors of the same size
             f"Weights of {x.shape[1]} features",
             "One index that is too large is enough for so many: correct it, or use fewer features.",
         )
@@ -184,7 +184,7 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
     if x.dtype.kind == "u":
         return x
     values = x.ravel() if isinstance(x, np.ndarray) else x.data
-    # one product tells whether all are finite and of moderate size, as nearly always
+    # the usual case: a moderate sum of squares shows that all are finite and of moderate size
     with np.errstate(over="ignore", invalid="ignore"):
         if float(np.dot(values, values)) < LARGEST:
             return x
@@ -200,7 +200,7 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
 
 
 def _csr_features(x: Any, row: Callable[[int], str]) -> Any:
-    """Return a CSR matrix, checked, entries at one place added up."""
+    """Check a CSR matrix; return it with repeated entries added up."""
     data = array(x.data, "the non-zeros of x", REAL)
     arrays.check_csr(data.size, x.indices, x.indptr, x.shape, row)
     if {x.indices.dtype, x.indptr.dtype} not in _PLACES:
@@ -223,7 +223,7 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ensure(its == n, f"edge_offsets are of {its} examples, offsets of {n}")
     check_room(64.0 * len(edges), f"Looking at {len(edges)} edges", "Use fewer examples.")
     example = np.repeat(np.arange(n), np.diff(ends))
-    k, l = edges.T.astype(np.int64)  # a number that this does not hold leaves the parts, too
+    k, l = edges.T.astype(np.int64)  # beyond int64 it becomes negative: out of range, too
     room = np.diff(offsets)[example]
     for bad, what in (
         ((k < 0) | (l < 0) | (k >= room) | (l >= room), "leaves its {} parts"),
@@ -236,7 +236,7 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 f"edge ({k[e]}, {l[e]}) of example {example[e]} {what.format(room[e])}"
             )
     codes = (offsets[example] + k) * int(room.max(initial=1)) + l
-    if not (codes[1:] > codes[:-1]).all():  # else each is there once, as nearly always
+    if not (codes[1:] > codes[:-1]).all():  # rising codes, the usual case, have no repeats
         order = np.argsort(codes, kind="stable")
         same = codes[order[1:]] == codes[order[:-1]]
         if same.any():
@@ -246,14 +246,14 @@ def _edges(dataset: Any, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def edge_features(found: Any, name: str, edges: int) -> np.ndarray:
-    """Return the features of so many edges, checked."""
+    """Return the features of ``edges`` edges, checked."""
     x = array(found, name, REAL, (edges, None), 0.0, row="edge", dtype=np.float64)
     ensure(x.shape[1] != 0, f"{name} has the shape {x.shape}, and no features: leave it out")
     return np.ascontiguousarray(x)
 
 
 def _windows(dataset: Any, offsets: np.ndarray) -> dict[str, np.ndarray]:
-    """Check the windows of all examples; return where their objects are, if that is known."""
+    """Check the windows of all examples; return the positions of their objects, if known."""
     windows, n = dataset.windows, offsets.size - 1
     if windows is None or dataset.n_labels != 2 or offsets[-1] != n:
         raise ContentError("a latent dataset needs windows, two labels, and one part an example")

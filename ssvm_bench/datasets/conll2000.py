@@ -1,10 +1,10 @@
 """CoNLL-2000 text chunking (Tjong Kim Sang, Buchholz): the phrases of a sentence.
 
-Columns of text, as :mod:`ssvm_bench.datasets.own_files.columns` reads them: word, part of speech
-and the label, B- and I- of eleven kinds of phrases, or O. The features are those of CRFsuite's
-example for chunking: 19 templates over the words and tags around, and the ends of a sentence.
-Sections 15 to 18 of the Wall Street Journal are to train on, section 20 is held out. Its label
-I-LST does not occur in training.
+:mod:`ssvm_bench.datasets.own_files.columns` reads the files, which have the columns word, part of
+speech and label. A label is B- or I- with one of eleven kinds of phrases, or O. The features are
+those of CRFsuite's chunking example: 19 templates over words and tags nearby, and the ends of a
+sentence. Sections 15 to 18 of the Wall Street Journal are the training set; section 20 is held out.
+Its label I-LST does not occur in training.
 
 References
 ----------
@@ -41,11 +41,11 @@ LABELS = (
     *("I-ADJP", "I-SBAR", "I-PP", "B-PRT", "B-LST", "B-INTJ", "I-INTJ", "B-CONJP", "I-CONJP"),
     *("I-PRT", "B-UCP", "I-UCP"),
 )
-"""In the order in which they come in the file."""
+"""Labels in the order of their first occurrence in the file."""
 
 
 def load(config: Config) -> Dataset:
-    """Return the sentences: x sparse, uint8; see `sources.load`. Those held out are ``"test"``."""
+    """Return the sentences: x sparse, uint8; see `sources.load`. Held out: ``"test"``."""
     return sources.load(config, RAW, "chain", len(LABELS), lambda all_: split_by_fold(all_, "test"))
 
 
@@ -55,7 +55,7 @@ def parse(raw: bytes) -> columns.Columns:
     Raises
     ------
     ContentError
-        Names the first line that has not three columns.
+        Names the first line that does not have three columns.
     """
     found = columns.parse(raw)
     count = len(found.columns)
@@ -64,14 +64,14 @@ def parse(raw: bytes) -> columns.Columns:
 
 
 def combine(training: columns.Columns, test: columns.Columns) -> Arrays:
-    """Return what is kept of all sentences; ``fold`` is 1 of the test set.
+    """Return the arrays to keep of all sentences; ``fold`` is 1 for the test set.
 
-    Features and labels are those of the training set; ``names`` has the features, a line each.
+    The features are those of the training set; ``names`` holds their names, one per line.
 
     Raises
     ------
     ContentError
-        The training set has other labels than `LABELS`.
+        The training set has a label that is not in `LABELS`.
     """
     if others := sorted({*training.columns[-1].values} - {*LABELS}):
         raise ContentError(f"{others[0]!r} in the training set is no label of a chunk")
@@ -105,7 +105,7 @@ PHRASES = {
     "ADJP": ("RB", "JJ"),
     "O": (",", "CC"),
 }
-"""Kind of phrase → its parts of speech, in the order in which they come; some are left out."""
+"""Kind of phrase → its parts of speech, in order; a phrase omits some of them at random."""
 
 FOLLOWERS = {
     "NP": ("VP", "VP", "PP", "O"),
@@ -119,11 +119,10 @@ FOLLOWERS = {
 
 
 def sentences(count: int, seed: int) -> bytes:
-    """Return sentences in the columns word, part of speech and label of a chunk.
+    """Return synthetic sentences in the columns word, part of speech and label.
 
-    Phrases are a Markov chain. The words of a part of speech follow Zipf's law; 4 % of the parts of
-    speech are wrong. Only + − × / √ and comparisons of words of a ``PCG64`` are used, so all
-    machines make the same.
+    Phrases form a Markov chain. The words of a part of speech follow Zipf's law; 4 % of the parts
+    of speech are replaced at random. All choices are made by words of a ``PCG64``.
     """
 
     def draws() -> Iterator[float]:
@@ -150,7 +149,7 @@ def sentences(count: int, seed: int) -> bytes:
 
 
 def simulate() -> Arrays:
-    """Return the same of synthetic sentences, fewer than the real ones."""
+    """Return the arrays of `combine` for synthetic sentences, fewer than the real ones."""
     return combine(*(parse(sentences(m, seed)) for seed, m in enumerate(N_SYNTHETIC)))
 
 

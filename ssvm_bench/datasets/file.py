@@ -1,8 +1,8 @@
-"""Examples of the user's own: a file of columns, of LIBSVM's format, or an npz.
+"""The user's own examples: a file of columns, in LIBSVM's format, or an npz.
 
-A run is known by what is in its files, not by where they are. The formats are modules of
-:mod:`ssvm_bench.datasets.own_files`: each parses a file, learns the vocabulary of one to train on,
-and makes fields of a `Dataset` of any file, as a vocabulary has it.
+A run is identified by the content of its files, not by their paths. Each format is a module of
+:mod:`ssvm_bench.datasets.own_files`. It parses a file, learns the vocabulary of a training file,
+and turns any file into the fields of a `Dataset`, given a vocabulary.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary, parse_templat
 FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
 AUTO = "auto"
 HELD_OUT = ("validation", "test")
-SPLIT_SEED = 1  # of the fixed permutation behind shares that are held out
+SPLIT_SEED = 1  # of the fixed permutation that selects held-out shares
 
 _ZIP = b"PK\x03\x04"
 _SUFFIXES = {".npz": npz.FORMAT, ".svm": svmlight.FORMAT, ".svmlight": svmlight.FORMAT}
 _SUFFIXES |= {".libsvm": svmlight.FORMAT, ".conll": columns.FORMAT, ".iob": columns.FORMAT}
 _ROW = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+\d+:\S+)+\s*(#.*)?")
-_LOOKED_AT = 100  # lines
+_LOOKED_AT = 100  # lines by which a format is recognised
 
 
 @dataclass(frozen=True)
 class Config(FileConfig, BiasConfig):
-    """Options of the examples.
+    """Options of the user's own examples.
 
     Attributes
     ----------
     format : str
-        ``"columns"``, ``"svmlight"`` or ``"npz"``; ``"auto"``: found out.
+        ``"columns"``, ``"svmlight"`` or ``"npz"``; ``"auto"``: detected.
     validation, test : Path, float or None
-        A file of examples to hold out, or which share of those in ``path``.
+        A file of examples to hold out, or the share of those in ``path`` to hold out.
     templates : tuple of str, or Path
-        What makes features of columns: templates, or a file of them; None: `default_templates`.
+        Templates that turn columns into features, or a file of them; None: `default_templates`.
     boundary : str
         What templates see beyond the ends of a sequence.
     min_count : int
-        Features of columns that fewer parts have are left out.
+        Features of columns that occur in fewer parts are left out.
     """
 
     format: Annotated[str, one_of((AUTO, *FORMATS))] = AUTO
@@ -87,7 +87,7 @@ class Config(FileConfig, BiasConfig):
             raise ConfigError("dataset.validation and dataset.test leave no example to train on.")
 
     def read_files(self) -> Config:
-        """Return the config with the templates, and the fingerprint where the files are there."""
+        """Return the config with its templates, and its fingerprint if the files can be read."""
         given = self.templates
         templates = None if given is None else read_templates(given)
         return replace(super().read_files(), templates=templates)
@@ -96,7 +96,7 @@ class Config(FileConfig, BiasConfig):
         return [(name, value) for name in HELD_OUT if (value := getattr(self, name)) is not None]
 
     def found(self) -> str | None:
-        """Return the fingerprint of what is in the files, those held out as well."""
+        """Return the fingerprint of all files' content; None if one cannot be read."""
         assert self.path is not None
         content: list[Any] = [digest(self.path)]
         for name, value in self._held_out():
@@ -107,26 +107,26 @@ class Config(FileConfig, BiasConfig):
         return f"f{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
 
     def default_oracle(self) -> str | None:
-        """Return the oracle of these examples; None where they cannot be read: `load` tells."""
+        """Return the oracle of these examples; None if unreadable, which `load` reports."""
         with suppress(RunFailedError, ConfigError):
             vocabulary, _ = _read(self.read_files()._key())
             return vocabulary.oracle
         return None
 
     def _key(self) -> Config:
-        """Return what of the options decides on what is read."""
+        """Return the config with only those options that decide what is read."""
         return replace(self, name="file", n_samples=None, source="auto", trust=False, bias=0.0)
 
 
 def load(config: Config) -> Dataset:
-    """Return the examples to train on, with those held out.
+    """Return the training examples, with the held-out ones.
 
     Raises
     ------
     ConfigError
         There are fewer than ``n_samples``; or a template does not fit the columns.
     RunFailedError
-        A file cannot be read, or has other content than was asked for.
+        A file cannot be read, or does not have the requested fingerprint.
     """
     config.check_fingerprint(config.found())
     vocabulary, splits = _read(config.read_files()._key())
@@ -154,7 +154,7 @@ def load(config: Config) -> Dataset:
 
 
 def examples(path: Path, vocabulary: Vocabulary, name: str) -> tuple[Dataset, bool]:
-    """Return the examples of another file as a vocabulary has it, and whether they have labels.
+    """Read another file with a vocabulary; return its examples, and whether they have labels.
 
     Raises
     ------
@@ -172,9 +172,9 @@ def examples(path: Path, vocabulary: Vocabulary, name: str) -> tuple[Dataset, bo
 
 @functools.lru_cache(maxsize=1)
 def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
-    """Return vocabulary, and fields of all splits; equal configs have equal content.
+    """Return the vocabulary and the fields of all splits; equal configs have equal content.
 
-    The split to train on has the empty name.
+    The training split has the empty name.
     """
     assert config.path is not None
     with _explained(config.path):
@@ -211,7 +211,7 @@ def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _parse(path: Path, format_: str = AUTO) -> tuple[str, dict[str, Any]]:
-    """Return the format of a file, and what is in each split; that to train on has no name."""
+    """Return the format of a file, and the content of each split; that of training is ``""``."""
     raw = reading.content_of_users(path)
     format_ = _format_of(path, raw) if format_ == AUTO else format_
     found = FORMATS[format_].parse(raw)
@@ -235,12 +235,12 @@ def _format_of(path: Path, raw: bytes) -> str:
 
 
 def _explained(path: Path) -> AbstractContextManager[None]:
-    """Turn whatever is wrong with a user's file, in a block, into a `RunFailedError`."""
+    """Turn errors about a user's file, raised in a block, into `RunFailedError`."""
     return reading.explained(f"{path} cannot be used", "Correct the file.")
 
 
 def digest(path: Path) -> str:
-    """Return the digest of what is in a file, packed or not; empty if it cannot be read."""
+    """Return the digest of a file's unpacked content; empty if it cannot be read."""
     with suppress(OSError, ValueError):
         found = path.stat()
         return _digest(path, found.st_mtime_ns, found.st_size)

@@ -1,7 +1,7 @@
 """Stanford Background (Gould, Fulton, Koller): outdoor scenes in eight classes.
 
-A picture is ``images/ID.jpg`` and ``labels/ID.regions.txt``, one number a pixel: 0 … 7, or −1 for
-unknown, which is the ninth label here.
+A picture is ``images/ID.jpg`` with ``labels/ID.regions.txt``, which has one number per pixel:
+0 … 7, or −1 for unknown, the ninth label here.
 
 References
 ----------
@@ -51,7 +51,7 @@ def parse(path: Path) -> Pictures:
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
-    """Return the picture of a photograph and its labels; `ContentError` if they do not fit."""
+    """Decode a photograph and its labels; raise `ContentError` if they do not fit together."""
     rgb = decoded(encoded[0], colour=True, what="photograph")
     height, width = rgb.shape[:2]
     lines = [line.split() for line in encoded[1].splitlines() if line.strip()]

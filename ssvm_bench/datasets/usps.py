@@ -1,6 +1,6 @@
 """USPS handwritten digits (LeCun et al. 1990), the training set of the ZIP code data.
 
-The file has one line a digit: the label, written as 6.0000, and 16 × 16 grey values in [−1, 1],
+The file has one line per digit: the label, written as 6.0000, and 16 × 16 grey values in [−1, 1],
 row by row; the background is −1. There is no bias feature.
 
 References

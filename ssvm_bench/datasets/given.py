@@ -1,24 +1,23 @@
-"""Examples that a Python program has, as matrices or as features with names.
+"""Examples that a Python program passes, as matrices or as named features.
 
-===============  =======================================  =========================================
-structure        X                                        y
-===============  =======================================  =========================================
-``independent``  a matrix, a row an example; or a list    a label an example
-                 of features with names
-``graph``        a pair an example: features of the       a list of labels an example
-                 parts, and edges, shape (E, 2); or
-                 these and features of the edges,
-                 ≥ 0, shape (E, k)
-``chain``, …     an example is what the parts have:       a list of labels an example
-                 a matrix, or a list of features with
-                 names
-===============  =======================================  =========================================
+===============  ========================================  ==============================
+structure        X                                         y
+===============  ========================================  ==============================
+``independent``  a matrix, one row per example; or a list  one label per example
+                 of named features
+``graph``        one tuple per example: features of the    a list of labels per example
+                 parts, edges, shape (E, 2), and
+                 optionally features of the edges, ≥ 0,
+                 shape (E, k)
+``chain``, …     the features of the parts per example: a  a list of labels per example
+                 matrix, or a list of named features
+===============  ========================================  ==============================
 
-Features with names of a part are a mapping, ``{"word": "He", "length": 2}``, of which a text is the
-feature ``word=He`` of value 1; or a list of texts, each a feature of value 1. An edge is a pair of
-parts of the example, counted from 0, in either order; one that is there twice counts once.
+The named features of a part are a mapping, such as ``{"word": "He", "length": 2}``, where a text
+becomes the feature ``word=He`` of value 1; or a list of texts, each a feature of value 1. An edge
+is a pair of parts of the example, numbered from 0, in either order; a repeated edge counts once.
 
-Whatever is wrong with X and y is a ``ValueError``, as for numpy and scikit-learn.
+Errors in X and y raise ``ValueError``, as in numpy and scikit-learn.
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ def load(config: Config) -> Dataset:
 
 
 class Parts(NamedTuple):
-    """What all examples have, one after the other.
+    """Features and edges of all examples, concatenated.
 
     Attributes
     ----------
     features : matrix of shape (parts, f), or list
-        With names in the latter.
+        A list has named features.
     offsets : ndarray of int64, shape (n + 1,)
         Example i has the parts ``offsets[i]:offsets[i + 1]``.
     edges, edge_offsets, edge_x : ndarray or None
-        As of a `Dataset`.
+        As in a `Dataset`.
     """
 
     features: Any
@@ -71,12 +70,12 @@ class Parts(NamedTuple):
 
     @property
     def n_edge_features(self) -> int:
-        """Number of features of an edge; 0 without any."""
+        """Number of features of an edge; 0 if edges have none."""
         return 0 if self.edge_x is None else int(self.edge_x.shape[1])
 
 
 def are_named(parts: Any) -> bool:
-    """Tell whether the features of parts have names, as those of the first one that has any."""
+    """Return whether the features of parts are named, judged by the first part that has any."""
     if not isinstance(parts, list | tuple):
         return False
     first = next((each for each in parts if not isinstance(each, list | tuple) or each), None)
@@ -86,12 +85,12 @@ def are_named(parts: Any) -> bool:
 
 
 def looked_at(X: Any, name: str = "X") -> Any:
-    """Return features that scikit-learn and scipy can take: a sparse matrix as CSR, rows as a list.
+    """Return features in a form for scikit-learn and scipy: sparse as CSR, one axis as a list.
 
     Raises
     ------
     ValueError
-        A sparse matrix has entries outside of it, or other ones than numbers; or some are masked.
+        A sparse matrix has entries outside its shape, or that are no numbers; or X is masked.
     """
     if hasattr(X, "tocsr"):
         return sparse(X, name)
@@ -106,7 +105,7 @@ def parts_of(X: Any, structure: str) -> Parts:
     Raises
     ------
     ValueError
-        X is not as the module's docstring says.
+        X does not have the form that the module's docstring describes.
     """
     if structure == "independent":
         return Parts(X, np.arange((X.shape[0] if hasattr(X, "shape") else len(X)) + 1))
@@ -139,12 +138,12 @@ def parts_of(X: Any, structure: str) -> Parts:
 
 
 def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
-    """Return the labels of all parts; y has ``single`` ones, or a list of them for each example.
+    """Return the labels of all parts; y has one per example if ``single``, else a list of them.
 
     Raises
     ------
     ValueError
-        An example has more or fewer labels than parts, or they are neither texts nor integers.
+        An example has more or fewer labels than parts, or labels are neither texts nor integers.
     """
     sizes, rows = np.diff(offsets), _listed(y, "y")
     ensure(len(rows) == sizes.size, f"X has {sizes.size} examples, and y has {len(rows)}")
@@ -163,12 +162,12 @@ def labels_of(y: Any, offsets: np.ndarray, single: bool = False) -> np.ndarray:
 
 
 def weights_of(found: Any, n: int) -> np.ndarray:
-    """Return the weights of n examples, shape (n,); None: all are 1, a number: all are that.
+    """Return the weights of n examples, shape (n,); None: all are 1, a number: of all examples.
 
     Raises
     ------
     ValueError
-        They are no such numbers ≥ 0, or all are zero.
+        The weights are not n numbers ≥ 0, or all are zero.
     """
     if found is None:
         return np.ones(n)
@@ -181,8 +180,8 @@ def weights_of(found: Any, n: int) -> np.ndarray:
 def weighted(dataset: Dataset, weights: np.ndarray) -> tuple[Dataset, float]:
     """Return the examples with weights s_i above 0, and S = Σ_i s_i.
 
-    Their costs are C_i = n s_i / S, so that 1/n Σ_i C_i … is 1/S Σ_i s_i …; where all weights are
-    the same, there are none.
+    Their costs are C_i = n s_i / S for the n examples returned, so that 1/n Σ_i C_i … equals
+    1/S Σ_i s_i …; if all their weights are equal, the dataset has no costs.
     """
     total = float(weights.sum())
     kept = np.flatnonzero(weights / total)
@@ -192,10 +191,10 @@ def weighted(dataset: Dataset, weights: np.ndarray) -> tuple[Dataset, float]:
 
 
 def check_labels(y: Any, labels: np.ndarray) -> None:
-    """Raise ``ValueError`` if labels have several types, or are not what numpy has made of a list.
+    """Raise ``ValueError`` if labels have several types, or if numpy changed those of a list y.
 
-    It makes texts of numbers beside texts, cuts NUL at the end of a text, and rounds integers of
-    more than 64 bits.
+    Numpy turns numbers beside texts into texts, cuts NUL off the end of a text, and rounds
+    integers of more than 64 bits.
     """
     types = {type(label).__name__ for label in labels.ravel()} if labels.dtype == object else ()
     ensure(len(types) < 2, f"labels must be of one type; there are {', '.join(sorted(types))}")
@@ -214,14 +213,14 @@ def check_labels(y: Any, labels: np.ndarray) -> None:
 
 
 def are_equal(labels: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Tell which labels are equal; a text is no number."""
+    """Return which labels are equal; a text never equals a number."""
     if (labels.dtype.kind == "U") != (others.dtype.kind == "U"):
         return np.zeros(labels.shape, bool)
     return labels == others
 
 
 def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the numbers of labels; one that is no class gets any of them."""
+    """Return the class numbers of labels; that of a label that is no class is arbitrary."""
     if (labels.dtype.kind == "U") != (classes.dtype.kind == "U"):
         return np.zeros(labels.shape, np.int64)
     return np.searchsorted(classes, labels).clip(max=classes.size - 1)
@@ -230,19 +229,19 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def dataset(
     parts: Parts, structure: str, classes: np.ndarray, codes: np.ndarray | None, bias: float
 ) -> Dataset:
-    """Return the examples as solvers see them.
+    """Return the examples as a `Dataset` for solvers.
 
     Parameters
     ----------
     parts : Parts
-        Whose features are a matrix of numbers.
+        Their features must be a matrix of numbers.
     structure : str
     classes : ndarray, shape (K,)
         The labels themselves.
     codes : ndarray of integers, shape (parts,), optional
         The number of each part's label; None: not known.
     bias : float
-        Another feature, the last one; 0: none.
+        Value of an additional last feature; 0: none.
     """
     from scipy.sparse import csr_array
 
@@ -250,7 +249,7 @@ def dataset(
     if isinstance(x, np.ndarray):
         x = array(x, "X", REAL, (None, None))
     else:
-        x = csr_array(x, dtype=np.float64)  # the sum of small integers may be none
+        x = csr_array(x, dtype=np.float64)  # sums of small integers may not fit their type
         x.sum_duplicates()
     x = normalised(x)
     y = np.zeros(x.shape[0], np.int64) if codes is None else codes
@@ -261,19 +260,21 @@ def dataset(
 
 
 def numbered(features: Sequence[Any], vectorizer: Any, fits: bool) -> Any:
-    """Return features with names as a sparse matrix.
+    """Return named features as a sparse matrix.
 
     Parameters
     ----------
     features : sequence
-        Those of each part.
+        The features of each part.
     vectorizer : DictVectorizer
-        Numbers them, which it learns if it ``fits``.
+        Numbers the features.
+    fits : bool
+        Whether the vectorizer learns the features first.
 
     Raises
     ------
     ValueError
-        They are not as the module's docstring says.
+        Features do not have the form that the module's docstring describes.
     """
     named = []
     for each in features:
@@ -284,7 +285,7 @@ def numbered(features: Sequence[Any], vectorizer: Any, fits: bool) -> Any:
                     "features with names of a part must be a mapping or a list of texts, got "
                     f"{shown(repr(each))}"
                 )
-            # those of a set in an order that is always the same
+            # the order of a set varies from run to run
             ordered = sorted(each) if isinstance(each, set | frozenset) else each
             each = dict.fromkeys(ordered, 1.0)
         named.append(each)
@@ -293,7 +294,7 @@ def numbered(features: Sequence[Any], vectorizer: Any, fits: bool) -> Any:
 
 
 def _listed(found: Any, name: str) -> list[Any]:
-    """Return what must be a list of examples."""
+    """Return the examples as a list; raise ``ValueError`` if they are no list."""
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise ValueError(f"{name} must be a list of examples, got {shown(repr(found))}")
     with parsing(f"{name} is no list of examples"):
@@ -306,7 +307,7 @@ def _array(found: Any, name: str) -> np.ndarray:
 
 
 def _features_and_edges(X: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the features of the parts, and the fields of `Parts` that a graph has besides."""
+    """Return the features of the parts, and the further fields of `Parts` for graphs."""
     features, edges, edge_xs = [], [], list[np.ndarray]()
     for i, example in enumerate(X):
         if not isinstance(example, list | tuple) or len(example) not in (2, 3):
@@ -351,7 +352,7 @@ def _features_and_edges(X: Any) -> tuple[list[Any], dict[str, Any]]:
 def _stacked(rows: Sequence[Any]) -> Any:
     if all(isinstance(each, np.ndarray) for each in rows):
         kind = np.result_type(*{each.dtype for each in rows})
-        if kind.kind in REAL:  # which may not hold the integers of some examples
+        if kind.kind in REAL:  # it may not represent all integers of some examples
             some = (None, None)
             rows = [array(x, f"X[{i}]", REAL, some, dtype=kind) for i, x in enumerate(rows)]
         return np.concatenate(rows)

@@ -1,17 +1,17 @@
 """HorseSeg (Kolesnikov, Guillaumin, Ferrari, Lampert): horses, with superpixels and features.
 
-An HDF5 file with five arrays an image, NNNNNN from 000000:
+The HDF5 file has five arrays per image; NNNNNN counts from 000000:
 
 =============================  ==================================================================
 ``superpixel_count_NNNNNN``    number L of superpixels
 ``edge_count_NNNNNN``          number of edges
 ``edge_structure_NNNNNN``      zero-based pairs of neighbours
-``features_NNNNNN``            (L, 649): used as they are
+``features_NNNNNN``            (L, 649): used unchanged
 ``labels_NNNNNN``              (L,): 1 horse, 0 background
 =============================  ==================================================================
 
-There are no photographs in it: only the synthetic data can be shown. The file is a stranger's:
-nothing in it is believed before it is looked at.
+The file has no photographs, so only the synthetic data can be shown. Nothing in the file is
+trusted: everything is checked before it is used.
 
 References
 ----------
@@ -55,7 +55,7 @@ LABELS = ("background", "horse")
 N_IMAGES = 2376
 
 MOST_SUPERPIXELS, MOST_EDGES = 2000, 20_000
-"""Of one image: the counts are numbers in the file, and memory is taken for as many."""
+"""Limits for one image: memory is allocated according to the counts in the file."""
 
 KINDS = ("superpixel_count", "edge_count", "edge_structure", "features", "labels")
 
@@ -92,7 +92,7 @@ def parse(path: Path) -> Arrays:
 
 @contextmanager
 def hdf5(path: Path) -> Iterator[Any]:
-    """Open the file; turn whatever a damaged one makes h5py raise into `ContentError`."""
+    """Open the file; turn any error of h5py about a damaged file into `ContentError`."""
     with needed("horseseg", "The file of HorseSeg"):
         import h5py
 
@@ -102,11 +102,11 @@ def hdf5(path: Path) -> Iterator[Any]:
 
 
 def contents(file: Any) -> tuple[int, list[str], list[str]]:
-    """Return the number of images, and names of arrays: those that are missing, and others.
+    """Return the number of images, the names of missing arrays, and those of unknown arrays.
 
     The number is one more than the highest NNNNNN, and at least one.
     """
-    keys = set(map(str, file))  # names that are damaged come as bytes
+    keys = set(map(str, file))  # h5py returns damaged names as bytes
     matches = (re.fullmatch(rf"(?:{'|'.join(KINDS)})_(\d{{6}})", key) for key in keys)
     n = max((int(match[1]) + 1 for match in matches if match), default=1)
     wanted = [f"{kind}_{i:06d}" for i in range(n) for kind in KINDS]
@@ -127,13 +127,13 @@ def image(file: Any, i: int) -> tuple[csr_array, np.ndarray, np.ndarray, int]:
     Returns
     -------
     x : csr_array, shape (L, 649)
-        Features, as they are stored.
+        Features as stored.
     y : ndarray of uint8, shape (L,)
         Labels.
     edges : ndarray of int32, shape (pairs, 2)
         Neighbours k < l, sorted, each pair once.
     repeated : int
-        Edges that are stored more than once, in either direction.
+        Number of surplus edges: copies of others, in either direction.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def image(file: Any, i: int) -> tuple[csr_array, np.ndarray, np.ndarray, int]:
     from scipy.sparse import csr_array
 
     def integers(kind: str, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
-        """Return an array of whole numbers, whatever type they are stored in, as int64."""
+        """Return an array of whole numbers, stored in any numeric type, as int64."""
         found = _numbers(file, f"{kind}_{i:06d}", shape)
         return array(found, f"{kind}_{i:06d}", REAL, shape, low, high, dtype=np.int64)
 
@@ -163,9 +163,9 @@ def image(file: Any, i: int) -> tuple[csr_array, np.ndarray, np.ndarray, int]:
 
 
 def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array that is stored in this shape, flat, or by MATLAB: with its axes reversed.
+    """Return an array that is stored in this shape, flat, or with reversed axes, as by MATLAB.
 
-    It must lie in this very file, and take no more memory than its shape says.
+    It must be stored in this file itself, and in chunks that take no excessive memory.
     """
     with needed("horseseg", "The file of HorseSeg"):
         import h5py
@@ -189,12 +189,12 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def integrity_report(path: Path, n: int) -> Iterator[Finding]:
-    """Yield what a copy has, where ``n`` images of the genuine file are expected.
+    """Yield findings about a copy of the genuine file, which has ``n`` images.
 
     Raises
     ------
     ContentError
-        If it cannot be opened at all.
+        If the copy cannot be opened at all.
     """
     with hdf5(path) as file:
         stored, missing, others = contents(file)
@@ -228,7 +228,7 @@ def integrity_report(path: Path, n: int) -> Iterator[Finding]:
 
 
 def _some(names: Sequence[str], between: str = ", ") -> str:
-    """Return the first of some names, and how many there are."""
+    """Return the first of some names, and their number if they are many."""
     first = between.join(shown(name) for name in names[:3])
     return f"{len(names)}: {first}{between}…" if len(names) > 3 else first or "none"
 
@@ -251,25 +251,25 @@ class HorseSegFile(PictureFile):
     format: ClassVar[str] = "an HDF5 file"
 
     def recognises(self, head: bytes) -> bool:
-        """Tell HDF5."""
+        """Return whether a file begins like HDF5."""
         return head.startswith(b"\x89HDF\r\n\x1a\n")
 
     def check(self, path: Path) -> None:
-        """Look whether all arrays are there: no genuine file could be had to compute its digest."""
+        """Check that all arrays exist; without a genuine file, no digest is known."""
         with hdf5(path) as file:
             check_equal("images", count(file), N_IMAGES)
 
     def read(self, path: Path) -> Content:
-        """Read all images."""
+        """Check the file; return its images, which are parsed on demand."""
         self.check(path)
         return Content({}, partial(parse, path))
 
     def integrity_report(self, path: Path) -> Iterator[Finding]:
-        """Yield what a copy is like, image by image."""
+        """Yield findings about a copy, collected image by image."""
         yield from integrity_report(path, N_IMAGES)
 
     def unpack(self, came: Path) -> Path:
-        """Extract the file from the archive that is at its home."""
+        """Extract the file from the archive that its home page offers."""
         try:
             with tarfile.open(came) as archive:
                 for member in archive:

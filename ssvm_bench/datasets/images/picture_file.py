@@ -1,7 +1,7 @@
 """Raw files that are archives of pictures, whose arrays are prepared once and cached.
 
-While one process prepares a dataset, another one that needs it waits. The pieces that a preparation
-has finished stay in the user's cache folder until the arrays are stored, also if it is killed.
+While one process prepares a dataset, another one that needs it waits. Finished pieces of a
+preparation stay in the user's cache folder until the arrays are stored, even if it is killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ssvm_bench.datasets.raw_files import CSR, Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP, Arrays
 
 N_SYNTHETIC = 120
-"""Synthetic pictures of a dataset: prepared in well below a minute."""
+"""Number of synthetic pictures of a dataset; preparing them takes well below a minute."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class PictureConfig(SourceConfig):
     Attributes
     ----------
     histograms : str
-        Shares c/s of a superpixel's pixels as features: ``"root"``, √(c/s); or ``"shares"``
-        themselves, which are smaller against the fixed weight of the Potts term.
+        Features from shares c/s of a superpixel's pixels: ``"root"``, √(c/s); or ``"shares"``,
+        c/s, which are smaller relative to the fixed weight of the Potts term.
     """
 
     histograms: Annotated[str, one_of(("root", "shares"))] = "root"
 
     def prepare(self, pictures: Dataset) -> Dataset:
-        """Return the pictures with the features that are asked for; they are kept as roots."""
+        """Return the pictures with the requested features; the stored ones are roots."""
         if self.histograms == "root":
             return pictures
         x: Any = pictures.x.copy()
@@ -62,10 +62,10 @@ class PictureFile(RawFile):
     labels : tuple of str
         Names of the labels 0 .. K − 1.
     open : callable
-        From the archive's path to its pictures; raises `ContentError`.
+        Returns the pictures of an archive, given its path; raises `ContentError`.
     scenes : callable
-        Returns synthetic pictures, given their number. What they are encoded as must
-        change when they do.
+        Returns synthetic pictures, given their number. Their ``encoded`` must change when the
+        pictures do.
     """
 
     labels: tuple[str, ...]
@@ -85,7 +85,7 @@ class PictureFile(RawFile):
         return N_SYNTHETIC
 
     def recognises(self, head: bytes) -> bool:
-        """Tell a tar archive, compressed or unpacked on the way."""
+        """Return whether a file begins like a tar archive, compressed by gzip or not."""
         return head.startswith(GZIP) or head[257:262] == b"ustar"
 
     def pictures(self, source: str) -> Pictures:
@@ -97,7 +97,7 @@ class PictureFile(RawFile):
             return self.open(path)
 
     def read(self, path: Path) -> Content:
-        """Return digest and preparation of the archive's pictures: of what is read of it."""
+        """Return the digest of the files that are read from the archive, and their preparation."""
         pictures = self.open(path)
         pairs = zip(pictures.names, pictures.encoded, strict=True)
         lines = (f"{name} {' '.join(map(sha256, files))}\n" for name, files in pairs)
@@ -109,12 +109,12 @@ class PictureFile(RawFile):
         return self._prepared("synthetic", self.scenes(self.n_synthetic))
 
     def key(self, source: str) -> str:
-        """Return what changes when the arrays of a source must be prepared again."""
+        """Return a text that changes when the arrays of a source must be prepared again."""
         made = f" {self.scenes(1).encoded} n={self.n_synthetic}" if source == "synthetic" else ""
         return f"{super().key(source)}{made} {preparation.key(self.parameters(source))}"
 
     def parameters(self, source: str) -> preparation.Parameters:
-        """Return what the arrays of a source are made with."""
+        """Return the parameters with which the arrays of a source are prepared."""
         return preparation.PARAMETERS
 
     def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
@@ -125,7 +125,7 @@ class PictureFile(RawFile):
         return [maps[i].reshape(shapes[i]) for i in numbers]
 
     def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
-        """Return some arrays of a source, from their cache file or prepared and stored."""
+        """Return some arrays of a source, from their cache file or newly prepared and stored."""
         found = cache.stored(place, key, only)
         if found is not None:
             return found
@@ -143,7 +143,7 @@ class PictureFile(RawFile):
         work, parameters = self._work(source), self.parameters(source)
         with suppress(OSError):
             work.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as other:  # for pieces that cannot be kept
+        with tempfile.TemporaryDirectory() as other:  # if pieces cannot be kept
             place = work if work.is_dir() else Path(other)
             return preparation.prepare(pictures, place, title, parameters=parameters)
 
@@ -152,9 +152,9 @@ class PictureFile(RawFile):
 
     @contextmanager
     def _alone(self, source: str) -> Iterator[None]:
-        """Keep other processes from preparing the same; wait for one that does."""
+        """Keep other processes from preparing the same source; wait for one that does."""
         lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
-        # a cache folder that cannot be written to is no reason not to go on
+        # without a writable cache folder, continue without the lock
         with suppress(OSError):
             Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
             try:

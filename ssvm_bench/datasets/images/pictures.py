@@ -1,11 +1,12 @@
 """Pictures with a label per pixel, kept encoded until they are needed, and read from tar archives.
 
-Hundreds of decoded photographs would fill the memory, and are slow to send to worker processes.
-What is kept and sent is therefore what `Pictures.decode` makes one picture of: the bytes of its
-files, or the seed of a synthetic one.
+Hundreds of decoded photographs would fill the memory, and are slow to send to worker processes. So
+pictures are kept and sent in the form that `Pictures.decode` takes: the bytes of their files, or
+the seed of a synthetic picture.
 
-What an archive unpacks to, how many members it has, their size and that of pictures are limited,
-far above what there is in any of ours, and looked at before anything is read or decoded.
+Limits apply to the unpacked size of an archive, to the number and size of its members, and to the
+size of a picture. They are far above those of our archives, and are checked before anything is read
+or decoded.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.reading import ContentError, ensure, parsing, unpacked
 
 MOST = 700_000_000
-"""Bytes that an archive unpacks to."""
+"""Largest unpacked archive, in bytes."""
 
 MOST_KEPT = 1 << 28
-"""Bytes of the members that are wanted, all together."""
+"""Largest total size of the members that are read, in bytes."""
 
 MOST_MEMBERS = 30_000
 
 LARGEST = 1 << 22
-"""Bytes of one member that is wanted, or of what stands before a member that has a long name."""
+"""Largest member that is read, or data of a header (such as a long name), in bytes."""
 
 MOST_PIXELS = 1 << 22
-"""Of one picture: its descriptors take thirty times as many bytes."""
+"""Largest picture; its descriptors take thirty times as many bytes."""
 
 
 class Picture(NamedTuple):
@@ -63,12 +64,12 @@ class Pictures:
     Attributes
     ----------
     names : tuple of str
-        One name a picture, for messages and files.
+        One name per picture, for messages and files.
     encoded : sequence
-        One small picklable object a picture, whose ``repr`` tells it from others.
+        One small picklable object per picture, whose ``repr`` identifies it.
     decode : callable
-        A function of a module (so that it can be pickled) that makes a `Picture` of an item of
-        ``encoded``; it raises `ContentError` where that is not a picture.
+        A module-level function (so that it can be pickled) that turns an item of ``encoded`` into
+        a `Picture`; raises `ContentError` if the item is no picture.
     """
 
     names: tuple[str, ...]
@@ -85,11 +86,11 @@ class Pictures:
 
 
 class _Member(tarfile.TarInfo):
-    """A header, which says how much is to be read for it: of a name, say."""
+    """A header, which states how many bytes are to be read for it, for instance of a name."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
-        """Refuse more than any name or comment needs."""
+        """Refuse a header with more bytes than any name or comment needs."""
         member = super().frombuf(buf, encoding, errors)
         if member.type not in tarfile.REGULAR_TYPES and member.size > LARGEST:
             raise ContentError(f"the archive has a header of {member.size} bytes")
@@ -97,12 +98,12 @@ class _Member(tarfile.TarInfo):
 
 
 def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[bytes, bytes]]:
-    """Return the two files that an archive has of every picture.
+    """Return the two files of every picture in an archive.
 
     Parameters
     ----------
     path : Path
-        A tar archive, compressed by gzip or not, which is read once from its beginning to its end.
+        A tar archive, compressed by gzip or not, which is read once from beginning to end.
     first, second : str
         How the paths of the two files end, with ``{}`` for the picture's name.
     name : str
@@ -116,7 +117,7 @@ def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[byt
     Raises
     ------
     ContentError
-        The archive is damaged or cut short, or has a file twice, or only one of two.
+        The archive is damaged or cut short, has a file twice, or lacks one of a picture's files.
     """
     patterns = [re.escape(kind).replace(r"\{\}", f"({name})") for kind in (first, second)]
     wanted = re.compile(f"(?:^|.*/)(?:{'|'.join(patterns)})")
@@ -133,14 +134,14 @@ def pairs(path: Path, first: str, second: str, name: str) -> dict[str, tuple[byt
 
 
 def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield name, matched, and content of files in an archive, which may have been unpacked."""
+    """Yield the match of the name, and the content, of each wanted file in an archive."""
     kept, damaged = 0, "the archive is damaged or cut short"
     stream: Any
     with opened(path) as file, unpacked(file, MOST, damaged) as stream:
         archive: Any
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
             for count, member in enumerate(archive):
-                archive.members.clear()  # which would grow with the archive
+                archive.members.clear()  # else the list grows with the archive
                 ensure(count < MOST_MEMBERS, f"the archive has more than {MOST_MEMBERS} members")
                 match = wanted.fullmatch(member.name)
                 if not match or not member.isfile():
@@ -179,18 +180,18 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     small = width * height <= MOST_PIXELS
     ensure(small, f"the {what} is too large ({width} × {height} pixels)")
 
-    # pixels as they are stored: the labels know nothing of a camera that was held upright
+    # the labels are for the pixels as stored, without rotation by the camera's orientation
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
     flag |= cv2.IMREAD_IGNORE_ORIENTATION
     pixels: Any = None
-    with suppress(cv2.error):  # raised for no bytes, and for sizes beyond all reason
+    with suppress(cv2.error):  # raised for no bytes, and for absurd sizes
         pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flag)
     ensure(pixels is not None, f"the {what} cannot be decoded")
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels
 
 
 def _size(content: bytes, what: str) -> tuple[int, int]:
-    """Return width and height as a file says them, of which nothing is decoded for that."""
+    """Return width and height as a file states them, without decoding pixels."""
     from PIL import Image
 
     with parsing(f"the {what} cannot be decoded"), warnings.catch_warnings():

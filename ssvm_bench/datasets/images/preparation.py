@@ -6,10 +6,10 @@ vocabulary  over all samples: the visual words of gradients and of colour
 features    per picture: the histograms, given its superpixels and the words
 ==========  ==================================================================================
 
-Processes of one thread each work on one picture at a time. The result depends only on the picture
-and, in the last stage, on the words. So the arrays are the same for any number of workers, and what
-is finished can be kept in a file. A file carries the key of all that went into it; one that is
-broken or has another key is made again.
+Each worker process has one thread and works on one picture at a time. The result depends only on
+the picture and, in the last stage, on the words. So the arrays are the same for any number of
+workers, and finished pieces can be kept in files. A file stores the key of everything it depends
+on; a file that is broken or has another key is made again.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Parameters:
-    """All that the arrays depend on but the pictures.
+    """Everything that the arrays depend on, except the pictures.
 
     Attributes
     ----------
     n_segments, compactness : int, float
-        Of SLIC: chosen to give 100 to 250 superpixels on photographs of any size.
+        Parameters of SLIC, chosen to give 100 to 250 superpixels on photographs of any size.
     grid_step, key_point : int, float
         Distance of neighbouring SIFT descriptors, and the diameter of their key points, in pixels.
     samples : int
-        Descriptors, and colours, from which the visual words are learned.
+        Number of descriptors, and of colours, from which the visual words are learned.
     seed : int
-        Of the samples and of k-means.
+        Seed of the samples and of k-means.
     """
 
     n_segments: int = 200
@@ -66,7 +66,7 @@ PARAMETERS = Parameters()
 
 
 def key(parameters: Parameters | None = None) -> str:
-    """Return what a file of prepared arrays must have been made with to be up to date."""
+    """Return the version and parameters that an up-to-date file of prepared arrays names."""
     return f"images v{VERSION} {parameters or PARAMETERS}"
 
 
@@ -84,19 +84,19 @@ def prepare(
     pictures : Pictures
         At least one.
     work : Path
-        An existing folder where finished pieces are kept. A preparation that was killed goes on
+        An existing folder where finished pieces are kept. A preparation that was killed resumes
         from there; the caller removes the folder once the arrays are stored.
     title : str
         Name of the dataset, for the progress display.
     workers : int, optional
-        Number of processes; as many as there are processors for this one if not given.
+        Number of processes; by default the number of processors available to this one.
     parameters : Parameters, optional
-        ``PARAMETERS`` if not given.
+        By default ``PARAMETERS``.
 
     Returns
     -------
     dict of str to ndarray
-        Of n pictures with ``parts`` superpixels in all: ``data`` float32, ``indices`` uint16,
+        For n pictures with ``parts`` superpixels in all: ``data`` float32, ``indices`` uint16,
         ``indptr`` int64 (features as CSR, 649 columns); ``y`` uint8 (parts,): majority label;
         ``edges`` int32 (edges, 2); ``offsets`` and ``edge_offsets`` int64 (n + 1,); ``segments``
         uint16: superpixel of every pixel, picture after picture, row by row, from 0 in each;
@@ -105,7 +105,7 @@ def prepare(
     Raises
     ------
     ContentError
-        Names the picture that cannot be decoded, is empty, or has not one label per pixel.
+        Names the picture that cannot be decoded, is empty, or does not have one label per pixel.
     RunFailedError
         A worker process was killed.
     """
@@ -147,10 +147,10 @@ def prepare(
 
 
 class _Task(NamedTuple):
-    """Picture i, as a worker gets it.
+    """Picture i, as it is sent to a worker.
 
     ``samples`` is the number of descriptors, and of colours, that are sampled from it; ``work`` is
-    the folder where what is finished is kept.
+    the folder of finished pieces.
     """
 
     i: int
@@ -162,7 +162,7 @@ class _Task(NamedTuple):
     work: Path
 
     def kept(self, stage: str, made_of: str, make: Callable[[Picture], Arrays]) -> Arrays:
-        """Return the arrays of a stage, from their file or made."""
+        """Return the arrays of a stage, from their file or newly made."""
 
         def made() -> Arrays:
             try:
@@ -176,7 +176,7 @@ class _Task(NamedTuple):
 
 
 def _outlines(task: _Task) -> Arrays:
-    """Return what follows from a picture alone."""
+    """Return the arrays that depend on the picture alone."""
     use = task.parameters
 
     def outline(picture: Picture) -> Arrays:
@@ -223,7 +223,7 @@ def _digest(content: bytes) -> str:
 
 
 def _results(calls: Sequence[tuple], workers: int | None) -> Iterator[Arrays]:
-    """Yield the results of calls in order, of several processes."""
+    """Yield the results of calls in order, computed by several processes."""
     import joblib
 
     count = min(workers or joblib.cpu_count(), len(calls))

@@ -1,8 +1,8 @@
 r"""Superpixels: the parts of a picture, their neighbours, their labels and their features.
 
-SLIC (Achanta et al., PAMI 2012) groups the pixels by place and colour into about as many compact
-pieces as it is asked for. A piece is connected, and so is the picture; hence the graph of the
-pieces that share a border is connected, too.
+SLIC (Achanta et al., PAMI 2012) groups the pixels by position and colour into about the requested
+number of compact pieces. A piece is connected, and so is the picture; hence the graph of the pieces
+that share a border is connected, too.
 
 Features are three histograms over the pixels of a superpixel, 649 numbers:
 
@@ -20,15 +20,15 @@ With :math:`c_{kb}` of the :math:`s_k` pixels of superpixel k in bin b, the feat
 
 .. math:: x_{kb} = \sqrt{c_{kb} / s_k},
 
-so each block is non-negative and has Euclidean length 1. The root (Hellinger's kernel, instead of
-the plain shares) makes a linear classifier under the strong regularisation λ = 1/n better, because
-many rare words then say as much together as a frequent one. SIFT descriptors are compared in the
-same way (RootSIFT: Arandjelović and Zisserman, CVPR 2012).
+so each block is non-negative and has Euclidean length 1. Compared with the plain shares, the root
+(Hellinger's kernel) improves a linear classifier under the strong regularisation λ = 1/n: many rare
+words together then count as much as a frequent one. SIFT descriptors are compared in the same way
+(RootSIFT: Arandjelović and Zisserman, CVPR 2012).
 
-**The same on every machine.** Libraries choose code for the processor, whose sums are rounded in
-another order, and k-means makes much of a last digit. So OpenCV is asked for the code that all x86
-processors can run, Lab colours are rounded before SLIC compares them, and descriptors and words are
-whole numbers, so small that a matrix product of them in float32 is exact in any order.
+**The same on every machine.** Libraries choose code by the processor, and each version rounds sums
+in its own order; k-means amplifies such differences. So OpenCV runs the code that all x86
+processors support, Lab colours are rounded before SLIC compares them, and descriptors and words are
+integers, so small that their matrix product in float32 is exact in any order.
 
 References
 ----------
@@ -61,10 +61,10 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
     rgb : ndarray of uint8, shape (h, w, 3)
         The picture.
     n_segments : int
-        About how many superpixels there shall be. Pictures of fewer than a thousand pixels may
-        give anything from one to the number of their pixels.
+        Approximate number of superpixels. Pictures of fewer than a thousand pixels may have
+        anything from one superpixel to one per pixel.
     compactness : float
-        How much a distance on the picture counts against one of colour: the larger, the rounder.
+        Weight of distance on the picture against distance of colour: the larger, the rounder.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
     found = slic(
         lab,
         n_segments=n_segments,
-        compactness=compactness / (np.ptp(lab) or 1.0),  # slic divides what it gets by its range
+        compactness=compactness / (np.ptp(lab) or 1.0),  # slic divides its input by its range
         convert2lab=False,
         start_label=0,
         enforce_connectivity=True,
@@ -98,12 +98,12 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
 
 
 def neighbours(segments: np.ndarray) -> np.ndarray:
-    """Return the pairs of superpixels that share a border: the first that `borders` returns."""
+    """Return the pairs of superpixels that share a border: the first result of `borders`."""
     return borders(segments)[0]
 
 
 def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of superpixels of which two pixels are neighbours (left/right, up/down).
+    """Return the pairs of superpixels with adjacent pixels (left/right, up/down), and how many.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     pairs : ndarray of int32, shape (edges, 2)
         Pairs k < l in lexicographic order, none twice.
     lengths : ndarray of int64, shape (edges,)
-        Pairs of pixels at each border.
+        Number of pairs of pixels at each border.
     """
     k = np.concatenate((segments[:, :-1].ravel(), segments[:-1].ravel())).astype(np.int64)
     l = np.concatenate((segments[:, 1:].ravel(), segments[1:].ravel())).astype(np.int64)
@@ -127,7 +127,7 @@ def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def majority(segments: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return the most frequent label of every superpixel; of equally frequent ones, the lowest.
+    """Return the most frequent label of every superpixel; ties go to the lowest label.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def counts(segments: np.ndarray, values: np.ndarray, n_values: int) -> np.ndarra
     Returns
     -------
     ndarray of int64, shape (L, n_values)
-        Pixels.
+        Numbers of pixels.
     """
     n = int(segments.max()) + 1
     pairs = segments.ravel().astype(np.int64) * n_values + values.ravel()
@@ -189,7 +189,7 @@ def gradients(rgb: np.ndarray, step: int, diameter: float) -> np.ndarray:
     -------
     ndarray of uint8, shape (rows, columns, 128)
         Grid point (i, j) is nearest to the pixels of rows ``i * step .. (i + 1) * step - 1`` and
-        the columns alike; those beyond the last point belong to it.
+        of columns likewise; pixels beyond the last point belong to it.
     """
     with needed("images", "Preparing pictures"):
         import cv2
@@ -211,9 +211,9 @@ def _grid(length: int, step: int) -> np.ndarray:
 
 
 def rooted(descriptors: np.ndarray) -> np.ndarray:
-    """Return RootSIFT: whole numbers in float32 of the same shape, of length `LENGTH`, but rounded.
+    """Return RootSIFT descriptors of length `LENGTH`, rounded to integers, float32, same shape.
 
-    In a patch of one colour there are no gradients; its descriptor is and stays 0.
+    A patch of one colour has no gradients; its descriptor is 0 and stays 0.
     """
     total = np.maximum(descriptors.sum(axis=-1, keepdims=True, dtype=np.float32), 1)
     return np.rint(LENGTH * np.sqrt(descriptors / total))
@@ -233,9 +233,9 @@ def vocabulary(points: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     points : ndarray, shape (m, p)
         The sample, of whole numbers, m ≥ n_words.
     n_words : int
-        Number of words. Of fewer distinct points, some words never occur.
+        Number of words. With fewer distinct points, some words never occur.
     seed : int
-        Of the start: some of the points.
+        Seed of the choice of points as initial centres.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def words(points: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     points : ndarray, shape (..., p)
-        Points, of any shape in front.
+        Points, with any leading axes.
     vocabulary : ndarray of float32, shape (n_words, p)
         The words.
 

@@ -1,21 +1,21 @@
 """Landmarks of faces: eight points of an image, joined by a tree (Uřičář and Franc 2012, 4.2).
 
-A part is a landmark, and its label the pixel that it is at. Features of an image are its local
+A part is a landmark; its label is the pixel of the landmark. The features of an image are its local
 binary patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the
-smallest that contains it in all training images, and ``margin`` pixels more on every side, within
-the image. The report's images are not public: those built in are simulated, 7000 to train on, and
-1000 each for validation and test. Such a face is small, as a detector cuts it out: a handful of
-shaded shapes in front of a background, head, hair, brows, eyes, nose, mouth, at times glasses or a
-beard. Simulated anew for each are pose (turned, tilted, shifted, near or far), the shape of the
-face, expression, light, things that hide a part of it, blur and noise. A landmark is the pixel that
-its point of the face falls into. All choices are words of a ``PCG64``.
+smallest one that contains it in all training images, enlarged by ``margin`` pixels on every side
+within the image. The report's images are not public. The built-in ones are simulated: 7000 for
+training, and 1000 each for validation and test. A simulated face is small, as if cut out by a
+detector, and consists of a few shaded shapes in front of a background: head, hair, brows, eyes,
+nose, mouth, sometimes glasses or a beard. Each face has its own pose (turned, tilted, shifted, near
+or far), shape, expression, light, occlusion, blur and noise. A landmark is the pixel that contains
+its point of the face. All random choices use words of a ``PCG64``.
 
-A folder of one's own has, beside the images, all of one size, the table ``landmarks.csv``
-(:mod:`ssvm_bench.datasets.picture_table`). Its columns are ``image,split`` and then, of each
-landmark in the order of ``NAMES``, its column and row in pixels from the upper left one, 0,
-as ``centre_x,centre_y,right_inner_x,…``: the centre of the face, the inner corners of the right and
-the left eye, the tip of the nose, the right and the left corner of the mouth, and the outer corners
-of the right and the left eye. Right is the face's own right.
+A user's folder contains images of one size and the table ``landmarks.csv``
+(:mod:`ssvm_bench.datasets.picture_table`). Its columns are ``image,split``, followed by the column
+and the row of each landmark in the order of ``NAMES``, in pixels from the upper left one, 0, as
+``centre_x,centre_y,right_inner_x,…``. The landmarks are the centre of the face, the inner corners
+of the right and the left eye, the tip of the nose, the right and the left corner of the mouth, and
+the outer corners of the right and the left eye. Right is the face's own right.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NAMES = (
 
 PARENTS = (-1, 0, 0, 0, 0, 0, 1, 2)
 UPPER, LOWER = (1, 2, 6, 7), (4, 5)
-"""Landmarks of the eyes, and of the mouth: corners."""
+"""Landmarks at the corners of the eyes, and of the mouth."""
 
 _CHUNK = 500
 """Faces simulated at a time."""
@@ -62,7 +62,7 @@ class Config(picture_table.TableConfig):
     Attributes
     ----------
     margin : int
-        What is added to the search boxes that the training set needs, in pixels.
+        Pixels by which the search boxes of the training set are enlarged on every side.
     """
 
     TABLES: ClassVar[tuple[str, ...]] = (TABLE,)
@@ -78,13 +78,13 @@ def load(config: Config) -> Dataset:
     ConfigError
         There are fewer than ``n_samples``.
     RunFailedError
-        What is in the folder cannot be used, or a landmark that is held out is outside its box.
+        The folder's content cannot be used, or a held-out landmark is outside its search box.
     """
     return picture_table.split(config, with_images(config)[0])
 
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
-    """Return all faces, those held out as well, and their images: uint8 (H, W) each."""
+    """Return all faces, held-out ones included, and their images: uint8 (H, W) each."""
     found = picture_table.arrays(config, VERSION, _synthetic, _read)
     positions, (_, H, W) = found["positions"], found["pixels"].shape
     boxes = search_boxes(positions[found["fold"] == 0], (H, W), config.margin)
@@ -96,7 +96,7 @@ def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
 
 
 def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> Boxes:
-    """Return the search boxes that landmarks (n, 8, 2) need, and a margin more."""
+    """Return the smallest boxes that contain landmarks (n, 8, 2), enlarged by a margin."""
     low = np.maximum(positions.min(axis=0) - margin, 0)
     high = np.minimum(positions.max(axis=0) + margin, np.array(image) - 1)
     corners, sizes = (tuple(map(tuple, of.tolist())) for of in (low, high - low + 1))
@@ -109,7 +109,7 @@ def _synthetic() -> Arrays:
 
 
 def _read(folder: Path) -> Arrays:
-    """Return the faces of a folder; raise `ContentError` where they contradict each other."""
+    """Return the faces of a folder; raise `ContentError` if its files contradict each other."""
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, *COLUMNS))
     fold = picture_table.folds(table)
     pixels = []
@@ -128,7 +128,7 @@ def _read(folder: Path) -> Arrays:
 
 
 def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return row and column of the landmarks in a line of the table."""
+    """Return the row and the column of each landmark in a line of the table."""
     found = []
     for name in NAMES:
         texts = line[f"{name}_y"], line[f"{name}_x"]
@@ -152,7 +152,7 @@ def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, 
 
 
 def simulated(n_training: int, n_held_out: int) -> Arrays:
-    """Return the faces to train on and those held out, every second of which is for the test.
+    """Return training faces and held-out faces; every second held-out one is for the test.
 
     ``pixels`` uint8 (n, 40, 40), ``positions`` int64 (n, 8, 2): row and column; ``fold``.
     """
@@ -173,7 +173,7 @@ class _Canvas:
         self.image = np.zeros((m, along.size, along.size), np.float32)
 
     def mask(self, at: np.ndarray, axis: np.ndarray, size: Any, soft: float) -> np.ndarray:
-        """Return the mask of ellipses: centres and unit vectors along, (m, 2), and half axes."""
+        """Return the mask of ellipses with these centres, unit vectors (m, 2) and half axes."""
         dy, dx = self.rows - _wide(at[:, 0]), self.columns - _wide(at[:, 1])
         u = dy * _wide(axis[:, 0]) + dx * _wide(axis[:, 1])
         v = dx * _wide(axis[:, 0]) - dy * _wide(axis[:, 1])
@@ -182,7 +182,7 @@ class _Canvas:
         return np.clip((1.0 - far) * np.minimum(a, b) / soft + 0.5, 0.0, 1.0)
 
     def paint(self, mask: np.ndarray, grey: np.ndarray, much: np.ndarray | float = 1.0) -> None:
-        """Cover the images by grey values (m,) where there is a mask."""
+        """Blend grey values (m,) into the images under a mask, with opacity ``much``."""
         self.image += mask * _wide(much) * (_wide(grey) - self.image)
 
     def ellipse(
@@ -206,7 +206,7 @@ def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
     across = np.stack((tilt, 1.0 - tilt**2 / 2), axis=1)
 
     def place(u: np.ndarray | float, v: np.ndarray | float, depth: float = 0.0) -> np.ndarray:
-        """Return where the point u across and v down of a face is, (m, 2)."""
+        """Return the image positions (m, 2) of the point u across and v down each face."""
         x = (np.asarray(u) * (1.0 - turn**2 / 2) + depth * turn) * scale
         y = (np.asarray(v) * (1.0 - nod**2 / 2) + depth * nod) * scale
         return middle + y[:, None] * down + x[:, None] * across
@@ -265,14 +265,14 @@ def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _between(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the middle of two points (m, 2), the unit vector from one to the other, half way."""
+    """Return midpoints (m, 2), unit vectors from one point to the other, and half distances."""
     way = other - one
     length = np.maximum(np.sqrt((way**2).sum(axis=1)), 1e-3)
     return (one + other) / 2, way / length[:, None], length / 2
 
 
 def _background(canvas: _Canvas, normal: np.ndarray, chance: np.ndarray) -> None:
-    """Paint a slope of light, and two blobs."""
+    """Paint a gradient of grey values, and two blobs."""
     m = len(canvas.image)
     rows, columns = canvas.rows - SIDE / 2, canvas.columns - SIDE / 2
     canvas.image += _wide(120 + 45 * normal[0]) + _wide(2 * normal[1]) * columns
@@ -290,7 +290,7 @@ def _cover(
     chance: np.ndarray,
     normal: np.ndarray,
 ) -> None:
-    """Paint rims around the eyes of some; before some, a hand, a scarf or a microphone."""
+    """Paint glasses on some faces, and an occluder (hand, scarf, microphone) over some."""
     worn = 0.8 * (chance[0] < 0.2)
     for name in ("right", "left"):
         at, axis, half = _between(points[f"{name}_inner"], points[f"{name}_outer"])
@@ -306,7 +306,7 @@ def _cover(
 
 
 def _lit(canvas: _Canvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
-    """Return what a camera sees: light from a side, blur, noise."""
+    """Return the images after light from a side, blur and noise."""
     from scipy.ndimage import gaussian_filter1d
 
     rows, columns = canvas.rows - SIDE / 2, canvas.columns - SIDE / 2

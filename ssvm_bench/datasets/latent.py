@@ -1,15 +1,15 @@
 """Digits somewhere on a canvas: is there one of this class? Its position is latent.
 
-A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) on black, at a position of a
-window of its size that is uniformly random: a digit of the class to detect (label 1), or another
-one (label 0). ``clutter`` puts as many digits of other classes on every canvas besides; where two
-overlap, the brighter pixel is seen. The brightest window then need not be the one with the object.
-Images are sampled without replacement as long as there are some of the class, and then again.
-``places`` of the `Dataset` says where the digit was put; training does not look there.
+A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) on black: a digit of the class
+to detect (label 1), or another one (label 0). Its position is uniformly random among the windows of
+its size. ``clutter`` adds that many digits of other classes to every canvas; where two overlap, the
+brighter pixel is shown. The brightest window then need not be the one with the object. Images are
+sampled without replacement until all have been used, and then repeat. ``places`` of the `Dataset`
+holds the positions of the digits; training does not use it.
 
-The canvases to train on are made from the training images of MNIST, those held out for validation
-and for the test from the images held out there; their shares of positives are the same. Where MNIST
-is not at hand, its synthetic digits take its place.
+Training canvases are made from the training images of MNIST. Those held out for validation and test
+are made from its held-out images, with the same share of positives. If MNIST is not available, its
+synthetic digits replace it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Config(SourceConfig):
     held_out : int
         Number of canvases held out for validation, and as many for the test.
     clutter : int
-        Number of digits of other classes on every canvas besides.
+        Number of additional digits of other classes on every canvas.
     seed : int
-        Of the random numbers.
+        Seed of the random numbers.
     """
 
     digit: Natural = 3
@@ -68,14 +68,14 @@ class Config(SourceConfig):
 
     @property
     def windows(self) -> Windows:
-        """The positions."""
+        """Windows where a digit may be."""
         return Windows((self.canvas, self.canvas), (CELL, CELL), self.step)
 
 
 def load(config: Config) -> Dataset:
     """Return the canvases: x sparse, float32 (3000, 1600), in random order.
 
-    Those held out are ``"validation"`` and ``"test"``.
+    The held-out sets are ``"validation"`` and ``"test"``.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def load(config: Config) -> Dataset:
 
 
 def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: int) -> Dataset:
-    """Return canvases with and without the class, from random numbers of a stream of their own."""
+    """Return canvases with and without the class, drawn from a random stream of their own."""
     bits, windows, m = np.random.PCG64([config.seed, stream]), config.windows, sum(sizes)
     of_class, others = (np.flatnonzero((digits.y == config.digit) == is_) for is_ in (True, False))
     if not of_class.size or not others.size:
@@ -108,7 +108,7 @@ def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: i
         )
 
     def sampled(images: np.ndarray, count: int) -> np.ndarray:
-        """Return so many of the images, none again before all have been sampled."""
+        """Return ``count`` images; none repeats before all have been sampled."""
         return np.resize(images[permutation(images.size, bits)], count)
 
     def positions() -> np.ndarray:
@@ -126,7 +126,7 @@ def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: i
 
 
 def _placed(images: Any, chosen: np.ndarray, windows: Windows, places: np.ndarray) -> Any:
-    """Return canvases with one image each, as sparse rows of pixels."""
+    """Return canvases with one image each at ``places``, as sparse rows of pixels."""
     from scipy.sparse import csr_array
 
     rows = csr_array(images[chosen])

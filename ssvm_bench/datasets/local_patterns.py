@@ -1,8 +1,8 @@
-"""Local binary patterns of images at several scales: what a landmark's surroundings look like.
+"""Local binary patterns of images at several scales: the features around a landmark.
 
-The pattern of a pixel says which of eight points around it, at the distance of the scale, are at
-least as bright as it is: a byte (Ojala et al. 2002). A landmark's features are the patterns of
-pixels around it, at every scale on a grid of that spacing:
+The pattern of a pixel is a byte that says which of eight points around the pixel, at the distance
+of the scale, are at least as bright (Ojala et al. 2002). A landmark's features are the patterns of
+the pixels around it, on one grid per scale, with the scale as its spacing:
 
 ======  ======================
 scale   grid
@@ -12,8 +12,8 @@ scale   grid
 4       3 × 3, every 4 pixels
 ======  ======================
 
-so that it has 115 cells, and 115 · 256 weights, of which an image meets 115. Kept are the maps of
-the patterns, a byte a pixel and scale, with a margin into which the image's edge is continued.
+So a landmark has 115 cells and 115 · 256 weights, of which an image uses 115. The maps of the
+patterns are stored, one byte per pixel and scale, with a margin that continues the image's edge.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ import numpy as np
 from ssvm_bench.base.extras import needed
 
 GRIDS = ((1, 4), (2, 2), (4, 1))
-"""Scale, and how many cells there are from the middle of the grid to its side."""
+"""Scale, and number of cells from the middle of the grid to its side."""
 
 MARGIN = 4
 CODES = 256
 
 
 def cells() -> np.ndarray:
-    """Return the cells of a landmark: scale (its number), and row and column in the margin's frame.
+    """Return the cells of a landmark, int64 (115, 3): index of the scale, row and column.
 
-    The frame is that of the window around a landmark whose first pixel is ``MARGIN`` above and left
-    of it: int64 (115, 3).
+    Row and column count from the pixel that is ``MARGIN`` above and ``MARGIN`` left of the
+    landmark.
     """
     found = [
         (k, MARGIN + scale * r, MARGIN + scale * c)

@@ -1,8 +1,9 @@
-"""MNIST (LeCun, Cortes, Burges): handwritten digits, to train on and to test with.
+"""MNIST (LeCun, Cortes, Burges): handwritten digits, with a training and a test set.
 
-Four files of bytes in the idx format: two zeros, the type (8), the number of axes, their lengths
-as big-endian 32-bit integers, then the entries. An image has 28 × 28 grey values 0 (background) to
-255, row by row: a digit of 20 × 20 whose centre of mass is in the middle. There is no bias feature.
+The four files are in the idx format for bytes: two zeros, the type (8), the number of axes, their
+lengths as big-endian 32-bit integers, then the entries. An image has 28 × 28 grey values 0
+(background) to 255, row by row. It shows a digit of 20 × 20 pixels with its centre of mass in the
+middle. There is no bias feature.
 
 The 60000 training images are trained on. Of the 10000 test images, every second one is held out for
 validation, and the others for the test. (The first half of the file is not representative: a linear
@@ -34,7 +35,7 @@ IMAGES = Images((CELL, CELL), background=0.0)
 N_TRAINING = 60000
 N_SYNTHETIC = 6000, 1000
 IDX = b"\0\0\x08"
-"""How a file of bytes in the idx format begins."""
+"""First bytes of an idx file of bytes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Config(SourceConfig):
 def load(config: Config) -> Dataset:
     """Return the digits: x sparse, float32 or uint8 (60000, 784); see `sources.load`.
 
-    Those held out are ``"validation"`` and ``"test"``.
+    The held-out sets are ``"validation"`` and ``"test"``.
     """
 
     def split(digits: Dataset) -> Dataset:
@@ -73,7 +74,7 @@ def parse(raw: bytes) -> np.ndarray:
     Raises
     ------
     ContentError
-        It begins with something else, or has another length than it says.
+        It does not begin like such a file, or its length contradicts its header.
     """
     header = 4 + 4 * raw[3] if len(raw) > 3 else 4
     if not raw.startswith(IDX) or len(raw) < header:
@@ -87,14 +88,14 @@ def parse(raw: bytes) -> np.ndarray:
 def combine(
     images: np.ndarray, labels: np.ndarray, test_images: np.ndarray, test_labels: np.ndarray
 ) -> Arrays:
-    """Return what is kept of all digits: CSR of the grey values, y, and fold.
+    """Return the arrays to keep of all digits: CSR of the grey values, y, and fold.
 
-    The fold of test images is 2 and 1, for the test and for validation, in turn.
+    The fold of test images alternates between 2 (test) and 1 (validation).
 
     Raises
     ------
     ContentError
-        The images have another size, or not one label each; or there are too few.
+        The images are not 28 × 28, do not have one label each, or are too few.
     """
     for name, x, y, least in (("train", images, labels, 1), ("test", test_images, test_labels, 2)):
         if x.shape != (y.size, CELL, CELL) or y.ndim != 1 or y.size < least:
@@ -111,7 +112,7 @@ def combine(
 
 
 def simulate() -> Arrays:
-    """Return the same of synthetic digits, a tenth as many: in the middle of the real ones' box."""
+    """Return the arrays of `combine` for a tenth as many synthetic digits, 20 × 20 each."""
     from ssvm_bench.datasets.synthetic import handwriting
 
     n, n_test = N_SYNTHETIC

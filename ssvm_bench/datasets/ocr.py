@@ -1,9 +1,9 @@
 """OCR letters (Kassel, Taskar): handwritten words, one chain of letters each.
 
-The file has one line a letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
+The file has one line per letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
 and 16 × 8 pixels, 0 or 1, row by row. The first (capital) letter of every word was removed.
-The ten folds are parts of about the same size; some can be chosen, and the others are then the test
-set.
+The ten folds are of about the same size. Some can be chosen for training; the others are then the
+test set.
 
 References
 ----------
@@ -26,7 +26,7 @@ from ssvm_bench.datasets.raw_files import ParsedFile, home
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = {"none": 0, "constant": 1, "ends": 3}
-"""Features that do not come from pixels → their number."""
+"""Choice of features that do not come from pixels → their number."""
 
 CELL = (16, 8)
 N_COLUMNS = 6 + CELL[0] * CELL[1]
@@ -54,7 +54,7 @@ class Config(SourceConfig):
     biases: Annotated[str, one_of(tuple(BIASES))] = "none"
 
     def __post_init__(self) -> None:
-        """Check the folds; the same ones in another order are the same."""
+        """Check the folds and sort them; all ten become None."""
         super().__post_init__()
         if self.folds is None:
             return
@@ -125,7 +125,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 
 def identity(text: bytes) -> bytes:
-    """Return what all copies of a file agree in: they number letters and words differently."""
+    """Return the content that all copies share; they number letters and words differently."""
     lines = (line.split(None, 6) for line in text.rstrip().split(b"\n"))
     return b"\n".join(
         b" ".join((letter, b"." if next_id == b"-1" else b"", fold, b"".join(pixels.split())))
@@ -134,7 +134,7 @@ def identity(text: bytes) -> bytes:
 
 
 def simulate() -> dict[str, np.ndarray]:
-    """Return synthetic words in many handwritings; their lengths and folds are the real ones."""
+    """Return synthetic words in many handwritings, with the real counts per length and fold."""
     from ssvm_bench.datasets.synthetic import handwriting
 
     bits = np.random.PCG64(1729)

@@ -1,14 +1,14 @@
-"""Columns of text, as of CoNLL's shared tasks: a line a part, an empty line behind a sequence.
+"""Columns of text, as in CoNLL's shared tasks: one line per part, an empty line per sequence.
 
 .. code-block:: text
 
     He        PRP  B-NP
     reckons   VBZ  B-VP
 
-Columns are separated by blanks or tabs, any number of them; every line has the same number of
-columns. The last one is the label. The others become features by templates in CRF++'s notation:
-``%x[r,c]`` is the entry of column c, from 0, in the line r below that of the part (r < 0: above). A
-template is a text with such references in it, and a part has the feature that the text becomes:
+Columns are separated by any number of blanks or tabs; every line has the same number of columns.
+The last column is the label. Templates in CRF++'s notation turn the others into features:
+``%x[r,c]`` is the entry of column c, counted from 0, r lines below the part's line (r < 0: above).
+A template is a text with such references; filled in for a part, it names a feature of that part:
 
 =======================  ===========================================================================
 ``%x[-1,0]/%x[0,1]``     the word before and the tag of this one; named ``%x[-1,0]/%x[0,1]=He/VBZ``
@@ -16,10 +16,10 @@ template is a text with such references in it, and a part has the feature that t
                          same identifier share features
 =======================  ===========================================================================
 
-Beyond the ends of a sequence there is, by ``boundary``:
+``boundary`` decides what a reference beyond the ends of a sequence becomes:
 
 =========  ========================================================================================
-``marks``  ``_B-1``, ``_B-2``, … before it, and ``_B+1``, … behind it, as for CRF++
+``marks``  ``_B-1``, ``_B-2``, … before it, and ``_B+1``, … after it, as in CRF++
 ``ends``   nothing: the template makes no feature; but the first part has the feature ``__BOS__``,
            and the last ``__EOS__``, as in CRFsuite's examples
 =========  ========================================================================================
@@ -45,13 +45,13 @@ FORMAT = "columns"
 ENDS = ("__BOS__", "__EOS__")
 
 MOST_COLUMNS = 10_000
-"""A template has four digits for one."""
+"""A template refers to a column by up to four digits."""
 
 _MOST_OBSERVED = 83
-"""Columns whose usual templates are no more than `MOST_TEMPLATES`."""
+"""Largest number of observed columns whose default templates are within `MOST_TEMPLATES`."""
 
 _BYTES_OF_FEATURE = 24
-"""Of a part, at least, while templates are applied."""
+"""Least memory per part and template while templates are applied."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -64,7 +64,7 @@ class Column(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is in a file.
+    """The content of a file.
 
     Attributes
     ----------
@@ -86,15 +86,15 @@ def parse(raw: bytes) -> Columns:
     Raises
     ------
     ContentError
-        There is nothing in it, or it is no text; or names the first line that has another number
-        of columns than the first one.
+        The file is empty, or is no text; or names the first line that has another number of
+        columns than the first one.
     RunFailedError
-        Its lines do not fit into the memory.
+        Its lines do not fit into memory.
     """
     import pandas as pd
 
     check_room_of_lines(raw)
-    # each of the different lines is taken apart once
+    # each distinct line is split only once
     of, texts = pd.factorize(np.array(raw.removeprefix(_BOM).splitlines(), object))
     different = [text.split(None, MOST_COLUMNS) for text in texts]
     counts = np.fromiter(map(len, different), np.int64, len(different))
@@ -146,10 +146,10 @@ def _quoted(fields: list[bytes]) -> str:
 
 
 def default_templates(columns: int) -> list[Template]:
-    """Return templates for observed columns: CRFsuite's for chunking, of which it has two.
+    """Return the default templates of observed columns; for two, CRFsuite's for chunking.
 
-    That is, of each column the entries up to two lines away and pairs of neighbours; pairs in a
-    window of five, and triples, for all columns but the first, whose words are too many for them.
+    They are entries up to two lines away and pairs of neighbours. All columns except the first,
+    which has too many words, also get the other pairs, and the triples, in a window of five.
     """
     rows = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
     more = [(-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2)]
@@ -168,23 +168,23 @@ def apply_templates(
     boundary: str,
     known: Mapping[str, int] | None = None,
 ) -> tuple[list[str], np.ndarray]:
-    """Return the names of all features that parts have, and which has which.
+    """Return the names of all features of the parts, and the features of each part.
 
     Parameters
     ----------
     used : sequence of Template
     columns : sequence of Column
-        Those that are observed.
+        The observed columns.
     offsets : ndarray of int64, shape (n + 1,)
     boundary : str
         See the module's docstring.
     known : mapping, optional
-        Name of each feature that there may be → its number.
+        Name of each known feature → its number; other features are ignored.
 
     Returns
     -------
     names : list of str
-        Where none are known: in the order in which templates, and parts, first have them.
+        In order of first occurrence, template by template; empty if ``known`` is given.
     indices : ndarray of int64, shape (parts, templates) or more
         Numbers of the features of a part, −1 for none.
 
@@ -209,7 +209,7 @@ def apply_templates(
         return [known.get(name, -1) for name in names]
 
     def applied(template: Template) -> np.ndarray:
-        """Return the feature that a template gives each part."""
+        """Return the number of the feature that a template gives each part."""
         combined, inside = np.zeros(parts.size, np.int64), np.ones(parts.size, bool)
         of_references = []
         for row, column in template.references:
@@ -228,7 +228,7 @@ def apply_templates(
             inside &= here
             of_references.append((codes, [*of.values, *marks]))
             combined, _ = pd.factorize(combined * (len(of.values) + len(marks)) + codes)
-        # numbered as they come; written from the last part to the first, the first one stays
+        # the first part with each feature: written from the last to the first, the first stays
         first = np.zeros(int(combined.max()) + 1, np.int64)
         first[combined[::-1]] = parts[::-1]
         kept = np.flatnonzero(inside[first]) if boundary == "ends" else np.arange(first.size)
@@ -257,27 +257,27 @@ def learned(
     min_count: int,
     labels: tuple[str, ...] | None = None,
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of a file to train on, and its `fields`.
+    """Return the vocabulary of a training file, and its `fields`.
 
-    Labels and features are numbered in the order in which they come.
+    Labels and features are numbered in order of first occurrence.
 
     Parameters
     ----------
     found : Columns
-        The last one is that of the labels.
+        The last column has the labels.
     chosen : list of Template, optional
         By default those of `default_templates`.
     boundary : str
         One of `vocabulary.BOUNDARIES`.
     min_count : int
-        Features that fewer parts have are left out.
+        Features that occur in fewer parts are left out.
     labels : tuple of str, optional
         The labels, if they are known.
 
     Raises
     ------
     ContentError
-        There is one column only.
+        There is only one column, or no feature; or too many columns for the default templates.
     ConfigError
         A template points outside the columns.
     """
@@ -315,14 +315,14 @@ def vocabulary_of(
 
 
 def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the fields of a `Dataset`; without labels if their column is not there.
+    """Return the fields of a `Dataset`; without labels if the file has no column of labels.
 
     Features that the vocabulary does not have are ignored.
 
     Raises
     ------
     ContentError
-        The file has another number of columns.
+        The number of columns does not fit the vocabulary.
     """
     n_columns = len(found.columns)
     if n_columns not in (vocabulary.columns, vocabulary.columns - 1):
@@ -337,7 +337,7 @@ def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict[str, Any]:
-    """Return the fields; x is how often each part has each feature, uint8."""
+    """Return the fields; x counts how often each part has each feature."""
     there = indices >= 0
     kind = np.uint8 if indices.shape[1] < 256 else np.float64  # a part may have a feature so often
     arrays = {

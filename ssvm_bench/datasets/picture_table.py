@@ -1,11 +1,11 @@
-"""Pictures of the user's own, and a table about them; or synthetic pictures.
+"""The user's own pictures, described by a table; or synthetic pictures.
 
-``dataset.path`` is a folder with image files and a table in text: a head line with the names of the
-columns, then a line an image, with commas between the fields. The columns ``image`` (a file's name)
-and ``split`` (``train``, ``validation`` or ``test``) are always there, in that order, and first. A
-run is known by what is in the files, not by where they are. Colours become grey values.
+``dataset.path`` is a folder with image files and a table in CSV: a head line with the names of the
+columns, then one line per image. The first two columns are always ``image`` (a file's name) and
+``split`` (``train``, ``validation`` or ``test``). A run is identified by the content of the files,
+not by their paths. Colours become grey values.
 
-Without a path, pictures are simulated, and kept in the user's cache folder.
+Without a path, pictures are simulated, and cached in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 
 SPLITS = ("train", "validation", "test")
-"""What the numbers 0, 1, 2 of an example's fold are called."""
+"""Names of the folds 0, 1, 2 of an example."""
 
 HEAD = ("image", "split")
 
@@ -36,7 +36,7 @@ Lines = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class TableConfig(FileConfig):
-    """Options of pictures with a table; ``path`` is a folder, without which they are synthetic."""
+    """Options of pictures with a table; without the folder ``path``, they are synthetic."""
 
     TABLES: ClassVar[tuple[str, ...]]
 
@@ -54,7 +54,7 @@ class TableConfig(FileConfig):
         object.__setattr__(self, "source", "synthetic" if self.path is None else "real")
 
     def found(self) -> str | None:
-        """Return the fingerprint of what is in the files of the folder."""
+        """Return the fingerprint of the content of the folder; None if it cannot be read."""
         assert self.path is not None
         try:
             files = sorted(file for file in self.path.iterdir() if file.is_file())
@@ -74,12 +74,12 @@ def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
-    """Return the lines of a table with just these columns, in this order.
+    """Return the lines of a table, which must have exactly these columns in this order.
 
     Raises
     ------
     ContentError
-        It is not there, or has other columns, or a line with another number of fields.
+        The table is missing, or has other columns, or a line with another number of fields.
     """
     try:
         text = reading.content(folder / table).decode("utf-8-sig")
@@ -113,7 +113,7 @@ def image(folder: Path, name: str) -> np.ndarray:
     Raises
     ------
     ContentError
-        The file is not there, or no image.
+        The file does not exist, or is no image.
     """
     from PIL import Image
 
@@ -127,22 +127,22 @@ def image(folder: Path, name: str) -> np.ndarray:
 def arrays(
     config: TableConfig, version: int, synthetic: cache.Make, read: Callable[[Path], Arrays]
 ) -> Arrays:
-    """Return the arrays of a config's pictures, ``fold`` among them.
+    """Return the arrays of a config's pictures, including ``fold``.
 
     Parameters
     ----------
     config : TableConfig
     version : int
-        To be raised when what is simulated changes.
+        To be raised when the simulated pictures change.
     synthetic : callable
-        Simulates the pictures; they are kept.
+        Simulates the pictures, which are then cached.
     read : callable
-        Reads those of a folder; raises `ContentError` or ``OSError``.
+        Reads the pictures of a folder; raises `ContentError` or ``OSError``.
 
     Raises
     ------
     RunFailedError
-        The folder's content cannot be used, or is not what was asked for.
+        The folder's content cannot be used, or does not have the requested fingerprint.
     """
     if config.path is None:
         place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
@@ -153,5 +153,5 @@ def arrays(
 
 
 def split(config: TableConfig, dataset: Dataset) -> Dataset:
-    """Return the examples to train on, with those held out; raise ``ConfigError`` if too few."""
+    """Return the training examples, with the held-out ones; raise ``ConfigError`` if too few."""
     return sources.first_samples(config, split_by_fold(dataset, *SPLITS[1:]))

@@ -1,25 +1,24 @@
 """Number plates: images of text, to be cut into their characters (Uřičář and Franc 2012, 4.3).
 
-An example is an image of 33 rows and as many columns as its text needs; a part is a column, its
-features are the 33 grey values, less the mean of the image and over their standard deviation. Its
-label is a pair of a character and a column in it, of which there are 123 in the built-in data:
-33 · 123 = 4059 weights, as many as in the report. The report's images are not public: those built
-in are simulated, 6788 to train on, and 846 each for validation and test. Such a plate is a line of
-characters of fixed widths: a border, one of a few layouts of digits, letters, a dash or a seal,
-with gaps of whole columns between them, and a border. The fonts are those that come with
-matplotlib; each has its own metrics, and draws a character as wide as it likes within the
-character's columns. Then comes what a camera adds: perspective (slant, tilt, and a height that
-changes along the plate), the lens and the car's motion blur, light from a side, shadows, dirt, and
-noise. All choices are words of a ``PCG64``. Pixels of glyphs come from FreeType, whose releases may
-differ in a few of them.
+An example is an image of 33 rows and as many columns as its text needs. A part is a column. Its
+features are the 33 grey values, standardised by the mean and standard deviation of the image. Its
+label is a pair of a character and a column in it. The built-in data have 123 such pairs, so
+33 · 123 = 4059 weights, as many as in the report. The report's images are not public. The built-in
+ones are simulated: 6788 for training, and 846 each for validation and test. A simulated plate is a
+line of characters of fixed widths: a border, one of a few layouts of digits, letters, a dash or a
+seal, with gaps of whole columns between them, and a border. The fonts come with matplotlib; each
+has its own metrics, so the width of a glyph varies within the columns of its character. The camera
+is simulated by perspective (slant, tilt, and a height that changes along the plate), blur by the
+lens and by motion, light from a side, shadows, dirt and noise. All random choices use words of a
+``PCG64``. FreeType draws the glyphs; its releases may differ in a few pixels.
 
-A folder of one's own has, beside the images, all of one height, two tables
+A user's folder contains images of one height and two tables
 (:mod:`ssvm_bench.datasets.picture_table`):
 
 =====================  =============================================================================
 ``segmentations.csv``  ``image,split,segments``: characters with the column where each begins, from
                        0, as ``A@0 1@9 B@17``
-``widths.csv``         ``character,width``: of every character, in columns
+``widths.csv``         ``character,width``: the width of every character, in columns
 =====================  =============================================================================
 """
 
@@ -52,7 +51,7 @@ LAYOUTS = ("dLd•dddd", "LLddd-LL", "ddd-dddd", "LdLdddd")
 FONTS = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono-Bold", "DejaVuSerif-Bold", "cmss10")
 
 _FINE = 3
-"""Pixels of a drawn glyph for each pixel of the plate."""
+"""Pixels of a drawn glyph per pixel of the plate, along each axis."""
 
 _TALL = 21
 """Height of characters, in pixels of the plate."""
@@ -70,20 +69,20 @@ class Config(picture_table.TableConfig):
 
 
 def load(config: Config) -> Dataset:
-    """Return the plates: x float32 (columns, rows), chains of columns that are segments.
+    """Return the plates: x float32 (columns, rows), each plate a sequence of columns.
 
     Raises
     ------
     ConfigError
         There are fewer than ``n_samples``.
     RunFailedError
-        What is in the folder cannot be used.
+        The folder's content cannot be used.
     """
     return picture_table.split(config, with_images(config)[0])
 
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
-    """Return all plates, those held out as well, and their images: uint8 (rows, columns) each."""
+    """Return all plates, held-out ones included, and their images: uint8 (rows, columns) each."""
     found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
     alphabet = Alphabet(tuple(found["names"].tolist()), tuple(found["widths"].tolist()))
     x, offsets = _features(found["pixels"], found["offsets"]), found["offsets"]
@@ -93,7 +92,7 @@ def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
 
 
 def _features(pixels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return grey values less the mean of each image, over their standard deviation."""
+    """Return grey values, standardised by the mean and standard deviation of each image."""
     counts = np.diff(offsets) * pixels.shape[1]
     exact = pixels.astype(np.int64)  # integers: the same sums on every machine
     total = np.add.reduceat(exact.sum(axis=1), offsets[:-1])
@@ -105,7 +104,7 @@ def _features(pixels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _read(folder: Path) -> Arrays:
-    """Return the plates of a folder; raise `ContentError` where they contradict each other."""
+    """Return the plates of a folder; raise `ContentError` if its files contradict each other."""
     alphabet = _alphabet(picture_table.lines(folder, WIDTHS, ("character", "width")))
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, "segments"))
     fold = picture_table.folds(table)
@@ -183,7 +182,7 @@ def draw(m: int, seed: int) -> Arrays:
 
 
 def _text(bits: np.random.PCG64) -> list[int]:
-    """Return a text, as places in the alphabet."""
+    """Return a random text, as indices into the alphabet."""
     draws = iter(uniform((64,), bits).tolist())
     text = [BORDER, *GAP * (1 + int(next(draws) * 3))]
     for kind in LAYOUTS[int(next(draws) * len(LAYOUTS))]:
@@ -194,7 +193,7 @@ def _text(bits: np.random.PCG64) -> list[int]:
 
 
 def _glyphs(font: str) -> dict[str, np.ndarray]:
-    """Return what a font makes of each printed character: 0 … 1, (fine rows, fine columns)."""
+    """Return the ink of each printed character in a font: 0 … 1, (fine rows, fine columns)."""
     import matplotlib as mpl
     from PIL import Image, ImageDraw, ImageFont
 
@@ -211,7 +210,7 @@ def _glyphs(font: str) -> dict[str, np.ndarray]:
         assert box is not None
         ink = sheet.crop(box)
         tall = ink.height if name == DASH else _TALL * _FINE
-        room = width * _FINE - 2  # a fine pixel at least on either side
+        room = width * _FINE - 2  # at least one fine pixel on either side
         across = min(room, round(ink.width * tall / ink.height))
         found[name] = np.asarray(ink.resize((across, tall), Image.Resampling.BILINEAR)) / 255.0
     return found
@@ -245,7 +244,7 @@ def _printed(text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64
 
 
 def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
-    """Return what a camera sees of a plate: uint8 (33, W)."""
+    """Return the image of a plate in a simulated camera: uint8 (33, W)."""
     from scipy.ndimage import gaussian_filter, map_coordinates, uniform_filter1d
 
     W = ink.shape[1] // _FINE
@@ -278,7 +277,7 @@ def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
 
 
 def simulated(n_training: int, n_held_out: int) -> Arrays:
-    """Return the plates to train on and those held out, every second of which is for the test.
+    """Return training plates and held-out plates; every second held-out one is for the test.
 
     ``names`` and ``widths`` are those of the characters.
     """

@@ -1,4 +1,4 @@
-"""How far a preparation is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a preparation: a bar on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @contextmanager
 def silence(wanted: bool = True) -> Iterator[None]:
-    """Show no progress in the block (``quiet=true``), if that is wanted."""
+    """Show no progress in the block (``quiet=true``), if ``wanted``."""
     token = _silent.set(wanted)
     try:
         yield
@@ -30,16 +30,16 @@ def silence(wanted: bool = True) -> Iterator[None]:
 
 
 def shown(steps: Iterable[tuple[int, T]], what: str, total: int) -> Iterator[T]:
-    """Pass results on, and show on stderr how much is done.
+    """Yield the results of steps, and show their progress on stderr.
 
     Parameters
     ----------
     steps : iterable of (int, T)
-        Each finished step: how much of the total it was, and its result.
+        For each finished step, its share of the total, and its result.
     what : str
         What is being done, in a few words.
     total : int
-        How much there is to do.
+        The amount of work in all.
 
     Yields
     ------

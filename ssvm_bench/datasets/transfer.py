@@ -1,4 +1,4 @@
-"""Downloads with a progress display that give up quickly without a connection."""
+"""Downloads with a progress display, which give up quickly without a connection."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ class TransferError(Exception):
 
 
 def transfer(url: str, path: Path, most: int, secure: bool) -> None:
-    """Download a URL to a file, of ``most`` bytes.
+    """Download a URL to a file, of at most ``most`` bytes.
 
     The transfer runs in a thread of its own, because a name look-up without network may hang
-    for longer than any time limit of the connection. A thread that is given up dies with the
-    process.
+    for longer than any time limit of the connection. An abandoned thread ends with the process.
 
     Raises
     ------
     TransferError
-        No connection within 5 s, a refusal of the server, a connection that breaks, more bytes
-        than ``most``; or, if it has to be ``secure`` because no digest tells genuine data, an
-        address or a redirect without https.
+        No connection within 5 s, a refusal by the server, a broken connection, more bytes than
+        ``most``; or, if ``secure`` (for data without a known digest), an address or a redirect
+        without https.
     """
     print(f"Downloading {url}", file=sys.stderr, flush=True)
     answered = threading.Event()
@@ -61,7 +60,7 @@ def transfer(url: str, path: Path, most: int, secure: bool) -> None:
 def _receive(
     url: str, path: Path, answered: threading.Event, bar: Progress, most: int, secure: bool
 ) -> None:
-    """Write what a URL gives to a file; set the event as soon as the server has answered."""
+    """Write the content of a URL to a file; set ``answered`` once the server has answered."""
     import requests
 
     limits, left = (CONNECT_SECONDS, SILENCE_SECONDS), most
@@ -81,7 +80,7 @@ def _receive(
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the one line that says what happened, from under the layers of the HTTP library."""
+    """Return the innermost message of an error that the HTTP library has wrapped."""
     inner = getattr(error, "reason", None) or (error.args[0] if error.args else None)
     if isinstance(inner, BaseException):
         return _innermost(inner)

@@ -1,23 +1,23 @@
-"""Examples as named arrays in an ``.npz``: what programs write.
+"""Examples as named arrays in an ``.npz``, the format that programs write.
 
 ===============================  =================================================================
-array                            what is in it
+array                            content
 ===============================  =================================================================
-``x``                            features, a row a part; or of a CSR matrix ``data``, ``indices``,
-                                 ``indptr`` and ``shape``, as `scipy.sparse.save_npz` names them
-``y``                            the labels of the parts: texts, or integers; of a regression
+``x``                            features, one row per part; or, for a CSR matrix, ``data``,
+                                 ``indices``, ``indptr`` and ``shape``, the names of
+                                 `scipy.sparse.save_npz`
+``y``                            the labels of the parts: texts or integers; for a regression,
                                  numbers
 ``offsets``                      example i has the parts ``offsets[i]:offsets[i + 1]``; without
                                  it, every part is an example
-``edges``, ``edge_offsets``      of graphs, as of a `Dataset`
-``edge_x``                       features of edges, a row an edge, ≥ 0; for all examples or none
-``structure``                    as of a `Dataset`; without it ``graph`` where there are edges,
-                                 ``chain`` where an example has several parts, else
-                                 ``independent``
-``labels``                       names of the labels, which are 0, 1, … in a ``y`` of integers
+``edges``, ``edge_offsets``      for graphs, as in a `Dataset`
+``edge_x``                       features of edges, ≥ 0, one row per edge; for all examples or none
+``structure``                    as in a `Dataset`; by default ``graph`` if there are edges,
+                                 ``chain`` if an example has several parts, else ``independent``
+``labels``                       names of the labels 0, 1, … of a ``y`` of integers
 ``features``                     names of the columns of ``x``
-``costs``, ``margins``           as of a `Dataset`
-``test.x``, ``test.y``, …        the same of examples that are held out; also ``validation.…``
+``costs``, ``margins``           as in a `Dataset`
+``test.x``, ``test.y``, …        the same arrays of held-out examples; also ``validation.…``
 ===============================  =================================================================
 
 Pickled objects are refused.
@@ -57,14 +57,14 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def parse(raw: bytes) -> dict[str, Arrays]:
-    """Return the arrays of a file: name of a split, empty of that to train on → its arrays.
+    """Return the arrays of a file: name of a split (empty: training) → its arrays.
 
     Raises
     ------
     ContentError
-        It is no ``.npz``, or has arrays of another name, or of objects.
+        It is no ``.npz``, or has arrays of unknown names, or of objects.
     RunFailedError
-        Its arrays do not fit into the memory.
+        Its arrays do not fit into memory.
     """
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, values in reading.npz(raw):
@@ -81,14 +81,14 @@ def parse(raw: bytes) -> dict[str, Arrays]:
 
 
 def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of the examples to train on, and their `fields`.
+    """Return the vocabulary of the training examples, and their `fields`.
 
-    Labels are numbered as in ``labels`` or, without it, as they rise.
+    Labels are numbered as in ``labels`` or, by default, in ascending order.
 
     Raises
     ------
     ContentError
-        An array is missing, or of another kind.
+        An array is missing, or of the wrong kind.
     """
     ensure("y" in found, "it has no array y, the labels of the parts")
     structure = _structure(found)
@@ -100,15 +100,14 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
 
 
 def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the fields of a `Dataset`, which looks at their ranges; without ``y`` if none.
+    """Return the fields of a `Dataset`, which checks their ranges; without ``y`` if there is none.
 
-    Features with names may come in another order: those that are missing are 0, and others are
-    passed over.
+    Named features may come in another order: missing ones are 0, and unknown ones are ignored.
 
     Raises
     ------
     ContentError
-        There are other features, without names; or another structure.
+        The number of unnamed features, or of features of edges, or the structure does not fit.
     """
     if (structure := _structure(found)) != vocabulary.structure:
         raise ContentError(
@@ -132,7 +131,7 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _structure(found: Arrays) -> str:
-    """Return the structure that a file states, or else that of its arrays."""
+    """Return the structure that a file states, or else the one that its arrays imply."""
     if "structure" in found:
         structure = str(found["structure"])
         if structure not in STRUCTURES:
@@ -147,14 +146,14 @@ def _structure(found: Arrays) -> str:
 
 
 def _edge_features(found: Arrays) -> int:
-    """Return the number of features of an edge; 0 without any."""
+    """Return the number of features of an edge; 0 if edges have none."""
     if "edge_x" not in found:
         return 0
     return int(array(found["edge_x"], "edge_x", REAL, (None, None)).shape[1])
 
 
 def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:
-    """Return the features as they are, and the names of their columns, if they have any."""
+    """Return the features as stored, and the names of their columns, if they have any."""
     sparse = [name for name in _SPARSE if name in found]
     if "x" in found:
         if sparse:
@@ -200,7 +199,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
 
 
 def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
-    """Return names of labels, and which of them each part has."""
+    """Return the names of the labels, and the index of each part's label."""
     y = found["y"]
     ensure(y.ndim == 1 and y.size != 0, f"y must be one label a part, and has the shape {y.shape}")
     check_room(16.0 * y.size + y.nbytes, "Finding the labels in y", _FEWER)
@@ -221,7 +220,7 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:
-    """Return an array of texts, or of numbers that are names, as a list of names."""
+    """Return an array of texts, or of integers that serve as names, as a list of names."""
     if name != "features" and array.size > MOST_LABELS:
         raise ContentError(f"{name} has {array.size} different labels, over {MOST_LABELS}")
     is_list, dtype = array.ndim == 1 and array.dtype.kind in "USiu", array.dtype
@@ -233,7 +232,7 @@ def _texts(array: np.ndarray, name: str) -> list[str]:
 
 
 def write(dataset: Dataset, path: Path) -> Path:
-    """Write a dataset, and what it holds out; return the path.
+    """Write a dataset with its held-out examples; return the path.
 
     Raises
     ------

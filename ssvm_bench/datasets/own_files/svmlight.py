@@ -1,8 +1,8 @@
-"""The text format of LIBSVM: a line an example, ``label index:value index:value …``.
+"""The text format of LIBSVM: one line per example, ``label index:value index:value …``.
 
-Indices begin at 1 and rise; what is not written is 0. Lines may be blank, and end in a comment
-behind ``#``. scikit-learn parses it, which says neither in which line it fails, nor anything of
-values that are not finite. In files of users, labels are integers: two classes or more.
+Indices begin at 1 and rise; features that are not written are 0. Lines may be blank, and may end in
+a comment after ``#``. scikit-learn parses the format, but does not say in which line it fails, and
+accepts values that are not finite. In users' files, labels are integers of two or more classes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FORMAT = "svmlight"
 
 
 class Rows(NamedTuple):
-    """What is in a file.
+    """The content of a file.
 
     Attributes
     ----------
     x : csr_array of float64, shape (n, n_features)
     y : ndarray of float64, shape (n,)
-        The labels as they are written.
+        The labels as written.
     lines : sequence of int
         The line of each row, from 1.
     """
@@ -52,9 +52,9 @@ def parse(raw: bytes, n_features: int | None = None) -> Rows:
     Raises
     ------
     ContentError
-        It has no rows; or the first line that is no row, and why.
+        The file has no rows; or names the first line that is no row, and why.
     RunFailedError
-        They do not fit into the memory.
+        The rows do not fit into memory.
     """
     from scipy.sparse import csr_array
 
@@ -90,7 +90,7 @@ def _loaded(text: bytes) -> tuple[csr_array, np.ndarray]:
 
 
 def _first_wrong(raw: bytes) -> ContentError:
-    """Return the error for the first line that is no row by itself."""
+    """Return the error for the first line that cannot be parsed by itself."""
     for k, line in enumerate(io.BytesIO(raw), 1):
         try:
             _loaded(line.strip() or b"0")
@@ -101,7 +101,7 @@ def _first_wrong(raw: bytes) -> ContentError:
 
 
 def learned(found: Rows) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of a file to train on, and its `fields`; labels rise.
+    """Return the vocabulary of a training file, and its `fields`; labels are in ascending order.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def learned(found: Rows) -> tuple[Vocabulary, dict[str, Any]]:
 
 
 def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the fields of a `Dataset`; features that the vocabulary has not are ignored."""
+    """Return the fields of a `Dataset`; features beyond those of the vocabulary are ignored."""
     x = found.x[:, : vocabulary.n_features]
     x.resize(found.y.size, vocabulary.n_features)
     names, codes = np.unique(found.y, return_inverse=True)

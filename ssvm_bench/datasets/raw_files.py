@@ -1,13 +1,12 @@
-"""Raw data as its home gives it: which files, where they are looked for, how they are read.
+"""Raw data as published: which files, where they are looked for, how they are read.
 
-A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder;
-where it is nowhere, it is downloaded into the latter. Several files of one dataset are looked for
-together, in one folder, whose path is then that of the raw data: a folder in which one of them is
-missing is no place where the data is.
+A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in the user's cache folder.
+If it is in neither, it is downloaded into the latter. If a dataset has several files, they must be
+together in one folder, whose path is then that of the raw data; a folder that lacks one of them is
+skipped.
 
-The sha256 of what is in them shows whether they are the genuine ones, since copies are packed in
-different ways. Others may be read, by those who trust them, but never go by the name of the real
-data.
+The sha256 of the unpacked content shows whether files are genuine, since copies are compressed in
+different ways. Users who trust other files may use them, but their source is never ``"real"``.
 """
 
 from __future__ import annotations
@@ -44,26 +43,26 @@ def _homes() -> dict[str, dict[str, Any]]:
 
 
 def home(dataset: str) -> dict[str, Any]:
-    """Return what ``raw_files.toml`` says of a dataset: fields of a `RawFile`."""
+    """Return the entry of a dataset in ``raw_files.toml``: fields of a `RawFile`."""
     return {"dataset": dataset, **_homes()[dataset]}
 
 
 class MissingDataError(RunFailedError):
-    """The raw file is nowhere, and its home does not give it."""
+    """The raw file was not found, and could not be downloaded."""
 
 
 class AlteredError(ContentError):
-    """A raw file that can be read is not the genuine one; the message says how it is accepted."""
+    """A raw file that can be read is not the genuine one; the message says how to accept it."""
 
 
 class Finding(NamedTuple):
-    """What a copy of raw data has.
+    """A property of a copy of raw data.
 
     Attributes
     ----------
     what, found : str
     expected : str
-        What the genuine data have; empty where that is the same, or not known.
+        Value for the genuine data; empty if it is the same, or not known.
     """
 
     what: str
@@ -72,17 +71,17 @@ class Finding(NamedTuple):
 
     @classmethod
     def compared(cls, what: str, found: object, expected: object) -> Finding:
-        """Return a finding of which is known what the genuine data have."""
+        """Return a finding, given the value for the genuine data."""
         return cls(what, str(found), "" if found == expected else str(expected))
 
 
 class Content(NamedTuple):
-    """What is in raw data.
+    """The content of raw data.
 
     Attributes
     ----------
     sha256 : mapping
-        Name of each file → hexadecimal digest of what is in it.
+        Name of each file → hexadecimal digest of its content.
     arrays : callable
         Makes the arrays, which may take minutes.
     """
@@ -98,25 +97,25 @@ class RawFile(ABC):
     Attributes
     ----------
     dataset, folder, file, url : str
-        The dataset's name; where the file is under the data folder, by default that name; its home
-        page. Without a ``file``, there are several, in the folder: the keys of ``sha256``, and
-        ``url`` is the folder at their home.
+        The dataset's name; the folder of the file in the data folder, by default that name; the
+        file's name; its address. Without ``file``, there are several files: the keys of
+        ``sha256``, all in the folder; ``url`` is then the address of their folder.
     n, synthetic_size : int
-        Number of examples, without those held out: of the real data; of the synthetic ones, if
-        that is another one.
+        Number of examples of the real data, without held-out ones; that of the synthetic data, if
+        it differs.
     licence : str
-        Under which its home gives the data, as far as that is known.
+        Licence of the data at its home page, as far as it is known.
     version : int
-        To be raised when what is read or simulated changes.
+        To be raised when the arrays that are read or simulated change.
     sha256 : mapping
-        Name of each file → hexadecimal digest of what is in the genuine one; empty where no genuine
-        file could be had to compute it.
+        Name of each file → hexadecimal digest of its genuine content; empty if no genuine file
+        was available.
     heads : tuple of bytes
-        How a file may begin, packed or unpacked on the way.
+        Possible first bytes of a file, which may have been unpacked by the download.
     most : int
-        Bytes that a file can have, packed or not.
+        Largest size of a file in bytes, packed and unpacked.
     n_features : int, optional
-        Of features that are kept as the arrays of a CSR matrix; None: they are kept as ``x``.
+        Number of features, if they are stored as the arrays of a CSR matrix; None: as ``x``.
     """
 
     dataset: str
@@ -142,14 +141,14 @@ class RawFile(ABC):
 
     @abstractmethod
     def read(self, path: Path) -> Content:
-        """Return what is in the raw data; raise `ContentError` where they are broken."""
+        """Return the content of the raw data; raise `ContentError` if it is broken."""
 
     @abstractmethod
     def synthetic_arrays(self) -> Arrays:
         """Return the arrays of the synthetic data."""
 
     def check(self, part: Path) -> None:
-        """Raise `ContentError` if a file is broken or, as `AlteredError`, not the genuine one."""
+        """Raise `ContentError` if a file is broken, `AlteredError` if it is not genuine."""
         self.compare(self.read(part).sha256)
 
     def compare(self, found: Mapping[str, str]) -> None:
@@ -163,12 +162,12 @@ class RawFile(ABC):
                 )
 
     def integrity_report(self, path: Path) -> Iterator[Finding]:
-        """Yield what is known of the genuine data, and what is there.
+        """Yield findings that compare the raw data with the genuine ones.
 
         Raises
         ------
         ContentError
-            If it cannot be read.
+            If the raw data cannot be read.
         """
         for name, digest in self.read(path).sha256.items():
             known = self.sha256.get(name, digest)
@@ -180,49 +179,49 @@ class RawFile(ABC):
         return self.n if self.synthetic_size is None else self.synthetic_size
 
     def recognises(self, head: bytes) -> bool:
-        """Tell whether a file that begins like this may be the raw file."""
+        """Return whether a file that begins like this may be the raw file."""
         return head.startswith(self.heads)
 
     def key(self, source: str) -> str:
-        """Return what changes when the arrays of a source must be made again."""
+        """Return a text that changes when the arrays of a source must be made again."""
         return f"{self.dataset} {'stand-in ' if source == 'synthetic' else ''}v{self.version}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields of a `Dataset` that the arrays fill, by default an example a part."""
+        """Return the fields of a `Dataset` from its arrays; by default, each part is an example."""
         found: dict[str, Any] = dict(arrays)
         if self.n_features is not None:
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
     def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
-        """Return some arrays of a source, from their cache file or made and stored."""
+        """Return some arrays of a source, from their cache file or newly made and stored."""
         return cache.cached(place, key, make, only)
 
     def parts(self, path: Path) -> list[Path]:
-        """Return the files of the raw data at a path, whether they are there or not."""
+        """Return the files of the raw data at a path, whether they exist or not."""
         return [path] if self.file else [path / name for name in self.sha256]
 
     def places(self) -> list[Path]:
-        """Return where the raw data may be, the preferred place first."""
+        """Return the paths where the raw data may be, the preferred one first."""
         roots = [cache.user_folder()]
         if os.environ.get("SSVM_BENCH_DATA"):
             roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
         return [root / (self.folder or self.dataset) / self.file for root in roots]
 
     def missing(self, path: Path) -> list[Path]:
-        """Return the files that are not there; a broken link counts as being there."""
+        """Return the files that do not exist; a broken link counts as existing."""
         return [part for part in self.parts(path) if not os.path.lexists(part)]
 
     def first_missing(self, path: Path) -> Path:
-        """Return the first file that is not there, or was not before another process got it."""
+        """Return the first missing file; the first of all if another process got it meanwhile."""
         return (self.missing(path) or self.parts(path))[0]
 
     def missing_names(self) -> str:
-        """Return the names of the files that are not at the preferred place."""
+        """Return the names of the files that are missing at the preferred path."""
         return ", ".join(part.name for part in self.missing(self.places()[0]))
 
     def how_to_get(self) -> str:
-        """Return what to do where files are missing."""
+        """Return advice on how to get the missing files."""
         does = "downloads it"
         if not self.sha256:
             does = f"tries {self.url}, where it could not be had when this was written"
@@ -230,19 +229,19 @@ class RawFile(ABC):
         return f"`ssvm-bench data fetch {self.dataset}` {does}. {put}"
 
     def find(self) -> Path | None:
-        """Return the first place where the raw data is whole."""
+        """Return the first path where no file of the raw data is missing, if any."""
         return next((place for place in self.places() if not self.missing(place)), None)
 
     def get(self) -> Path:
-        """Return where the raw data is, after a download if it is nowhere.
+        """Return the path of the raw data; download it if it is not found.
 
         Each file gets its final name only after its content has been checked.
 
         Raises
         ------
         MissingDataError
-            No network, no connection within five seconds, a refusal, no place to write to, or
-            something else came than the data.
+            No network, no connection within five seconds, a refusal, no writable folder, or a
+            download that is not the data.
         """
         if (found := self.find()) is not None:
             return found
@@ -279,17 +278,17 @@ class RawFile(ABC):
         return self.url if self.file else f"{self.url.rstrip('/')}/{part.name}"
 
     def unpack(self, came: Path) -> Path:
-        """Return the raw file that has been downloaded, or is in what has been."""
+        """Return the raw file in a download; by default, the download itself."""
         return came
 
     def cache_place(self, source: str) -> Path:
-        """Return where the arrays of a source are kept: never beside the raw data."""
+        """Return the cache file of a source's arrays: always in the user's cache folder."""
         first = self.parts(self.places()[-1])[0]
         name = "stand-in" if source == "synthetic" else first.name
         return first.with_name(f"{name}.ssvm-bench.npz")
 
     def repair(self) -> str:
-        """Return the sentence that says what to do about a broken file."""
+        """Return advice on what to do about a broken file."""
         places = " then ".join(map(str, self.places()))
         return (
             f"Delete the file and it is downloaded again from {self.url}, or let SSVM_BENCH_DATA "
@@ -297,7 +296,7 @@ class RawFile(ABC):
         )
 
     def explained(self, path: Path) -> AbstractContextManager[None]:
-        """Turn whatever is wrong with the raw file, in a block, into a `RunFailedError`."""
+        """Turn errors about the raw file, raised in a block, into `RunFailedError`."""
         return reading.explained(f"{path} cannot be used as the {self.dataset} data", self.repair())
 
 
@@ -308,17 +307,18 @@ class ParsedFile(RawFile):
     Attributes
     ----------
     parse : callable
-        From the unpacked bytes of a file in this format, of any length, to what ``combine`` takes;
-        raises `ContentError`.
+        Turns the unpacked bytes of a file in this format, of any length, into an argument of
+        ``combine``; raises `ContentError`.
     combine : callable
-        From what was parsed, in the order of the files, to the arrays that are kept; raises
-        `ContentError`. By default they are those that the only file was parsed to.
+        Turns the parsed files, in their order, into the arrays to keep; raises `ContentError`. By
+        default, these are what the only file was parsed to.
     synthetic : callable
-        Returns arrays like those that are kept, made from a fixed seed.
+        Returns arrays of the same form, simulated from a fixed seed.
     to_fields : callable
-        Makes further fields of those that the arrays fill: ``x, y, offsets`` (and ``fold``).
+        Turns the fields that `RawFile.fields` returns into those of a `Dataset`; by default the
+        same.
     identity : callable, optional
-        From the bytes that can be parsed to those whose digest tells whether they are genuine.
+        Turns the unpacked bytes of a file into those whose digest shows whether it is genuine.
     """
 
     parse: Callable[[bytes], Any]
@@ -329,11 +329,11 @@ class ParsedFile(RawFile):
     heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the fields that the arrays fill."""
+        """Return the fields of a `Dataset` from its arrays."""
         return self.to_fields(super().fields(arrays))
 
     def check(self, part: Path) -> None:
-        """Look at this file alone."""
+        """Check this file alone."""
         self.compare({part.name: self._parsed(part)[0]})
 
     def read(self, path: Path) -> Content:
@@ -343,11 +343,11 @@ class ParsedFile(RawFile):
         return Content(digests, lambda: self.combine(*(parsed for _, parsed in found.values())))
 
     def synthetic_arrays(self) -> Arrays:
-        """Make them."""
+        """Return the arrays of the synthetic data."""
         return self.synthetic()
 
     def _parsed(self, part: Path) -> tuple[str, Any]:
-        """Return digest and content of one file; of several, a `ContentError` says which one."""
+        """Return digest and content of one file; if there are several, errors name the file."""
         try:
             content = reading.content(part, self.most)
             with reading.parsing("it is no file of these data"):

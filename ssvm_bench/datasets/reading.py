@@ -1,8 +1,8 @@
-"""The one door for foreign bytes: files of unknown content, read within limits and explained.
+"""Readers of foreign bytes: files of unknown content, read within limits, with clear errors.
 
-A small file may unpack to one that fills the memory: nothing is read or unpacked without a limit.
-What is wrong with bytes is a `ContentError`, which names the first line that is wrong; whatever
-else a parser raises becomes one in `parsing`. `explained` adds which file it is and what to do.
+A small file may unpack to one that fills the memory, so nothing is read or unpacked without a
+limit. Invalid bytes raise `ContentError`, which names the first invalid line; `parsing` turns
+everything else that a parser raises into one. `explained` adds the name of the file, and advice.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Arrays = dict[str, np.ndarray]
-"""What loaders make, by name."""
+"""Arrays that loaders make, by name."""
 
 GZIP = b"\x1f\x8b"
-"""How a gzip file begins."""
+"""First bytes of a gzip file."""
 
 MOST = 1 << 25
-"""Bytes of a raw file, unpacked, that is parsed whole; those of text have less than half of it."""
+"""Largest unpacked raw file that is parsed whole, in bytes: over twice our largest text file."""
 
 MOST_OF_USERS = 1 << 32
-"""Of a file that a user brings."""
+"""Largest unpacked file of a user, in bytes."""
 
 _LONGEST_TEXT = 1 << 14
-"""Bytes of a text in an array, which takes as many for each of them."""
+"""Largest text in an array, in bytes; the array takes as many for each of its texts."""
 
 
 class ContentError(ValueError):
-    """What comes from elsewhere is not what it should be; the message says where and how."""
+    """Foreign content is not as it should be; the message says where and how."""
 
 
 def ensure(good: object, why_not: str) -> None:
-    """Raise `ContentError` with this message unless something is good."""
+    """Raise `ContentError` with the message ``why_not`` unless ``good``."""
     if not good:
         raise ContentError(why_not)
 
 
 @contextmanager
 def parsing(what: str) -> Iterator[None]:
-    """Turn whatever a parser of foreign bytes raises, in the block, into a `ContentError`."""
+    """Turn everything that a parser of foreign bytes raises in the block into `ContentError`."""
     try:
         yield
     except (ContentError, SsvmBenchError, MemoryError):
@@ -66,7 +66,7 @@ def parsing(what: str) -> Iterator[None]:
 
 @contextmanager
 def explained(what: str, advice: str) -> Iterator[None]:
-    """Turn whatever is wrong with content, or a file, in the block, into a `RunFailedError`."""
+    """Turn errors about content, a file or memory, raised in the block, into `RunFailedError`."""
     try:
         yield
     except (ContentError, OSError, MemoryError) as error:
@@ -79,13 +79,13 @@ def explained(what: str, advice: str) -> Iterator[None]:
 
 
 class Bounded:
-    """A stream of bytes that ends in a `ContentError` when more than ``most`` have come."""
+    """A stream of bytes that raises `ContentError` after more than ``most`` bytes."""
 
     def __init__(self, stream: IO[bytes] | gzip.GzipFile, most: int) -> None:
         self._stream, self._left, self._most = stream, most, most
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, as many as ``size`` at most."""
+        """Return the next bytes, at most ``size``."""
         block = self._stream.read(size)
         self._left -= len(block)
         if self._left < 0:
@@ -93,7 +93,7 @@ class Bounded:
         return block
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield what comes, in blocks."""
+        """Yield the remaining bytes in blocks."""
         return iter(partial(self.read, 1 << 20), b"")
 
 
@@ -106,12 +106,12 @@ def too_large(most: int) -> ContentError:
 def unpacked(
     file: IO[bytes], most: int = MOST, what: str = "the gzip file is cut short or damaged"
 ) -> Iterator[Bounded]:
-    """Yield the bytes of a file, unpacked if it is one of gzip, as a stream of at most so many.
+    """Yield a stream of the bytes of a file, at most ``most``, unpacked if it is a gzip file.
 
     Raises
     ------
     ContentError
-        There are more; or ``what``, for whatever is raised in the block.
+        There are more bytes; or, with the message ``what``, anything else raised in the block.
     """
     packed = file.read(len(GZIP)) == GZIP
     file.seek(0)
@@ -126,9 +126,9 @@ def content(path: Path, most: int = MOST) -> bytes:
 
 
 def content_of_users(path: Path) -> bytes:
-    """Return the `content` of a file that a user brings, if the memory can hold it taken apart.
+    """Return the `content` of a user's file, if memory can hold it while it is parsed.
 
-    Estimated from below: it is there in one piece, and in parts.
+    The estimate is a lower bound: the bytes are in memory as a whole, and in parts.
     """
     blocks, size = [], 0
     with opened(path) as file, unpacked(file, MOST_OF_USERS) as stream:
@@ -140,18 +140,18 @@ def content_of_users(path: Path) -> bytes:
 
 
 def unpack(packed: bytes, most: int = MOST) -> bytes:
-    """Return the bytes in those of a gzip file, or of one that was unpacked on the way."""
+    """Return the unpacked bytes of a gzip file; other bytes are returned unchanged."""
     with unpacked(io.BytesIO(packed), most) as stream:
         return b"".join(stream)
 
 
 def _npy(file: IO[bytes], size: int) -> np.ndarray:
-    """Return the array in an ``.npy`` file of so many bytes; nothing is unpickled.
+    """Return the array in an ``.npy`` file of ``size`` bytes; nothing is unpickled.
 
     Raises
     ------
     ContentError
-        It is none, has other bytes than its shape says, or is one of objects or long texts.
+        The file is no array, its size contradicts its shape, or it has objects or long texts.
     """
     with parsing("it is no array in numpy's format"):
         version = np.lib.format.read_magic(file)
@@ -167,7 +167,7 @@ def _npy(file: IO[bytes], size: int) -> np.ndarray:
             )
         if dtype.kind in "US" and dtype.itemsize > _LONGEST_TEXT:
             raise ContentError(f"each of its texts takes {dtype.itemsize} bytes: shorten them")
-        # before anything is allocated; entries of no bytes could be any number
+        # before anything is allocated; of entries with 0 bytes, a file could claim any number
         there = size - file.tell()
         if math.prod(shape) * dtype.itemsize != there or math.prod(shape) > size:
             raise ContentError(f"it says that it has the shape {shape}, and has {there} bytes")
@@ -181,9 +181,9 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
     Raises
     ------
     ContentError
-        It is none, or an array is not as `_npy` wants it, or there twice.
+        The file is no ``.npz``, or an array is refused by `_npy`, or occurs twice.
     RunFailedError
-        Its arrays do not fit into the memory.
+        Its arrays do not fit into memory.
     """
     seen = set()
     with parsing("it is no .npz that can be read"), zipfile.ZipFile(io.BytesIO(content)) as stored:
@@ -202,9 +202,9 @@ def npz(content: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def check_room_of_lines(text: bytes) -> None:
-    """Raise ``RunFailedError`` if the memory cannot hold the lines of a user's text, taken apart.
+    """Raise ``RunFailedError`` if memory cannot hold the lines of a user's text, split up.
 
-    Estimated from below: 60 bytes for a line, 20 for an empty one.
+    The estimate is a lower bound: 60 bytes for a line, 20 for an empty one.
     """
     lines, empty = text.count(b"\n"), text.count(b"\n\n")
     check_room(60.0 * lines - 40.0 * empty, f"The {lines} lines of a file", "Use fewer of them.")
@@ -216,7 +216,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
     Parameters
     ----------
     content : bytes
-        The file as it is on disk. Some servers and browsers unpack a ``.gz`` on the way.
+        The file as stored on disk. Some servers and browsers unpack a ``.gz`` during a download.
     n_columns : int
         Columns that every line must have.
     text_columns : tuple of int
@@ -247,7 +247,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
         )
     for column in table.columns.difference(list(text_columns)):
         raw = table[column]
-        if raw.dtype.kind not in "iu":  # of integers beyond 64 bits, texts are numbers, too
+        if raw.dtype.kind not in "iu":  # integers beyond 64 bits are texts here, but numbers
             table[column] = pd.to_numeric(raw.astype(str), errors="coerce")
             check_lines(
                 np.isfinite(table[column].to_numpy(np.float64)),
@@ -259,7 +259,7 @@ def read_table(content: bytes, n_columns: int, text_columns: tuple[int, ...] = (
 
 
 def _lines(text: bytes, n_columns: int) -> Iterator[bytes]:
-    """Yield lines whose columns are separated by one blank: what is blank is decided here alone."""
+    """Yield lines with one blank between columns: only this function decides what is blank."""
     for k, line in enumerate(io.BytesIO(text), 1):
         columns = line.split()
         if len(columns) != n_columns:

@@ -1,8 +1,8 @@
 """Where a dataset's numbers come from: its raw file, a download, or a generator.
 
-A raw file that is nowhere (see `raw_files`) is downloaded from its home page into the user's cache
-folder. Synthetic data replace only data that *cannot be had*, and only under ``source=auto``; data
-that are there but broken, or altered, are never replaced.
+A raw file that is not found (see `raw_files`) is downloaded from its home page into the user's
+cache folder. Synthetic data replace only data that are *not available*, and only under
+``source=auto``. Broken or altered data are never replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SUBSET_SEED = 0  # of the fixed permutation behind n_samples
 _HEAD = 512  # bytes of a file by which its format is recognised
 
 SHA256 = "sha256"
-"""What is kept beside the arrays: name and digest of each raw file."""
+"""Name of a further cached array: the name and digest of each raw file."""
 
 
 def raw_file(name: str) -> RawFile:
@@ -50,7 +50,7 @@ def raw_file(name: str) -> RawFile:
 
 
 def has_raw_file(name: str) -> bool:
-    """Tell whether a dataset has a raw file: one that is read from any file has none."""
+    """Return whether a dataset has a raw file; one that is read from any file has none."""
     return isinstance(getattr(module_of(name), "RAW", None), RawFile)
 
 
@@ -65,29 +65,29 @@ def _kind(name: str) -> str:
 
 
 def usual(name: str, source: str, allow_checksum_mismatch: bool = False) -> Any:
-    """Return the options of a dataset, of which these are not the usual ones."""
+    """Return the default options of a dataset, except for these."""
     made = module_of(name).Config
     return made(name=name, kind=_kind(name), source=source, trust=allow_checksum_mismatch)
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a dataset's raw data, downloading it where it is not there yet.
+    """Return the path of a dataset's raw data; download it if it is not found.
 
     Raises
     ------
     RunFailedError
-        It cannot be downloaded.
+        The raw data cannot be downloaded.
     """
     return raw_file(name).get()
 
 
 def integrity_report(name: str) -> tuple[Path, list[Finding]]:
-    """Return the path of a dataset's raw data, and what is there beside what is known of them.
+    """Return the path of a dataset's raw data, and findings that compare it with genuine data.
 
     Raises
     ------
     RunFailedError
-        They are not there, or cannot be read.
+        The raw data are missing, or cannot be read.
     """
     raw = raw_file(name)
     path = raw.find()
@@ -101,26 +101,26 @@ def integrity_report(name: str) -> tuple[Path, list[Finding]]:
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """Where a dataset's raw file stands.
+    """State of a dataset's raw file.
 
     Attributes
     ----------
     name : str
         The dataset.
     state : str
-        ``"ready"``, ``"missing"`` or ``"broken"`` (which only a look at its start tells here;
-        the content is checked when it is loaded).
+        ``"ready"``, ``"missing"`` or ``"broken"`` (judged by the first bytes only; the content is
+        checked when it is loaded).
     path : Path
-        Where the raw data is; the first file that is broken, or missing, where it should be put.
+        Path of the raw data; else of the first file that is broken, or where the missing one goes.
     size : int
         Bytes of all files; 0 if one is missing.
     hint : str
         What to do; empty if there is nothing to do.
     content : str
-        Whether what is in the files is genuine; empty if nobody asked.
+        Whether the content of the files is genuine; empty if it was not verified.
     kept : Path or None
-        Where what has been prepared is kept: of the real data or, if missing, of synthetic data.
-        Whether it was made from the very raw file that is there is seen when it is loaded.
+        Cache file of the prepared arrays: of the real data or, if missing, of synthetic data.
+        Loading checks whether they were made from the raw file that is there.
     """
 
     name: str
@@ -133,7 +133,7 @@ class DatasetStatus:
 
 
 def status(name: str, verify: bool = False) -> DatasetStatus:
-    """Return where a dataset stands, without network and, unless ``verify``, without parsing."""
+    """Return the state of a dataset, without network and, unless ``verify``, without parsing."""
     raw = raw_file(name)
     path = raw.find()
     kept = kept_in(raw, "real" if path else "synthetic") if raw.prepared else None
@@ -159,7 +159,7 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
 
 
 def _content(raw: RawFile, path: Path) -> str:
-    """Return what a whole look at raw data tells."""
+    """Return whether raw data are genuine, after reading them completely."""
     if not raw.sha256:
         return "unknown, because the genuine file could not be had to tell it by"
     try:
@@ -179,7 +179,7 @@ def load(
     split: Callable[[Dataset], Dataset] | None = None,
     make: Callable[..., Dataset] = Dataset,
 ) -> Dataset:
-    """Return the dataset that a config asks for.
+    """Return the dataset that a config requests.
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ def load(
     structure, n_labels
         See `Dataset`.
     split : callable, optional
-        From all examples to those to train on, with the others held out; ``n_samples`` are taken
-        of the former.
+        Turns all examples into those to train on, with the others held out; ``n_samples`` are
+        taken from the former.
     make : callable
-        Makes the dataset of its fields, of which a subclass has more.
+        Makes the dataset from its fields; a subclass has further fields.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def load(
     RunFailedError
         The real data is broken; or it is missing and ``source=real``.
     """
-    if not config.trust:  # any number may be in a file that is not the known one
+    if not config.trust:  # an altered file may have any number of examples
         check_n(config, max(raw.n, raw.n_synthetic), "examples")
     source = _available(config, raw)
     if source == "synthetic":
@@ -221,20 +221,20 @@ def load(
 
 
 def first_samples(config: SourceConfig, dataset: Dataset) -> Dataset:
-    """Return the examples that are to be trained on; raise ``ConfigError`` if there are too few."""
+    """Return the first ``n_samples`` examples; raise ``ConfigError`` if there are fewer."""
     check_n(config, dataset.n, "examples to train on")
     return dataset if config.n_samples is None else subset(dataset, config.n_samples)
 
 
 def subset(dataset: Dataset, n_samples: int) -> Dataset:
-    """Return the first examples of the permutation that every ``n_samples`` cuts off."""
+    """Return the first ``n_samples`` examples of a fixed permutation."""
     return dataset.take(permutation(dataset.n, np.random.PCG64(SUBSET_SEED))[:n_samples])
 
 
 def arrays(
     raw: RawFile, source: str, only: Names = None, allow_checksum_mismatch: bool = False
 ) -> tuple[str, Arrays]:
-    """Return where arrays come from after all, and the arrays, kept in a file once made.
+    """Return the actual source of arrays, and the arrays, which are cached once made.
 
     Parameters
     ----------
@@ -245,14 +245,14 @@ def arrays(
     only : collection of str, optional
         Which arrays; by default those of a `Dataset`.
     allow_checksum_mismatch : bool
-        Use raw files that are not the genuine ones, as the second source says by itself.
+        Use raw files that are not genuine; the second source implies it.
 
     Raises
     ------
     MissingDataError
-        The raw file is nowhere, and could not be downloaded.
+        The raw file was not found, and could not be downloaded.
     RunFailedError
-        It is there, but broken, or altered, which is not allowed.
+        The raw file is broken; or it is altered, and that is not allowed.
     """
     only, place = only or raw.only, raw.cache_place(source)
     if source == "synthetic":
@@ -261,7 +261,7 @@ def arrays(
 
     def make() -> Arrays:
         content = raw.read(path)
-        _judged(raw, content.sha256, allowed)  # before what may take minutes
+        _judged(raw, content.sha256, allowed)  # before making arrays, which may take minutes
         return {**content.arrays(), SHA256: np.array([*content.sha256.items()], str).reshape(-1, 2)}
 
     path = raw.get()
@@ -272,7 +272,7 @@ def arrays(
 
 
 def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: bool) -> str:
-    """Return the source of raw files with these digests."""
+    """Return the source of raw files with these digests; raise `AlteredError` if not allowed."""
     try:
         raw.compare(found)
     except AlteredError:
@@ -283,13 +283,13 @@ def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: boo
 
 
 def kept_in(raw: RawFile, source: str) -> Path | None:
-    """Return the file that the arrays of a source are kept in, if there is one of this version."""
+    """Return the cache file of a source's arrays, if there is one of this version."""
     place = raw.cache_place(source)
     return place if cache.stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
 
 
 def _available(config: SourceConfig, raw: RawFile) -> str:
-    """Return the source that there is: ``"real"`` or, with a warning, ``"synthetic"``."""
+    """Return the available source: ``"real"`` or, with a warning, ``"synthetic"``."""
     if config.source == "synthetic":
         return "synthetic"
     try:
@@ -311,7 +311,7 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
 
 
 def check_n(config: SourceConfig, n: int, what: str) -> None:
-    """Raise ``ConfigError`` if ``n_samples`` is more than there are."""
+    """Raise ``ConfigError`` if ``n_samples`` is more than the number n of examples."""
     if config.n_samples is not None and config.n_samples > n:
         raise ConfigError(
             f"dataset.n_samples must be ≤ {n}, the number of {what} of {config.name}, "
@@ -323,7 +323,7 @@ def _sha256(raw: RawFile, path: Path) -> str:
     digest = hashlib.sha256()
     for part in raw.parts(path):
         with opened(part) as file:
-            if part.stat().st_size > raw.most:  # a file of holes has any size
+            if part.stat().st_size > raw.most:  # a sparse file may have any size
                 raise too_large(raw.most)
             for block in Bounded(file, raw.most):
                 digest.update(block)
@@ -337,13 +337,13 @@ MADE = "that of the files it is made of; what the program makes needs none"
 
 
 def card(name: str) -> dict[str, Any]:
-    """Return what there is to say of a dataset: heading → text, or name → text.
+    """Return the description of a dataset: heading → text, or name → text.
 
-    All of it stands elsewhere: the first line and the references of the docstring of its module,
-    the comment of its YAML file, and its raw files.
+    It is collected from the first line and the references of the docstring of its module, the
+    comment of its YAML file, and its raw files.
     """
     module = module_of(name)
-    # a module of several datasets is behind what the registry takes for theirs
+    # several datasets may share the module that defines their Config
     texts = [inspect.getdoc(each) or "" for each in (module, sys.modules[module.Config.__module__])]
     text = next((each for each in texts if "\nReferences\n" in each), texts[0])
     cited = re.search(r"^References\n-+\n(.+)\Z", text, re.MULTILINE | re.DOTALL)
@@ -367,7 +367,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def _counts(name: str, n: int, there: DatasetStatus) -> str:
-    """Return the numbers of examples, labels and features, as far as they can be counted soon."""
+    """Return the numbers of examples, labels and features, if they can be counted quickly."""
     data = None
     if there.state == "ready" and (there.kept is not None or not raw_file(name).prepared):
         with suppress(RunFailedError):

@@ -1,21 +1,21 @@
-"""What examples of three structures have besides labels: alphabets, search boxes and windows.
+"""Further data of examples of three structures: alphabets, search boxes and windows.
 
-**Segments** are images of text, put together without gaps from characters of fixed widths:
+**Segments** are images of text, composed without gaps of characters of fixed widths:
 
 .. code-block:: text
 
     k(s_1) = 0,   k(s_i) = k(s_{i−1}) + ω(a_{i−1}),   W = k(s_L) + ω(a_L)
 
-(Uřičář and Franc 2012, equation 15) for characters a_i with the widths ω(a_i) at the columns
-k(s_i). The label of a column is a pair, the character and the column in it; pairs are numbered
+(Uřičář and Franc 2012, equation 15) for characters a_i of widths ω(a_i) that begin at the columns
+k(s_i). The label of a column is a pair of a character and a column in it; pairs are numbered
 character by character. A sequence of labels is *admissible* if it is such a segmentation.
 
-**Landmarks** of an image have a search box each, and a tree that joins them. The parent of each
-comes before it; the first one is the root. Positions in a box are counted row by row. The label of
-a landmark is the pixel that it is at, row · width + column.
+**Landmarks** of an image have one search box each, and are joined by a tree. A parent comes before
+its children; the first landmark is the root. Positions in a box are numbered row by row. The label
+of a landmark is its pixel, row · width + column.
 
-**Latent** objects are in one of the windows on the canvas of an example. Positions are counted row
-by row; a position is a view on the canvas, of which nothing is copied.
+**Latent** objects are in one of the windows on the canvas of an example. Positions are numbered row
+by row. A window is a view of the canvas; its pixels are not copied.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Alphabet(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """What the labels are called: character and column."""
+        """Names of the labels: character and column."""
         pairs = zip(self.names, self.widths, strict=True)
         return [f"{name}.{j}" for name, width in pairs for j in range(width)]
 
     def columns(self, characters: Sequence[int]) -> np.ndarray:
-        """Return the labels (int64) of the columns of a text, given by places in ``names``."""
+        """Return the labels (int64) of the columns of a text, given by indices into ``names``."""
         starts = self.starts
         return np.concatenate([starts[a] + np.arange(self.widths[a]) for a in characters])
 
@@ -70,7 +70,7 @@ class Alphabet(NamedTuple):
         return found
 
     def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return what is wrong with it for data of so many labels and features."""
+        """Return why the alphabet does not fit data with these numbers; None if it does."""
         if len(self.names) != len(self.widths):
             return f"it has {len(self.names)} characters and {len(self.widths)} widths"
         for name, width in zip(self.names, self.widths, strict=True):
@@ -81,7 +81,7 @@ class Alphabet(NamedTuple):
         return None
 
     def first_inadmissible(self, y: np.ndarray, offsets: np.ndarray) -> tuple[int, str] | None:
-        """Return the first part whose label cannot be where it is, and why; None if all can.
+        """Return the first part with an inadmissible label, and why; None if there is none.
 
         Parameters
         ----------
@@ -106,21 +106,21 @@ class Alphabet(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """Search boxes.
+    """Search boxes of landmarks, and their tree.
 
     Attributes
     ----------
     names : tuple of str
-        Of the P landmarks.
+        Names of the P landmarks.
     parents : tuple of int
-        That of each landmark, of the root −1.
+        Parent of each landmark; −1 for the root.
     corners, sizes : tuples of (int, int)
-        First row and column of each box; rows and columns of it.
+        First row and column of each box; its numbers of rows and columns.
     image : (height, width)
-        Of every image, in pixels.
+        Size of every image, in pixels.
     upper, lower : tuples of int
-        Landmarks whose means are the two ends of the distance that deviations are measured in: of a
-        face the corners of the eyes, and of the mouth.
+        Two groups of landmarks. The distance of their mean positions is the unit of deviations: for
+        a face, the distance from the corners of the eyes to those of the mouth.
     """
 
     names: tuple[str, ...]
@@ -133,7 +133,7 @@ class Boxes(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """What the labels are called: row and column."""
+        """Names of the labels: row and column."""
         return [f"{r}:{c}" for r in range(self.image[0]) for c in range(self.image[1])]
 
     def positions(self, y: np.ndarray) -> np.ndarray:
@@ -141,12 +141,12 @@ class Boxes(NamedTuple):
         return np.stack(np.divmod(y.astype(np.int64), self.image[1]), axis=-1)
 
     def scale(self, positions: np.ndarray) -> np.ndarray:
-        """Return the distance that deviations are measured in, for positions (n, P, 2)."""
+        """Return the distance (n,) that is the unit of deviations, for positions (n, P, 2)."""
         upper, lower = (positions[:, list(of)].mean(axis=1) for of in (self.upper, self.lower))
         return np.sqrt(((upper - lower) ** 2).sum(axis=1))
 
     def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return what is wrong with them for data of so many labels and features."""
+        """Return why the boxes do not fit data with these numbers; None if they do."""
         P = len(self.names)
         sizes = [len(of) for of in (self.parents, self.corners, self.sizes)]
         if P < 1 or sizes != [P] * 3:
@@ -165,7 +165,7 @@ class Boxes(NamedTuple):
         return None
 
     def first_inadmissible(self, y: np.ndarray, offsets: np.ndarray) -> tuple[int, str] | None:
-        """Return the first landmark outside its box, and where it is; None if there is none.
+        """Return the first inadmissible landmark, and why it is; None if there is none.
 
         Parameters
         ----------
@@ -196,14 +196,14 @@ class Boxes(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The windows of a size whose corners are on a grid of the canvas.
+    """The windows of one size whose corners are on a grid of the canvas.
 
     Attributes
     ----------
     canvas, size : (height, width)
-        Of the canvas, whose pixels are the features of an example, row by row; of a window.
+        Size of the canvas, whose pixels are the features of an example, row by row; of a window.
     step : int
-        From one window to the next, in pixels, both ways.
+        Distance from one window to the next along each axis, in pixels.
     """
 
     canvas: tuple[int, int]

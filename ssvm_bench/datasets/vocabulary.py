@@ -1,7 +1,7 @@
-"""Names of labels and features, with which files are read.
+"""Names of labels and features, by which files are read.
 
-A run keeps the vocabulary of its examples beside its weights. Other files are then read into the
-same labels and features, whatever their order there.
+A run stores the vocabulary of its examples beside its weights. Other files are then read with the
+same numbers of labels and features, regardless of their order in the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ORACLES = {
 """Structure, and whether there are two labels → oracle."""
 
 PYTHON = "python"
-"""Form of a vocabulary that no file is read or written with, whose labels may have any name."""
+"""Form of a vocabulary that is not used for files; its labels may have any name."""
 
 FORMAT = 1
 """Version of the JSON object; a reader refuses any other."""
@@ -46,13 +46,13 @@ BOUNDARIES = ("marks", "ends")
 OPTION = "dataset.templates"
 
 MOST_TEMPLATES = 1000
-"""Each is a pass over all parts."""
+"""Each template takes a pass over all parts."""
 
 _REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
 _IDENTIFIER = re.compile(r"U\w*:")
 
 _MOST = 1 << 30
-"""Bytes of one, unpacked."""
+"""Largest unpacked vocabulary, in bytes."""
 
 _MOST_FEATURES = np.iinfo(np.int32).max
 
@@ -64,7 +64,7 @@ class Template(NamedTuple):
     ----------
     text : str
     format : str
-        The name of its features, as a format of the values of the references.
+        Format that makes the name of a feature from the values of the references.
     references : tuple of (row, column)
     """
 
@@ -74,12 +74,12 @@ class Template(NamedTuple):
 
 
 def parse_template(text: str, where: str = "") -> Template:
-    """Return a template; an error begins with where it is.
+    """Parse a template; the message of an error begins with ``where``.
 
     Raises
     ------
     ConfigError
-        It refers to nothing, or in another notation; or is a bigram of labels.
+        The text has no reference, or one in another notation; or is a bigram of labels.
     """
     if text.startswith("B"):
         raise ConfigError(
@@ -104,7 +104,7 @@ def parse_template(text: str, where: str = "") -> Template:
 
 
 def read_templates(given: tuple[str, ...] | Path) -> tuple[str, ...]:
-    """Return templates, checked; those of a path are in a file of CRF++, unless it is one itself.
+    """Return checked templates; a path is a file of CRF++ templates, or is a template itself.
 
     Raises
     ------
@@ -156,28 +156,28 @@ class UnknownLabels(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Names, and how the parts of a file are described by them.
+    """Names of labels and features, and how they describe the parts of a file.
 
     Attributes
     ----------
     labels : tuple of str
         Names of the labels 0, …, K − 1.
     form : str
-        Of the files: ``"columns"``, ``"svmlight"`` or ``"npz"``.
+        Format of the files: ``"columns"``, ``"svmlight"`` or ``"npz"``; or `PYTHON`.
     structure : str
-        As of a `Dataset`.
+        As in a `Dataset`.
     n_features : int
         Number of features of a file.
     features : tuple of str
-        Their names; empty where they are known by their numbers.
+        Names of the features; empty if they have only numbers.
     columns : int
-        Columns of a file, that of the labels counted; 0 in other forms.
+        Number of columns of a file, including that of the labels; 0 in other forms.
     templates : tuple of str
-        What makes features of columns (:mod:`ssvm_bench.datasets.own_files.columns`).
+        Templates that turn columns into features (:mod:`ssvm_bench.datasets.own_files.columns`).
     boundary : str
         What templates see beyond the ends of a sequence.
     bias : float
-        Another feature, the last one, which is this for all parts; 0: there is none.
+        Value of an additional last feature of all parts; 0: there is none.
     edge_features : int
         Number of features of an edge in a file.
     """
@@ -195,7 +195,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, dataset: Any) -> Vocabulary:
-        """Return that of a dataset; of one without, names that say nothing, for files ``.npz``."""
+        """Return the vocabulary of a dataset; by default, its label names, for ``.npz`` files."""
         if dataset.vocabulary is not None:
             return dataset.vocabulary
         about = tuple(dataset.label_names), "npz", dataset.structure, dataset.n_features
@@ -203,7 +203,7 @@ class Vocabulary:
 
     @property
     def oracle(self) -> str | None:
-        """Name of the oracle that fits; None: the structure is none of ours."""
+        """Name of the oracle that fits; None if the structure has no default oracle."""
         return _ORACLES.get((self.structure, len(self.labels) == 2))
 
     @cached_property
@@ -231,7 +231,7 @@ class Vocabulary:
         return found
 
     def dumped(self) -> bytes:
-        """Return what to write: compressed JSON, the same bytes for equal vocabularies."""
+        """Return the bytes to write: compressed JSON, the same for equal vocabularies."""
         text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=0)
         return gzip.compress(text.encode(), mtime=0)
 
@@ -242,9 +242,9 @@ class Vocabulary:
         Raises
         ------
         ContentError
-            It is none, or of another version; or no file can be read with it.
+            The content is no vocabulary, or of another version; or no file can be read with it.
         ConfigError
-            One of its templates is none.
+            One of its templates is invalid.
         """
         with parsing("it is no vocabulary"):
             values = json.loads(unpack(content, _MOST))
@@ -256,7 +256,7 @@ class Vocabulary:
             return found
 
     def _check(self) -> None:
-        """Raise what `read` does if no file can be read with it, or `UnicodeError`."""
+        """Raise an error of `read`, or ``UnicodeError``, if no file can be read with this."""
         for name in ("labels", "features", "templates"):
             texts = getattr(self, name)
             if not isinstance(texts, tuple) or not all(isinstance(each, str) for each in texts):

@@ -1,8 +1,8 @@
 """Weizmann horses (Borenstein): photographs of horses, figure against ground.
 
 A picture is a photograph ``rgb/horseNNN.jpg`` and a mask ``figure_ground/horseNNN.jpg`` of another
-size: the photograph is resized to the mask's. The mask is a JPEG of a black and white drawing;
-what is lighter than 127 is horse. The photograph of horse318 is black, and left out.
+size; the photograph is resized to the size of the mask. The mask is a JPEG of a black and white
+drawing; pixels lighter than 127 are horse. The photograph of horse318 is black, and is left out.
 
 References
 ----------
@@ -51,7 +51,7 @@ def parse(path: Path) -> Pictures:
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
-    """Return the picture of a photograph and its mask; `ContentError` if they do not fit."""
+    """Decode a photograph and its mask; raise `ContentError` if they do not fit together."""
     with needed("images", "Reading pictures"):
         import cv2
 
@@ -59,7 +59,7 @@ def decode(encoded: tuple[bytes, bytes]) -> Picture:
     mask = decoded(encoded[1], colour=False, what="mask figure_ground")
     height, width = mask.shape
     h, w = photograph.shape[:2]
-    # sizes are whole numbers: a pixel more or less changes the shape of a small one
+    # sizes are rounded to whole pixels, which changes the aspect ratio of small pictures
     if abs(h * width - w * height) > 0.01 * h * width + max(height, width, h, w):
         raise ContentError(
             f"the mask has another shape ({width} × {height}) than the photograph ({w} × {h})"

@@ -1,5 +1,5 @@
 """Files of examples that `ssvm_bench.datasets.stream` reads in chunks.
 
-``layout`` says how examples lie in a file, ``export`` writes one, ``jitter`` deforms images on the
-way.
+``layout`` defines how examples are stored in a file, ``export`` writes one, and ``jitter`` deforms
+images during the export.
 """

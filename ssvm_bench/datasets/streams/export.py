@@ -1,15 +1,15 @@
-"""A dataset written to a file, which `DataStream` reads: once, or several times, deformed.
+"""Export of a dataset to a file for `DataStream`: once, or several times with deformations.
 
-Example i of n, written for the r-th time, is number t = r·n + i. What is random of it depends on
-t and the seed alone; so the same examples are written in every order:
+Example i of n, written for the r-th time, has the number t = r·n + i. Its deformation depends only
+on t and the seed, so every order writes the same examples:
 
 ==============  ===================================================================================
 ``dataset``     t = 0, 1, 2 …
-``shuffled``    the same r after r, but the examples of each in a random order
-``neighbours``  every example with all its repeats after one another
+``shuffled``    repeat r after repeat r, with the examples of each in a random order
+``neighbours``  every example with all its repeats one after the other
 ==============  ===================================================================================
 
-Examples that are held out follow, once each and as they are.
+Held-out examples follow, once each and without deformation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ssvm_bench.datasets.streams.jitter import Jitter, deformed
 from ssvm_bench.datasets.streams.layout import TRAIN, Encoding, Entries, Header, Split, entries_of
 
 MOST_ROWS, MOST_BYTES = 8192, 1 << 23
-"""Of a row group, before it is compressed: readers have one in memory at a time."""
+"""Largest row group, before compression: readers hold one in memory at a time."""
 
 SUFFIX = ".parquet"
 
@@ -46,7 +46,7 @@ _WRITER = {
     "write_page_checksum": True,
     "store_schema": False,
 }
-"""Options of Arrow's writer. zstd would take a fifth less room and a quarter more time to read."""
+"""Options of Arrow's writer. zstd would take a fifth less space, a quarter more reading time."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Export(Options):
     Attributes
     ----------
     repeat : int
-        How often each example is.
+        How often each example is written.
     order : str
         One of `ORDERS`.
     jitter : Jitter or None
         How strongly images are deformed.
     seed : int
-        Of the order and of deformations.
+        Seed of the order and of deformations.
     """
 
     section: ClassVar[str] = "--"
@@ -73,7 +73,7 @@ class Export(Options):
     seed: Natural = 0
 
     def numbers(self, n: int, rows: int) -> Iterator[np.ndarray]:
-        """Yield the numbers t of all n·repeat examples, in their order, so many at a time."""
+        """Yield the numbers t of all n·repeat examples in their order, ``rows`` at a time."""
         bits = np.random.PCG64([self.seed, 0])
         waiting = np.zeros(0, np.int64)
         for r in range(self.repeat):
@@ -99,30 +99,30 @@ def write(
     made: Mapping[str, Any] | None = None,
     **default: Any,
 ) -> Header:
-    """Write a dataset to a file, at once; return the header.
+    """Write a dataset to a file atomically; return the header.
 
     Parameters
     ----------
     dataset : Dataset
-        The examples, with those that are held out.
+        The examples, with the held-out ones.
     path : Path
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
     export : Export
-        How.
+        How the dataset is written.
     images : Images, optional
-        What is known of its examples, if they are images and to be deformed.
+        Layout of its examples, if they are images to be deformed.
     rows : int, optional
-        Examples of a row group.
+        Number of examples of a row group.
     made : mapping, optional
-        What the file is to say of its origin, besides these options.
+        What the file records about its origin, besides these options.
     **default
         ``oracle`` and ``d`` of the `Header`.
 
     Raises
     ------
     ConfigError
-        Images are to be deformed whose features are sparse, and no bytes; or the examples are
-        points, of which the file could not say which are labeled.
+        Images to be deformed have sparse features that are not bytes; or the examples are points,
+        for which the file cannot record which are labeled.
     RunFailedError
         The file cannot be written.
     """
@@ -193,7 +193,7 @@ def write(
 
 
 def _update(digests: dict[str, Any], entries: Mapping[str, Entries], header: Header) -> None:
-    """Go on with some examples: the digests are the same however these are cut into row groups."""
+    """Add examples to the digests, which do not depend on how row groups divide the examples."""
     found = dict(entries)
     if header.encoding.form == "bits":
         columns, nonzeros = found.pop("columns").values, found.pop("nonzeros")
@@ -208,8 +208,8 @@ def _update(digests: dict[str, Any], entries: Mapping[str, Entries], header: Hea
 
 
 def _rows(dataset: Dataset, encoding: Encoding) -> int:
-    """Return how many examples have a row group of moderate size."""
-    nbytes = dataset.x.size * np.dtype(encoding.stored).itemsize  # of a sparse x, its entries
+    """Return the number of examples in a row group of moderate size."""
+    nbytes = dataset.x.size * np.dtype(encoding.stored).itemsize  # a sparse x: its non-zeros
     if encoding.form != "dense":
         nbytes += dataset.x.size * np.dtype(encoding.columns).itemsize
     return int(np.clip(MOST_BYTES * dataset.n // max(1, nbytes), 1, MOST_ROWS))
@@ -226,7 +226,7 @@ def _nbytes(name: str, entries: Entries, encoding: Encoding) -> int:
 def _blocks(
     dataset: Dataset, export: Export, images: Images | None, encoding: Encoding, rows: int
 ) -> Iterator[tuple[int, tuple[str, dict[str, Entries]]]]:
-    """Yield what becomes row groups: number of examples, split, and columns."""
+    """Yield the content of each row group: number of examples, split, and columns."""
     from scipy.sparse import csr_array
 
     for t in export.numbers(dataset.n, rows):
@@ -245,7 +245,7 @@ def _blocks(
 
 
 def _check_room(path: Path, expected: float) -> None:
-    """Raise an error if the disk has less room than the file will take, as its beginning tells."""
+    """Raise ``OSError`` if the disk has less space than the file is expected to take."""
     free = shutil.disk_usage(path.parent).free
     if expected > free:
         raise OSError(

@@ -1,6 +1,6 @@
 """Deformed images: shifts, rotations and elastic deformations (Simard et al. 2003).
 
-The pixel at (r, c) of a deformed image is the original's at
+The pixel at (r, c) of a deformed image has the value of the original image at
 
 .. code-block:: text
 
@@ -8,12 +8,12 @@ The pixel at (r, c) of a deformed image is the original's at
 
 by bilinear interpolation, with the background outside. Each component of the elastic field E is
 ``elastic`` times white noise smoothed by a Gaussian of ``sigma`` pixels, G_r N G_cᵀ, where the
-rows of G_r and G_c have norm 1: so ``elastic`` is the standard deviation of E in pixels,
-everywhere. The noise is uniform, as in the paper, whose best values σ = 4, α = 34 are
+rows of G_r and G_c have norm 1. So ``elastic`` is the standard deviation of E in pixels at every
+pixel. The noise is uniform, as in the paper; its best values σ = 4, α = 34 correspond to
 ``elastic=1.4``.
 
-The deformation of image t is computed from the words at a place of its own in one stream: it is
-the same in whatever order and however many at a time images are deformed.
+The deformation of image t is computed from the words at a position of its own in one stream. So it
+does not depend on the order in which images are deformed, nor on how many at a time.
 
 References
 ----------
@@ -48,7 +48,7 @@ _DECIMALS = 12  # the last bits of cosines and exponentials are not the same on 
 
 @dataclass(frozen=True)
 class Jitter(Options):
-    """How strongly images are deformed; 0 is not at all.
+    """How strongly images are deformed; 0 means not at all.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class Jitter(Options):
 
     @classmethod
     def read(cls, text: str) -> Jitter:
-        """Return what ``shift=1,rotation=10`` stands for.
+        """Parse a text such as ``shift=1,rotation=10``.
 
         Raises
         ------
         ConfigError
-            If it cannot be read.
+            If the text cannot be parsed.
         """
         known = [field.name for field in fields(cls)]
         values: dict[str, float] = {}
@@ -105,13 +105,13 @@ def deformed(
     images : Images
         Their size.
     background : float
-        What is around them.
+        The code of a pixel outside the images.
     jitter : Jitter
-        How strongly.
+        How strongly images are deformed.
     t : ndarray of int64, shape (m,)
-        The number of each deformation, on which nothing but the random words depends.
+        The number of each deformation, which determines nothing except its random words.
     seed : int
-        Of the stream of words.
+        Seed of the stream of words.
     """
     height, width = images.cell
     noise_words = -(-height * width // 2)  # two fields of numbers of 16 bits
@@ -137,7 +137,7 @@ def deformed(
 def _smoothing(size: int, sigma: float) -> np.ndarray:
     """Return the matrix (float32) whose rows are Gaussians of norm 1, cut off at the ends.
 
-    It has columns of zeros more, until their number is a multiple of `STEP`.
+    Columns of zeros are appended until their number is a multiple of `STEP`.
     """
     distance = np.subtract.outer(np.arange(size), np.arange(size)) / sigma
     weights = np.round(np.exp(-0.5 * distance**2), _DECIMALS)
@@ -174,7 +174,7 @@ def _deform(
 
 @kernel
 def _noise(words, begin, size, out):
-    """Fill a field with numbers of standard deviation ``size``: uniform, of 16 bits each."""
+    """Fill a field with uniform noise of standard deviation ``size``, from words of 16 bits."""
     scale = np.float32(size * sqrt(3.0) * 2.0**-15)
     height, width = out.shape
     for r in range(height):
@@ -197,7 +197,7 @@ def _product(left, right, out):
 
 @kernel
 def _between(framed, r, c, background):
-    """Return what a framed image has at a point, of the four pixels around it."""
+    """Return the value of a framed image at a point, interpolated from four pixels around it."""
     if not (0 <= r < framed.shape[0] - 1 and 0 <= c < framed.shape[1] - 1):
         return background
     i, j = int(r), int(c)

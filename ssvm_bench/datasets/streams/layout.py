@@ -1,4 +1,4 @@
-"""Examples as rows of a Parquet file: one row an example, whose cells are bytes of arrays.
+"""Examples as rows of a Parquet file: one row per example, whose cells are bytes of arrays.
 
 ================  =============================================================================
 column            what a cell holds, little-endian
@@ -6,17 +6,17 @@ column            what a cell holds, little-endian
 ``split``         ``train``, or the name of the held-out examples (a text)
 ``y``             the labels of the parts
 ``x``             the features of all parts, row by row; if they are sparse, the non-zeros only
-``columns``       of each non-zero, its column
-``nonzeros``      of each part, the number of its non-zeros
+``columns``       the column of each non-zero
+``nonzeros``      the number of non-zeros of each part
 ``edges``         pairs of neighbours in a graph
 ``edge_x``        the features of all edges, edge by edge
-``fold``, …       a number: whatever else a `Dataset` has of each example
+``fold``, …       a number: each further field of a `Dataset` with one number per example
 ================  =============================================================================
 
-Features that are k/scale for small integers k, computed in their own type, are stored as k: grey
+Features that equal k/scale for small integers k, computed in their own type, are stored as k: grey
 values take one byte, numbers of three decimals two; −0 may become 0. Parquet has a checksum of each
-page. What must be known before a row is read is a JSON object in the metadata of the file, the
-`Header`, which Parquet does not protect: its SHA-256 is beside it.
+page. The `Header` has everything that must be known before a row is read. It is a JSON object in
+the metadata of the file, which Parquet does not protect; so its SHA-256 is stored beside it.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ ARRAYS = {"y", "x", "columns", "nonzeros", "edges", "edge_x"}
 """Columns whose cells are arrays; cells of the others are single numbers."""
 
 SCALES = (1, 255, 1000)
-"""Integers, grey values of a byte, numbers of three decimals."""
+"""Divisors for integers, grey values of a byte, numbers of three decimals."""
 
 FORMS = ("dense", "rows", "bits")
 
 CODES = ("|u1", "<i2")
-"""Types of the integers that stand for features."""
+"""Types of the integers that encode features."""
 
 
 class Entries(NamedTuple):
-    """A column: the entries of all examples, one example after the other, and how many each has."""
+    """A column: the concatenated entries of all examples, and the number of entries of each."""
 
     values: np.ndarray
     lengths: np.ndarray
@@ -76,13 +76,13 @@ class Encoding:
     dtype, stored : str
         Their type in a `Dataset`, and in the file.
     scale : int
-        What the integers in the file are divided by; 1 if they are what they seem.
+        Divisor of the integers in the file; 1 if they are the features themselves.
     form : str
-        ``"dense"``, ``"rows"`` or ``"bits"``. The latter two are sparse, and lie in the file in
-        the same way; by ``bits``, the fingerprint takes the positions of non-zeros as a bit for
-        every feature.
+        ``"dense"``, ``"rows"`` or ``"bits"``. The latter two are sparse, and are stored in the
+        same way; with ``bits``, the fingerprint hashes the positions of non-zeros as one bit per
+        feature.
     columns : str
-        Type of a column's number.
+        Type of the index of a column.
     """
 
     dtype: str
@@ -93,15 +93,15 @@ class Encoding:
 
     @classmethod
     def of(cls, datasets: Sequence[Dataset], deformed: bool = False) -> Encoding:
-        """Return how the features of datasets of one kind are stored.
+        """Choose how the features of datasets of one kind are stored.
 
         Parameters
         ----------
         datasets : sequence of Dataset
-            Those to train on, and those that are held out.
+            The training examples, and the held-out ones.
         deformed : bool
-            Whether they are images whose pixels will change: then sparse bytes have the form
-            ``bits``, and other sparse numbers, which cannot be deformed, the form ``rows``.
+            Whether they are images that will be deformed. Sparse bytes then have the form
+            ``bits``; other sparse numbers, which cannot be deformed, have the form ``rows``.
         """
         matrices: list[Any] = [each.x for each in datasets]
         first, form = matrices[0], "dense"
@@ -113,12 +113,12 @@ class Encoding:
             bits = sum(x.shape[0] for x in matrices) * -(-first.shape[1] // 8)
             rows = values.size * np.dtype(columns).itemsize
             fits = stored == "|u1" if deformed else bits <= rows
-            rising = all(x.has_canonical_format for x in matrices)  # else bits lose an order
+            rising = all(x.has_canonical_format for x in matrices)  # else bits lose the order
             form = "bits" if fits and rising else "rows"
         return cls(first.dtype.newbyteorder("<").str, stored, scale, form, columns)
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """Return features as they are stored."""
+        """Return features as stored in the file."""
         if self.stored == self.dtype:
             return np.ascontiguousarray(x, self.stored)
         return np.rint(x * np.dtype(self.dtype).type(self.scale)).astype(self.stored)
@@ -132,7 +132,7 @@ class Encoding:
 
 
 def _code(values: np.ndarray) -> tuple[str, int]:
-    """Return the smallest type of integers that stand for all numbers, and what divides them."""
+    """Return the smallest integer type that encodes all numbers (else their own), and its scale."""
     dtype = values.dtype
     for scale in map(dtype.type, SCALES if dtype.kind == "f" else ()):
         codes = np.rint(values * scale)
@@ -202,7 +202,7 @@ def table_of(entries: Mapping[str, Entries], split: str) -> pa.Table:
 
 
 def fingerprint_of(*content: Any) -> str:
-    """Return a letter, so that no YAML file or override takes it for a number, and 15 digits."""
+    """Return 15 digits after a letter, so that no YAML file or override takes it for a number."""
     return f"s{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
 
 
@@ -210,12 +210,12 @@ def fingerprint_of(*content: Any) -> str:
 
 
 def fields_of(table: pa.Table, header: Header) -> dict[str, Any]:
-    """Return the fields of a `Dataset` that rows of the file fill.
+    """Return the fields of a `Dataset` from rows of the file.
 
     Raises
     ------
     ContentError
-        Cells of an example do not fit each other; ranges are the business of the `Dataset`.
+        Cells of an example do not fit each other. The `Dataset` checks their ranges.
     """
     found = {name: _entries(table.column(name), dtype) for name, dtype in header.dtypes.items()}
     for name in {"nonzeros", "edges"} & found.keys():
@@ -277,7 +277,7 @@ def _compare(entries: Entries, expected: np.ndarray, name: str) -> None:
 
 
 class Split(NamedTuple):
-    """Row groups, examples, and the bytes that these take in a `Dataset`."""
+    """Numbers of row groups and examples, and the bytes that these take in a `Dataset`."""
 
     row_groups: int
     n: int
@@ -286,14 +286,14 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself.
+    """The description of a file's content.
 
     Attributes
     ----------
     dataset, source : str
-        What was exported: its name, and where its data came from.
+        Name of the exported dataset, and the source of its data.
     structure, n_labels, n_features, n_edge_features
-        As of a `Dataset`.
+        As in a `Dataset`.
     encoding : Encoding
         How features are stored.
     dtypes : mapping
@@ -303,14 +303,14 @@ class Header:
     d : int
         Number of weights, with that oracle.
     splits : mapping
-        Name → its `Split`, in the order of the file; that to train on is the first.
+        Name → its `Split`, in the order of the file; the training split is the first.
     fingerprint : str
-        By `fingerprint_of`: equal for equal examples to train on, stored in the same form, however
-        they lie in row groups.
+        By `fingerprint_of`: equal for equal training examples that are stored in the same form,
+        whatever the row groups.
     made : mapping
-        How: options, versions, time.
+        How the file was made: options, versions, time.
     windows : Windows, optional
-        As of a `Dataset`.
+        As in a `Dataset`.
     """
 
     dataset: str
@@ -330,11 +330,11 @@ class Header:
 
     @property
     def train(self) -> Split:
-        """The split to train on."""
+        """The training split."""
         return self.splits[TRAIN]
 
     def metadata(self) -> dict[bytes, bytes]:
-        """Return what to write."""
+        """Return the metadata to write: the header and its checksum."""
         content = json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False).encode()
         return {KEY: content, CHECKSUM_KEY: hashlib.sha256(content).hexdigest().encode()}
 
@@ -345,7 +345,7 @@ class Header:
         Raises
         ------
         ContentError
-            There is none, or it is not as written.
+            There is no header, or it has changed since it was written.
         """
         content = metadata.get(KEY)
         if content is None:

@@ -1,8 +1,8 @@
 """Synthetic handwriting, digits and words: a skeleton font, distorted and drawn with a pen.
 
-Every sample of a glyph wobbles the skeleton's control points, slants it, fits it into the cell
-and is drawn as the distance of each pixel's centre to the nearest stroke. Only IEEE arithmetic
-(+ − × / √) on words of a ``PCG64`` is used, so all machines draw the same pixels.
+For every sample of a glyph, the control points of its skeleton are perturbed, slanted and fitted
+into the cell. It is drawn by the distance of each pixel's centre to the nearest stroke. Only IEEE
+arithmetic (+ − × / √) on words of a ``PCG64`` is used, so all machines draw the same pixels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal, permutation, uniform
 
 Form = list[tuple[bool, np.ndarray]]
-"""Strokes: is it a curve? and its control points, shape (p, 2)."""
+"""Strokes: whether each is a curve, and its control points, shape (p, 2)."""
 
 CHUNK = 256  # samples drawn at a time: the temporaries stay in the processor's cache
 
@@ -70,7 +70,7 @@ def distances(
     Parameters
     ----------
     characters : str
-        What the labels mean.
+        The character of each label.
     y : ndarray of int, shape (m,)
         The label of each sample.
     habit : ndarray, shape (m,)
@@ -80,7 +80,7 @@ def distances(
     cell : (height, width)
         Size of the cell in pixels.
     bits : PCG64
-        Where the wobble comes from.
+        Random words for the wobble.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _segments(
 
 
 def _cut_corners(points: np.ndarray) -> np.ndarray:
-    """One step of Chaikin's corner cutting along axis 0; the end points stay."""
+    """Apply one step of Chaikin's corner cutting along axis 0; the end points stay."""
     a, b = points[:-1], points[1:]
     cut = np.empty((2 * a.shape[0], *points.shape[1:]))
     cut[0::2] = 0.75 * a + 0.25 * b
@@ -154,7 +154,7 @@ def _distance_to_segments(
 def digits(
     counts: np.ndarray, cell: tuple[int, int], bits: np.random.PCG64
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels (m,) of so many digits of each class, in random order, and their ink.
+    """Return labels (m,) of ``counts`` digits of each class, in random order, and their ink.
 
     Ink is in [0, 1], shape (m, height * width).
     """
@@ -191,7 +191,7 @@ def words(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return labels and ink of the letters (m,) of words; ink is 0 or 1, (m, height * width).
 
-    The letters of a word are a first-order Markov chain. A word has one writer, whose slant,
+    The letters of a word form a first-order Markov chain. A word has one writer, whose slant,
     proportions and pen vary a little from letter to letter.
     """
     alphabet, n, m = "".join(FOLLOWERS), lengths.size, int(lengths.sum())
@@ -219,7 +219,7 @@ def words(
 
 def _letters(alphabet: str, lengths: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
     """Return the letters (int64) of all words, simulated position by position."""
-    # Zipf's law over the ranks, and a little of everything, so that no transition is impossible
+    # Zipf's law over the ranks, plus a constant, so that no transition is impossible
     weights = np.full((len(alphabet) + 1, len(alphabet)), 0.004)
     for row, followers in enumerate([*FOLLOWERS.values(), START]):
         for rank, letter in enumerate(followers):

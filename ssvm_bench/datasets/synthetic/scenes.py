@@ -1,10 +1,10 @@
 """Synthetic photographs: figures on textured ground, outdoor scenes, and a moving figure.
 
 A picture is painted in layers of irregular shape, each of one colour, with a texture. Labels share
-colours, so that they can be learned, but not perfectly.
+colours, so they can be learned, but not perfectly.
 
-Only + − × / √ and comparisons on words of a ``PCG64`` decide about a pixel, element by element, so
-all machines draw the same picture. Positions are shares of the height and of the width, cells of
+Pixels are computed from words of a ``PCG64`` by + − × / √ and comparisons only, element by element,
+so all machines draw the same picture. Positions are fractions of the height and the width, cells of
 noise are in pixels, colours in 0 .. 255.
 """
 
@@ -20,7 +20,7 @@ from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 
 VERSION = 3
-"""To be raised when the same numbers begin to give other pictures."""
+"""To be raised when the same seeds begin to give other pictures."""
 
 HEIGHT, WIDTH = 120, 160
 
@@ -40,7 +40,7 @@ COLOURS = {
 COAT = ((112, 66, 38), (86, 52, 34), (64, 58, 50), (168, 156, 140))
 GROUND = (*COLOURS[SKY], *COLOURS[TREE], *COLOURS[GRASS], *COLOURS[BUILDING])
 TEXTURE = {TREE: 2.5, GRASS: 4.0, ROAD: 2.0}
-"""Pixels of a cell of a label's texture; 8 of the others."""
+"""Cell size of a label's texture, in pixels; 8 for the other labels."""
 
 
 def _pictures(draw: Any, name: str, n: int, *key: int) -> Pictures:
@@ -51,7 +51,7 @@ def _pictures(draw: Any, name: str, n: int, *key: int) -> Pictures:
 def figures(n: int, seed: int = 1) -> Pictures:
     """Return n pictures of one figure each: label 1, on ground of label 0.
 
-    Those of another seed are others; the first ones do not depend on n.
+    Another seed gives other pictures; the first ones do not depend on n.
     """
     return _pictures(draw_figure, "figure{:04d}", n, seed)
 
@@ -59,18 +59,18 @@ def figures(n: int, seed: int = 1) -> Pictures:
 def layers(n: int, seed: int = 2) -> Pictures:
     """Return n layered scenes with the labels of Stanford Background, about as frequent as there.
 
-    Those of another seed are others; the first ones do not depend on n.
+    Another seed gives other pictures; the first ones do not depend on n.
     """
     return _pictures(draw_scene, "scene{:04d}", n, seed)
 
 
 def moving(n: int, seed: int = 3) -> Pictures:
-    """Return a sequence of n frames: a figure goes behind a thing of its own colours, and on."""
+    """Return a sequence of n frames: a figure moves past, for a while behind a fixed object."""
     return _pictures(draw_frame, "{:05d}", n, seed, n)
 
 
 def draw_figure(which: tuple[int, ...]) -> Picture:
-    """Draw picture i of a seed: ground in patches, what might be a part of a figure, and one."""
+    """Draw picture i of a seed: ground in patches, patches in colours of figures, one figure."""
     canvas = _Canvas(which)
     number, blob = canvas.number, canvas.blob
     canvas.paint(canvas.y >= 0, 0, GROUND)
@@ -150,7 +150,7 @@ class _Canvas:
         return far <= np.partition(far.ravel(), size)[size]
 
     def paint(self, where: np.ndarray, label: int, colours: Sequence[Any] | None = None) -> None:
-        """Cover a mask with one of some colours, by default the label's, and give it a label."""
+        """Paint a mask in one of some colours, by default the label's, and set its label."""
         texture = 0.12 * self.noise(TEXTURE.get(label, 8.0)) + 0.08 * self.noise(25)
         light = self.number(0.7, 1.3) * (1 + texture)
         colour = np.array(self.choice(colours or COLOURS[label]))
@@ -158,7 +158,7 @@ class _Canvas:
         self.truth[where] = label
 
     def finished(self) -> Picture:
-        """Return the picture, under uneven light, and with grain."""
+        """Return the picture under uneven light, with grain."""
         light = 1 + self.number(-0.2, 0.2) * (self.x - 0.5)
         grain = 4 * approx_normal(self.truth.shape, self.bits)
         rgb = self.rgb * light[:, :, None] + grain[:, :, None]

@@ -1,4 +1,4 @@
-"""Adult (Kohavi, Becker): whose income is above 50,000 dollars a year? From the census of 1994.
+"""Adult (Kohavi, Becker): is a person's income above 50,000 dollars a year? Census of 1994.
 
 The format is Platt's, known as a9a. The 14 attributes of a person become 123 features, each 0 or 1,
 of which at most one per attribute is 1; numeric attributes are cut into five ranges. The labels −1

@@ -330,7 +330,7 @@ class FileConfig(SourceConfig):
     path : Path, optional
         Where the files are.
     fingerprint : str, optional
-        Fingerprint that their content must have; None: any content is accepted.
+        Fingerprint that the content of the files must have; None: any content is accepted.
     """
 
     path: Path | None = None

@@ -64,7 +64,7 @@ def stored(place: Path, key: str, only: Collection[str] | None = None) -> Arrays
 
 
 def stored_key(place: Path) -> str:
-    """Return the key of a cache file; empty if there is none that can be read."""
+    """Return the key of a cache file; empty if the file cannot be read."""
     with suppress(Exception), _reading(place) as (key, _):
         return key
     return ""

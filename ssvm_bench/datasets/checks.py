@@ -44,7 +44,7 @@ from ssvm_bench.datasets.vocabulary import PYTHON
 _FEATURES = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64)
 
 _PLACES = {np.dtype(np.int32)}, {np.dtype(np.int64)}
-"""Types of the columns and row ends of a matrix that scipy's routines take: twice the same."""
+"""Types of the columns and row ends of a matrix that scipy's routines take: both the same."""
 
 _MANY = 1 << 20
 """Number of features up to which memory is not checked."""

@@ -56,7 +56,7 @@ class Config(FileConfig, BiasConfig):
     boundary : str
         What templates see beyond the ends of a sequence.
     min_count : int
-        Features of columns that occur in fewer parts are left out.
+        Features of columns that occur in fewer parts than this are left out.
     """
 
     format: Annotated[str, one_of((AUTO, *FORMATS))] = AUTO

@@ -1,4 +1,4 @@
-"""Digits somewhere on a canvas: is there one of this class? Its position is latent.
+"""Detection of a digit of one class somewhere on a canvas; its position is latent.
 
 A canvas shows an image of MNIST (:mod:`ssvm_bench.datasets.mnist`) on black: a digit of the class
 to detect (label 1), or another one (label 0). Its position is uniformly random among the windows of

@@ -55,7 +55,7 @@ def has_raw_file(name: str) -> bool:
 
 
 def module_of(name: str) -> Any:
-    """Return the module that loads a dataset, whose kind may have another name."""
+    """Return the module that loads a dataset; it is named by the dataset's kind."""
     return module("dataset", _kind(name))
 
 

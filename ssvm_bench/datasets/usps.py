@@ -27,7 +27,7 @@ N_SAMPLES = int(SAMPLES_PER_DIGIT.sum())
 
 
 def load(config: Config) -> Dataset:
-    """Return the digits: x float64 (7291, 256), one part an example; see `sources.load`."""
+    """Return the digits: x float64 (7291, 256), one part per example; see `sources.load`."""
     return sources.load(config, RAW, structure="independent", n_labels=SAMPLES_PER_DIGIT.size)
 
 

@@ -109,7 +109,7 @@ def read_templates(given: tuple[str, ...] | Path) -> tuple[str, ...]:
     Raises
     ------
     ConfigError
-        The file cannot be read, or a line is no template; or there are none, or too many.
+        The file cannot be read, or a line is no template; or there are no templates, or too many.
     """
     if isinstance(given, Path) and "%x[" not in str(given):
         try:

@@ -9,7 +9,7 @@ Features are three histograms over the pixels of a superpixel, 649 numbers:
 ======  ===================================================================================
 512     visual words of gradients: the SIFT descriptor at the pixel's nearest point of a grid
 128     visual words of colour: the pixel's RGB value
-9       the cell of a 3 × 3 division of the picture that the pixel lies in
+9       the cell of a 3 × 3 division of the picture that contains the pixel
 ======  ===================================================================================
 
 A visual word is the nearest of the centres that k-means finds in a sample of all pictures. Since

@@ -1,4 +1,4 @@
-"""Columns of text, as in CoNLL's shared tasks: one line per part, an empty line per sequence.
+"""Columns of text, as in CoNLL's shared tasks: a line per part, an empty line after a sequence.
 
 .. code-block:: text
 

@@ -179,7 +179,7 @@ def write(
             writer.add_key_value_metadata(header.metadata())
             writer.close()
         except BaseException:
-            writer.is_open = False  # else it would be closed, with another error
+            writer.is_open = False  # else its deletion closes it, with another error
             raise
 
     try:

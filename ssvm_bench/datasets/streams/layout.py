@@ -1,7 +1,7 @@
 """Examples as rows of a Parquet file: one row per example, whose cells are bytes of arrays.
 
 ================  =============================================================================
-column            what a cell holds, little-endian
+column            content of a cell, little-endian
 ================  =============================================================================
 ``split``         ``train``, or the name of the held-out examples (a text)
 ``y``             the labels of the parts

@@ -1,1 +1,1 @@
-"""Synthetic data, for where the real ones cannot be had."""
+"""Synthetic data, which replace real data that are not available."""

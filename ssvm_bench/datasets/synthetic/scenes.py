@@ -139,7 +139,7 @@ class _Canvas:
         return rows[i] + t[:, None] * (rows[i + 1] - rows[i])
 
     def below(self, height: float) -> np.ndarray:
-        """Return the mask of what is below a wavy line around the given y."""
+        """Return the mask of the pixels below a wavy line around the given height."""
         return self.y >= height + 0.03 * self.noise(20)[0]
 
     def blob(self, x: float, y: float, share: float) -> np.ndarray:

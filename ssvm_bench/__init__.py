@@ -10,12 +10,12 @@ The objective, its dual and every name used below:
     dual     F(φ) = −‖φ⋆‖²/(2λ) + φ∘     with φ = Σ_i φ^i and w = −φ⋆/λ
     gap      P(w) − F(φ) ≥ 0             whenever the max-oracle is exact
 
-The data's path is straight: config → dataset → problem (terms, oracle, λ) → solver → trace →
-figures. Nothing reaches back.
+Data flow in one direction only: config → dataset → problem (terms, oracle, λ) → solver → trace →
+figures.
 
-From Python, ``ssvm_bench.run`` makes a run, ``sweep`` many, and ``load_runs`` reads what is there
-(:mod:`ssvm_bench.api`); ``StructuredSVM`` trains on arrays as estimators of scikit-learn do
-(:mod:`ssvm_bench.estimator`).
+From Python, ``ssvm_bench.run`` executes a run, ``sweep`` executes many, and ``load_runs`` reads
+finished ones (:mod:`ssvm_bench.api`). ``StructuredSVM`` trains on arrays as estimators of
+scikit-learn do (:mod:`ssvm_bench.estimator`).
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _PLACES = {
     "StructuredSVM": "estimator",
     "chunk_scores": "results.scores",
 }
-"""Where what is not in the `api` is."""
+"""The modules of the names that `api` does not have."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: the command line answers at once."""
+    """Import a public name on its first use, so that the command line starts fast."""
     from importlib import import_module
 
     if name not in __all__:

@@ -1,6 +1,6 @@
 """The program: ``ssvm-bench``, and ``python -m ssvm_bench``.
 
-Signals and output are in order before anything else is imported, and until the very end.
+Signals and output are taken care of before anything else is imported, and until the very end.
 """
 
 import sys
@@ -23,7 +23,7 @@ def main() -> None:
     lost = outputs.lost_results()
     if lost is not None and not status:
         status = 1
-        if not isinstance(lost, BrokenPipeError):  # whose reader has seen enough
+        if not isinstance(lost, BrokenPipeError):  # else the reader has seen enough
             reason = f"Cannot write to standard output: {lost.strerror}."
             print(f"ssvm-bench: error: {reason} Files are written as ever.", file=sys.stderr)
     sys.exit(status)

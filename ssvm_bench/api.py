@@ -1,4 +1,4 @@
-"""Runs from Python: what ``ssvm-bench run`` does, and what runs have left, as pandas objects.
+"""Runs from Python: execute them as ``ssvm-bench run`` does, read their files as pandas objects.
 
 .. code-block:: python
 
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights w of the last iterate, float64, shape (d,); read when asked for.
+        """The weights w of the last iterate, float64, shape (d,); read on access.
 
         Raises
         ------
         RunFailedError
-            If they cannot be read; or are of a later iterate, of a run with a larger budget.
+            If they cannot be read, or belong to a later iterate, as the run had a larger budget.
         """
         if "cut_from" in self.about:
             raise RunFailedError(
@@ -78,7 +78,7 @@ def run(
     progress: bool = False,
     **options: Any,
 ) -> Run:
-    """Make a run, unless it or a longer one has finished before, and return it.
+    """Execute a run, unless it or a longer one has finished before, and return it.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def run(
     config_dirs : iterable of path
         Further folders of config files, and of components in files.
     progress : bool
-        Show how it goes, on stderr.
+        Show the progress on stderr.
     **options
-        Those without a dot in their name, as ``lam=0.01``; with one, as
+        Options as keywords, as ``lam=0.01``; a name with a dot is given as
         ``**{"dataset.n_samples": 100}``.
 
     Raises
@@ -97,7 +97,7 @@ def run(
     ConfigError
         A mistake in the options.
     RunFailedError
-        The data cannot be had, or the run failed or was interrupted.
+        The data are not available, or the run failed or was interrupted.
     """
     (config,) = compose_runs([*words, *overrides.words(options)], config_dirs=config_dirs)
     return _made(config, progress)
@@ -109,7 +109,7 @@ def sweep(
     progress: bool = False,
     **options: Any,
 ) -> list[Run]:
-    """Make all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
+    """Execute all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
     asked = [*words, *overrides.words(options)]
     return [_made(config, progress) for config in compose_runs(asked, True, config_dirs)]
 
@@ -123,7 +123,7 @@ def load_runs(
     ----------
     results_dir : path
     dataset, solver : str
-        Only those on this dataset, and of this solver.
+        Return only the runs on this dataset and of this solver.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _made(config: RunConfig, progress: bool) -> Run:
     if outcome.status == "interrupted":
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")
     found = truncate(read_run(outcome.folder), config.with_source(outcome.summary["source"]))
-    assert found is not None  # it has just been looked at
+    assert found is not None  # a finished run covers its budget
     return _run(found)
 
 

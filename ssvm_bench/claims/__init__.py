@@ -1,6 +1,6 @@
-"""How runs judge what a paper says; the papers are in :mod:`ssvm_bench.papers`.
+"""Judging the claims of papers by our runs; the papers are in :mod:`ssvm_bench.papers`.
 
-`claim` says what a claim is, `cases` which runs it is judged by, `judging` judges, and `table`
-shows the verdicts. `fidelity` is about what a paper leaves open. `comparisons` has
-measures that several papers use, and `paper` what a paper offers.
+`claim` says what a claim is, `cases` selects the runs that it is judged by, `judging` judges it,
+and `table` shows the verdicts. `fidelity` is about what a paper leaves open. `comparisons` has
+measures that several papers use, and `paper` says what a paper consists of.
 """

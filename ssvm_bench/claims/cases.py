@@ -1,14 +1,14 @@
 """The runs that claims are judged by.
 
-A `Case` is one problem instance with all its runs of one `Variant`. A measure asks for those of one
-solver, which have to differ in the seed only; options of the solver tell more of its configurations
-apart, and `Runs` says which ones are meant. Claims are judged apart for each variant:
+A `Case` is one problem instance with all its runs of one `Variant`. A measure takes the runs of one
+solver, which may differ in the seed only. Where a solver was run with several sets of options,
+`Runs` selects one of them. Claims are judged separately for each variant:
 
 ========  =========================================================================================
 start     where a solver begins. ``truth``: φ^i = φ^{i y_i} = 0; ``oracle``: the plane of the
-          labeling at w = 0
-counted   whether time is counted at a paper's costs: ``clock=work`` with ``oracle.cost_visit``,
-          in place of seconds that were measured
+          oracle's labeling at w = 0
+counted   whether time is counted at a paper's costs (``clock=work`` with ``oracle.cost_visit``)
+          instead of measured
 ========  =========================================================================================
 """
 
@@ -43,16 +43,16 @@ class Variant(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """What remarks on this variant have behind the dataset's name."""
+        """What follows the dataset's name in the keys of remarks on this variant."""
         return f" start={self.start}" * (self.start != USUAL.start) + " counted" * self.counted
 
 
 USUAL = Variant()
-"""Runs that begin at the truth, and whose time was measured."""
+"""Runs that begin at the truth and whose time was measured."""
 
 
 class Costs(NamedTuple):
-    """Seconds of an exact call, of a plane's evaluation, and of what else a visit takes."""
+    """Seconds of an oracle call, of a plane's evaluation, and of the rest of a visit."""
 
     call: float
     plane: float
@@ -65,16 +65,16 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Costs:
-        """Return what options name ``cost_call``, ``cost_plane`` and ``cost_visit``."""
+        """Return the costs in the options ``cost_call``, ``cost_plane`` and ``cost_visit``."""
         return cls(*(float(options[f"cost_{name}"]) for name in cls._fields))
 
 
 def variant_of(trace: Trace) -> Variant:
-    """Return the variant that a run is of."""
+    """Return the variant of a run."""
     config = trace.config
     visits = config.get("oracle", {}).get("cost_visit", 0.0)
     counted = trace.metadata.get("clock") == "work" and visits > 0
-    start = config["solver"].get("start")  # that of `eg` is a number
+    start = config["solver"].get("start")  # a number if the solver is `eg`
     return Variant(start if start in STARTS else USUAL.start, counted)
 
 
@@ -89,15 +89,15 @@ class Case:
     problem : ProblemInstance
         Fingerprint and λ.
     runs : dict
-        Label of a curve, which starts with the solver → seed → trace.
+        Label of a curve, whose first word is the solver → seed → trace.
     best : Best, optional
         Reference optima of the instance.
     others : sequence of Case
-        All cases of the same variant whose source is shown together with its own.
+        All cases of the same variant whose source is shown under the same heading.
     variant : Variant
-        Where the runs begin, and what their time is.
+        Where the runs begin, and whether their time was measured or counted.
     bench : sequence of Measurement
-        What the bench has measured on the dataset.
+        The bench's measurements on the dataset.
     """
 
     dataset: str
@@ -111,7 +111,7 @@ class Case:
 
     @property
     def solvers(self) -> frozenset[str]:
-        """The solvers that there are runs of."""
+        """The solvers with runs."""
         return frozenset(label.split(" ")[0] for label in self.runs)
 
     @property
@@ -121,7 +121,7 @@ class Case:
 
     @property
     def radius(self) -> float:
-        """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it, which is one for all runs."""
+        """R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖, or a bound of it; all runs have the same."""
         known = (run.data.get("radius") for run in self.traces())
         found = next((float(radius) for radius in known if radius), math.nan)
         ensure(found > 0, "no run tells R, the largest ‖ϕ(x_i,y) − ϕ(x_i,y_i)‖")
@@ -139,12 +139,12 @@ class Case:
         return (run for repeats in self.runs.values() for run in repeats.values())
 
     def has(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether its runs have these options, as ``oracle.kernel``, or no runs."""
+        """Return whether the runs, if any, have these options, as ``oracle.kernel``."""
         first = islice(self.traces(), 1)
         return all(run.options.get(of) == value for run in first for of, value in options.items())
 
     def is_part_of(self, other: Case) -> bool:
-        """Tell whether it is made of the first examples of another case, all else equal."""
+        """Return whether this case has the first examples of another one, all else equal."""
 
         def about(case: Case) -> tuple[Any, ...]:
             data = {**next(case.traces()).config.get("dataset", {}), "n_samples": None}
@@ -158,7 +158,7 @@ class Case:
         return Runs(solver).of(self)
 
     def timed(self, *kinds: Runs) -> list[Mapping[int, Trace]]:
-        """Return the runs of some kinds by seed, whose times may be compared."""
+        """Return the runs of each kind by seed; raise unless their times can be compared."""
         found = [runs.by_seed(self) for runs in kinds]
         clocks = check_clocks(run for of in found for run in of.values())
         counts = "work" in clocks and not self.variant.counted
@@ -167,7 +167,7 @@ class Case:
 
 
 def check_clocks(runs: Iterable[Trace]) -> set[str]:
-    """Return the clock of all runs; raise `UnmeasurableError` if there are several."""
+    """Return the set of the runs' clocks; raise `UnmeasurableError` if there are several."""
     clocks = {str(run.metadata.get("clock")) for run in runs}
     ensure(len(clocks) < 2, f"runs were timed by different clocks ({', '.join(sorted(clocks))})")
     return clocks
@@ -178,20 +178,20 @@ def same_seed(
     there: Mapping[int, Trace],
     otherwise: str = "no two runs with the same seed",
 ) -> list[tuple[Trace, Trace]]:
-    """Return the runs of both that have the same seed; raise `UnmeasurableError` without any."""
+    """Return pairs of runs with the same seed; raise `UnmeasurableError` if there are none."""
     pairs = [(here[seed], there[seed]) for seed in here if seed in there]
     ensure(pairs, otherwise)
     return pairs
 
 
 def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
-    """Return the smallest positive value; raise `UnmeasurableError` without any."""
+    """Return the smallest positive value; raise `UnmeasurableError` if there is none."""
     ensure((values > 0).any(), f"no positive {what}")
     return float(values[values > 0].min())
 
 
 def column(run: Trace, name: str) -> np.ndarray:
-    """Return a column of a run; raise `UnmeasurableError` without it."""
+    """Return a column of a run; raise `UnmeasurableError` if the run does not have it."""
     ensure(name in run.frame, f"a run has no column {name}")
     return run.values(name)
 
@@ -208,9 +208,9 @@ def relative_gap(run: Trace) -> np.ndarray:
 
 
 class Runs(NamedTuple):
-    """Runs to compare: a solver, and those of its options that have to be so.
+    """Selects the runs to compare: by solver, and by some of its options.
 
-    ``warm_start`` is whether they went on from the solution of a larger λ; None: whatever they did.
+    ``warm_start``: whether they started from the solution of a larger λ; None selects both.
     """
 
     solver: str
@@ -219,13 +219,13 @@ class Runs(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a reader calls them."""
+        """The name of these runs in texts."""
         options = (f"{key}={value}" for key, value in self.options.items())
         name = solver_label(" ".join([self.solver, *options]))
         return name + " from the solution of a larger λ" * bool(self.warm_start)
 
     def has(self, run: Trace) -> bool:
-        """Tell whether a run is one of them."""
+        """Return whether a run is one of them."""
         is_so = run.solver["name"] == self.solver and self.options.items() <= run.solver.items()
         return is_so and self.warm_start in (None, bool(run.config.get("path")))
 
@@ -252,8 +252,8 @@ def cases(
 ) -> list[Case]:
     """Group runs by problem instance and variant.
 
-    What papers use comes first; then the start at the truth, and times that were measured; then the
-    names of the datasets decide. ``draws`` is as of `Paper`.
+    Cases are sorted by source (real data first), costs (measured times first), start (the truth
+    first) and name of the dataset. ``draws`` is that of a `Paper`.
     """
 
     def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance, str]:
@@ -275,9 +275,9 @@ def cases(
 
 
 def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
-    """Return the problem instance of a run, and its number among the repeats on it.
+    """Return the problem instance of a run, and the number of the repeat.
 
-    Data that are drawn anew for each repeat are one instance, named by their other options.
+    Data that are drawn anew for each repeat count as one instance, named by their other options.
     """
     config, instance = trace.config, trace.problem
     option = draws.get(str(trace.data["name"]))

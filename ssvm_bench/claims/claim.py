@@ -1,4 +1,4 @@
-"""What a claim of a paper is: a statement, how it is measured, and when it holds."""
+"""A claim of a paper: a statement, how it is measured, and when it holds."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from ssvm_bench.results.words import number, percent
 
 
 class UnmeasurableError(Exception):
-    """The traces do not say; the message says why."""
+    """The traces do not decide a claim; the message gives the reason."""
 
 
 def ensure(known: object, why_not: str) -> None:
-    """Raise `UnmeasurableError` with this message unless something is known."""
+    """Raise `UnmeasurableError` with the message ``why_not`` unless ``known`` is true."""
     if not known:
         raise UnmeasurableError(why_not)
 
 
 class Measured(NamedTuple):
-    """One number per repeat, and the range in which the median must be for the claim to hold.
+    """One number per repeat, and the range that must contain the median for the claim to hold.
 
     Attributes
     ----------
     values : ndarray
-        One per repeat; infinite where a run did not get there in the time it had.
+        One per repeat; infinite where a run ended before it reached the target.
     low, high : float
-        Both ends belong to the range; a claim may have a smaller one.
+        Both ends belong to the range; a claim may have a smaller range.
     note : str
-        What else the traces say.
+        What else the traces show.
     text : str
-        What was found, where the values do not show it.
+        The result as text, where the values alone do not show it.
     bounds : ndarray, optional
-        What infinite values are known to exceed: what had been spent when a run ended.
+        Lower bounds of infinite values: what had been spent when the run ended.
     ended : str
-        What is said where these bounds are within the range, so that nothing is known.
+        The error's message where such a bound is too low to decide the claim.
     """
 
     values: np.ndarray
@@ -52,7 +52,7 @@ class Measured(NamedTuple):
     ended: str = ""
 
     def within(self, low: float, high: float) -> Measured:
-        """Return it with a smaller range; raise `UnmeasurableError` if that is not decided."""
+        """Return this with the range cut to low–high; raise `UnmeasurableError` if undecided."""
         found = self._replace(low=max(self.low, low), high=min(self.high, high))
         if np.isnan(self.values).any():
             raise UnmeasurableError(self.text or "a run has no value")
@@ -77,15 +77,15 @@ def below(value: float) -> float:
 
 
 def compared(holds: bool | None, text: str) -> Measured:
-    """Return what a comparison of numbers found: whether it holds, if that is known, and them."""
+    """Return the result of a comparison: whether it holds (None: unknown), and its numbers."""
     return Measured(np.array([math.nan if holds is None else float(holds)]), low=1.0, text=text)
 
 
 Measure: TypeAlias = Callable[[Any], Measured]
-"""What a claim is judged by → what was measured, or `UnmeasurableError`.
+"""Function of a claim's subject: returns what was measured or raises `UnmeasurableError`.
 
-For a claim about a problem instance, that is its `Case`; for one about several λ, the table of what
-the methods cost there.
+The subject of a claim about one problem instance is its `Case`. The subject of a claim about
+several λ is the table of the methods' costs at these λ.
 """
 
 TEXTS = ("section", "text", "measured")
@@ -97,7 +97,7 @@ def measure(
     function: Callable[Concatenate[Any, Options], Measured],
     of: Callable[[Any], Any] = lambda case: case,
 ) -> Callable[Options, Measure]:
-    """Let ``function(of(case), *options)`` be called as ``function(*options)``: a measure."""
+    """Decorate ``function(of(case), *options)``: then ``function(*options)`` is a measure."""
 
     def chosen(*options: Options.args, **more: Options.kwargs) -> Measure:
         return lambda case: function(of(case), *options, **more)
@@ -111,32 +111,31 @@ class Claim(NamedTuple):
     Attributes
     ----------
     key, section, text : str
-        Its name here, where the paper makes it, and the statement in one sentence.
+        Its name, the section of the paper that makes it, and the statement in one sentence.
     measured : str
         How it is measured, and when it holds.
     paper : dict
         Dataset → what the paper says of it.
     measure : callable
-        One number per repeat.
+        Measures one number per repeat.
     show : callable
-        Such a number as text.
+        Formats such a number.
     low, high : float
-        The claim holds if the median is within; both ends belong to it.
+        The claim holds if the median is in this range, ends included.
     timed : bool
         Whether it is about time.
     lam : float, optional
         The only λ that it is judged at.
     given : bool
-        Whether a paper's costs are set by it, so that runs at these costs say nothing about it, and
-        other runs only how our program and machine compare with the paper's.
+        Whether the paper's costs are derived from it. Runs at these costs then say nothing about
+        it, and other runs only compare our program and machine with the paper's.
     variants : sequence of str
-        The `Variant`\ s that it is judged by, as ``start=oracle counted``; all if there are none.
-        Where they have no such runs, it is not shown.
+        The `Variant`\ s that it is judged by, as ``start=oracle counted``; empty: all. If not
+        empty, the claim is shown only where it could be measured.
     only : dict
-        Options, as ``oracle.kernel``, of the runs that it is about, where it is not about all.
+        Options, as ``oracle.kernel``, of the runs that it is about; empty: all runs.
     beside : str
-        Of a row that is not counted as a claim of the paper: what kind it is of
-        (`Paper.beside`).
+        The kind (`Paper.beside`) of a row that is not counted as a claim of the paper, else empty.
     """
 
     key: str
@@ -157,9 +156,9 @@ class Claim(NamedTuple):
 
 
 class Statements:
-    """What a paper says, as the file ``claims.yaml`` beside a module has it: name → statement.
+    """The statements of a paper in the file ``claims.yaml`` beside a module: name → statement.
 
-    Texts in braces are filled in; ``{low}`` and ``{high}`` are the ends of the range.
+    Placeholders in braces are filled in; ``{low}`` and ``{high}`` are the ends of the range.
     """
 
     def __init__(self, module: str) -> None:
@@ -176,9 +175,9 @@ class Statements:
         words: Mapping[str, str] = MappingProxyType({}),
         **more: Any,
     ) -> Claim:
-        """Return a statement with its measure; its key is the name unless there is another.
+        """Return the claim of a statement and a measure; without ``key``, the name is its key.
 
-        ``more`` are fields of a `Claim` that stand in place of the file's.
+        ``more`` has fields of a `Claim` that override the file's.
         """
         said, shown = self._said[name], percent if show is percent else "{:.3g}".format
         words = {**words, "low": shown(low), "high": shown(high)}

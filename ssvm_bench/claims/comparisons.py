@@ -5,11 +5,10 @@
     passes             calls of the exact oracle / n
     suboptimality      P(w) − D,     D the best dual value on the problem instance
 
-- Solvers are compared at equal numbers of passes, and were evaluated at different ones: a curve is
-  read off as it is drawn, between two rows linearly in log y, and nowhere else.
-- One of our repeats is compared with the *median* curve of a baseline, as most baselines make no
-  random choices. Of a family of baselines, the lowest curve counts: which one that is may change on
-  the way.
+- Solvers are compared at equal numbers of passes, but are evaluated at different ones. So a curve
+  is interpolated as it is drawn: between two rows, linearly in log y. It is not extrapolated.
+- Each of our repeats is compared with the *median* curve of a baseline, as most baselines make no
+  random choices. In a family of baselines, the lowest curve counts, point by point.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def suboptimality(case: Case, run: Trace) -> np.ndarray:
 
 
 def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
-    """Return the repeats of those solvers of a family that there are runs of, by name."""
+    """Return name → repeats of those solvers of a family that have runs."""
     found = {runs.name: runs.of(case) for runs in family if runs.solver in case.solvers}
     ensure(found, f"no finished runs of {' or '.join(runs.name for runs in family)}")
     return found
@@ -40,7 +39,7 @@ def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
 
 @measure
 def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
-    """Measure the share of our evaluated numbers of passes ≥ 1 at which our primal is lower."""
+    """Measure the share of our evaluated passes ≥ 1 at which our primal is lower."""
     mine, baselines = ours.of(case), family_runs(case, family)
     shares, sizes, behind, ends = [], [], [], []
     for run in mine:
@@ -68,7 +67,7 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
 def _common(
     case: Case, run: Trace, baselines: Mapping[str, Sequence[Trace]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Return passes ≥ 1 with values, the log of ours, of the lowest baseline's; its name."""
+    """Return passes ≥ 1, log P − D of a run and of the baselines, and the last lowest's name."""
     x = along(run, "passes")
     at = np.unique(x[x >= 1])
 
@@ -78,7 +77,7 @@ def _common(
     mine = heights(run)
     medians = (np.median([*map(heights, repeats)], axis=0) for repeats in baselines.values())
     curves = dict(zip(baselines, medians, strict=True))
-    # All baselines have to be known: else the lowest would be another one where one of them ends.
+    # Where one baseline has no value, another would pass for the lowest.
     theirs = np.min(list(curves.values()), axis=0)
     known = ~np.isnan(mine + theirs)
     ensure(known.any(), "no number of passes ≥ 1 at which all have a value")
@@ -89,7 +88,7 @@ def _common(
 
 @measure
 def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
-    """Measure the largest P(w) after iteration 0 over P(0); of the baseline, tell it."""
+    """Measure the largest P(w) after iteration 0 over P(0); the note has the baseline's."""
 
     def largest(run: Trace) -> float:
         primal = run.values("primal")
@@ -109,16 +108,16 @@ def to_common(
     least: float = 0.0,
     what: str = "duality gap",
 ) -> tuple[float, np.ndarray]:
-    """Return the smallest positive height that all curves reach, and the x at which each does.
+    """Return the smallest positive y that all curves reach, and the x at which each reaches it.
 
     Parameters
     ----------
     pairs : sequence of pairs of (x, y)
         The curves that are compared.
     least : float
-        A smaller height does not count.
+        The smallest y that counts.
     what : str
-        What y is.
+        What y is, for error messages.
 
     Returns
     -------
@@ -130,7 +129,7 @@ def to_common(
 
 
 def half_of(case: Case) -> Case:
-    """Return the part of the examples that is nearest to half of them."""
+    """Return the case on a part of the examples whose size is nearest to one half."""
     parts = [other for other in case.others if other.is_part_of(case)]
     ensure(parts, "no finished runs on a part of the examples")
     return min(parts, key=lambda other: abs(2 * int(other.data["n"]) - int(case.data["n"])))

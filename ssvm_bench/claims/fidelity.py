@@ -1,12 +1,12 @@
-"""What runs say of the questions that a paper leaves open: a document, and all its numbers.
+"""Answers of runs to the questions that a paper leaves open: a document, and all its numbers.
 
-There is one `Finding` per claim or number. With the default of the question's option and with
-another value, the same seeds are judged by the same measures (:mod:`.judging`). Of a claim, the
-*verdict* changes or does not. Of what is measured, and of a number, which has no verdict, all
-repeats are
+There is one `Finding` per claim or number. Runs with the default of the question's option and runs
+with another value, from the same seeds, are judged by the same measures (:mod:`.judging`). The
+*verdict* on a claim changes or does not; numbers have no verdict. The repeats with the other value
+are
 
-    lower     below all those by default
-    higher    above them
+    lower     all below all repeats by default
+    higher    all above all repeats by default
     alike     neither: the difference is not beyond that of the repeats; or there is one repeat only
 """
 
@@ -50,27 +50,27 @@ class Finding(NamedTuple):
     question, option, default, other : str
         The question's name, its option, and the two values.
     source, dataset, title : str
-        Of the traces, and the dataset as a reader knows it.
+        Source and dataset in the traces, and the dataset's title.
     start, counted
         The `Variant` of the runs.
     number : int
-        The claim's in the table of its paper; 0 of a number, which is none.
+        The claim's number in the table of its paper; 0 if this is not a claim.
     key, what : str
-        Its name here, and what it is.
+        Name and description of the claim or number.
     repeats : int
         Number of seeds.
     ours, theirs : str
         By default and with the other value, as text: median (minimum–maximum).
     our_verdict, their_verdict : str
-        Of a claim.
+        The claim's verdicts; empty if this is not a claim.
     our_median, our_min, our_max, their_median, their_min, their_max : float
-        The same as numbers; NaN if not measured.
+        The same values as numbers; NaN if not measured.
     change : str
-        Whether the verdict changes; whether a number was measured.
+        Whether the verdict changes, or whether the number was measured.
     shift : str
-        ``LOWER``, ``HIGHER`` or ``ALIKE``, if it was measured.
+        ``LOWER``, ``HIGHER`` or ``ALIKE``; empty if not measured.
     note : str
-        The reason, if it was not measured.
+        The reason why it was not measured.
     """
 
     question: str
@@ -104,20 +104,19 @@ class Finding(NamedTuple):
 def find(
     paper: Paper, runs: Sequence[Trace], best: BestValues, results_dir: Path | None, source: str
 ) -> list[Finding]:
-    """Return what is known of every question of a paper.
+    """Return the findings on every question of a paper.
 
     Parameters
     ----------
     paper : Paper
-        Whose questions.
     runs : sequence of Trace
         Finished runs, of one source.
     best : dict
         Best values known.
     results_dir : Path, optional
-        Where the bench's numbers are.
+        The folder with the bench's measurements.
     source : str
-        That of the runs.
+        Source of the runs' data.
     """
     bench = measurements.read(results_dir) if results_dir else ()
     found: list[Finding] = []
@@ -162,13 +161,13 @@ def _of_runs(
 
 
 def _about(question: Question, source: str, dataset: str) -> Finding:
-    """Return what a finding is about, of runs from the usual start whose time was measured."""
+    """Return a finding without numbers on a dataset and runs of the usual variant."""
     about = (question.key, question.option, "", "", source, dataset, dataset_name(dataset))
     return Finding(*about, *USUAL, 0, question.bench, question.bench)
 
 
 def _shown(value: Any) -> str:
-    """Return a value as the command line has it."""
+    """Return a value as it is written on the command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -239,14 +238,14 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
 
 
 def _values(finding: Finding) -> str:
-    """Return our value and the other one, as the command line has them."""
+    """Return the default and the other value as they are written on the command line."""
     if not finding.option:
         return NONE
     return f"`{finding.option}={finding.default}` → `{finding.other}`"
 
 
 def _where(findings: Sequence[Finding]) -> str:
-    """Return the datasets, and behind them what is unusual about the runs there."""
+    """Return the datasets of each variant, followed by what is unusual about it."""
     found = []
     variants = grouped(findings, lambda finding: (finding.start, finding.counted))
     for (start, counted), mine in variants.items():
@@ -260,7 +259,7 @@ def _where(findings: Sequence[Finding]) -> str:
 
 
 def answer(question: Question, findings: Sequence[Finding]) -> str:
-    """Return what the findings of a question say, in sentences."""
+    """Return the answer to a question by its findings, in sentences."""
     missing = [finding for finding in findings if finding.change == MISSING]
     measured = [finding for finding in findings if finding.change != MISSING]
     if not measured:
@@ -277,7 +276,7 @@ def answer(question: Question, findings: Sequence[Finding]) -> str:
 
 
 def _verdicts(judged: Sequence[Finding]) -> str:
-    """Say whether the verdicts of claims change, and which."""
+    """Return whether the verdicts of claims change, and which, as a sentence."""
     numbers = sorted({finding.number for finding in judged})
     claims = f"claim{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
     changed = [finding for finding in judged if finding.change == CHANGES]
@@ -291,7 +290,7 @@ def _verdicts(judged: Sequence[Finding]) -> str:
 
 
 def _shifts(measured: Sequence[Finding]) -> Iterator[str]:
-    """Yield what is lower and higher, and which numbers are neither."""
+    """Yield a sentence per shift; claims that are alike are left out."""
     for shift, mine in grouped(measured, lambda finding: finding.shift).items():
         named = [
             f"{_name(one)} ({one.ours.partition(' (')[0]} → {one.theirs.partition(' (')[0]})"
@@ -311,7 +310,7 @@ def _name(finding: Finding) -> str:
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    """Return all claims and numbers of a question and value."""
+    """Return a table of all claims and numbers of one question and value."""
     header = ("#", "claim or number", "dataset", "repeats", "ours", "other", "change", "note")
     cells = []
     for finding in findings:
@@ -338,6 +337,6 @@ def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:
-    """Return the kind of figure, of whose choices each is a paper that leaves something open."""
+    """Return the kind of figure with a choice for each paper that has open questions."""
     made = {name: partial(_outputs, paper) for name, paper in papers.items() if paper.questions}
     return kind_of("fidelity", made, "paper", at_top=True)

@@ -1,21 +1,20 @@
 """The claims of a paper, judged by our traces.
 
-`evaluate` makes one `Row` per claim and problem instance. Each claim has a measure that gives one
-number per repeat, and a range; the verdict is
+`evaluate` returns one `Row` per claim and problem instance. Each claim has a measure, which returns
+one number per repeat, and a range. The verdict is
 
     holds             the median over the repeats is in the range
     does not hold     it is not
-    not measurable    the traces do not say; the note has the reason
+    not measurable    the traces do not decide; the note has the reason
     not comparable    it is about the time of the paper's program and machine (`Claim.given`), and
-                      the runs are of ours: both numbers are shown
+                      the runs were timed with ours: both numbers are shown
 
 Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
-instances, and so real and synthetic data, are judged apart, and so is each `Variant`: where the
-runs begin, and whether their time was measured or is counted at the paper's costs. An instance made
-of the first examples of another one is compared with that one, and not judged itself. A dataset
-that stands for one of the paper's, as Weizmann's horses do for HorseSeg, is judged where there are
-no runs on that one.
-What no trace can tell about a claim that fails is in the paper's `remarks`.
+instances, and so real and synthetic data, are judged separately. So is each `Variant`: where the
+runs begin, and whether their time was measured or is counted at the paper's costs. An instance that
+has the first examples of another one serves as its smaller part, and is not judged itself. A
+dataset may replace one of the paper's, as Weizmann's horses replace HorseSeg: it is judged where
+there are no runs on the original. The paper's `remarks` explain failing claims where no trace can.
 """
 
 from __future__ import annotations
@@ -41,38 +40,38 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN, INCOMPARABLE)
 TWICE = "At the times measured here it does not hold either"
-"""What is said of a claim that fails at the paper's costs as well."""
+"""The note on a claim that fails at the paper's costs and at the measured times."""
 
 NO_RUNS = "no finished runs"
 
 
 class Row(NamedTuple):
-    """What a claim was found to be, and on which problem instance.
+    """The verdict on a claim on one problem instance.
 
     Attributes
     ----------
     key, claim, section : str
-        The claim: its name here, in one sentence, and where the paper makes it.
+        The claim's name, the claim in one sentence, and where the paper makes it.
     source, dataset, title : str
-        Of the traces, and the dataset as a reader knows it.
+        Source and dataset in the traces, and the dataset's title.
     measured, paper : str
         How it is measured, and when it holds; what the paper says.
     ours : str
         Median (minimum–maximum) as text; empty if not measurable.
     median, min, max : float
-        The same as numbers; NaN if not measurable, infinite where a run did not get there.
+        The same values as numbers; NaN if not measurable, infinite where a run missed the target.
     repeats, agree : int
-        Number of repeats, and in how many of them alone the claim holds.
+        Number of repeats, and for how many of them the claim holds by themselves.
     verdict : str
         One of ``VERDICTS``.
     note : str
-        What else the traces say, or the reason; then the remark, if any.
+        What else the traces show, or why it is not measurable; then the remark, if any.
     clock : str
-        For a claim about time, how it was measured.
+        How the time was measured, if the claim is about time.
     start, counted
         The `Variant` of the runs.
     beside : str
-        As of the claim: not empty if the row is not counted.
+        `Claim.beside`: not empty if the row is not counted.
     """
 
     key: str
@@ -113,20 +112,19 @@ def evaluate(
     Parameters
     ----------
     paper : Paper
-        Whose claims.
     traces : sequence of Trace
-        Finished runs; those on other datasets than the paper's, and on instances without runs of
-        the paper's own solvers, are passed over.
+        Finished runs. Those on datasets that are not the paper's, and on instances without runs of
+        the paper's own solvers, are ignored.
     best : dict
         Best values known.
     bench : sequence of Measurement
-        What the bench has measured, of whatever dataset.
+        The bench's measurements on any dataset.
 
     Returns
     -------
     list of Row
-        Source by source (what the paper uses first), first with times that were measured, start by
-        start; then claim by claim, in the order of the paper.
+        Sorted by source (real data first), costs (measured times first) and start; then by claim,
+        in the order of the paper.
     """
     costs = paper.costs()
     known = [
@@ -149,7 +147,7 @@ def evaluate(
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
                         row = _judge(claim, name, case, len(of[name]) > 1, paper.remarks)
-                        # what asks for runs of its own is shown where there are some
+                        # a claim that names its variants is shown only where it is measured
                         judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
                 with_runs = [row for row in judged if not row.note.startswith(NO_RUNS)]
                 rows += (with_runs or judged[:1]) if paper.partial else judged
@@ -157,20 +155,20 @@ def evaluate(
 
 
 def _asked(claim: Claim, variant: Variant) -> bool:
-    """Tell whether a claim is judged by the runs of a variant."""
+    """Return whether a claim is judged by the runs of a variant."""
     if claim.given and variant.counted:
         return False
     return not claim.variants or variant.suffix.strip() in claim.variants
 
 
 def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
-    """Tell whether a run's time was measured, or counted at the paper's costs."""
+    """Return whether a run's time was measured, or counted at the paper's costs."""
     dataset, config = run.data["name"], run.config
     return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
 
 
 def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
-    """Say of claims that fail where the time is counted whether they do where it is measured."""
+    """Add to each claim that fails at the paper's costs its verdict at the measured times."""
     measured = {_place(row): row.verdict for row in rows if not row.counted}
     said = {FAILS: TWICE, HOLDS: "It holds at the times measured here"}
     return [
@@ -182,7 +180,7 @@ def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
 
 
 def _joined(*notes: str) -> str:
-    """Return notes as one, sentence after sentence."""
+    """Join the notes that are not empty, sentence after sentence."""
     said = [note for note in notes if note]
     return ". ".join([*(note.removesuffix(".") for note in said[:-1]), *said[-1:]])
 
@@ -192,7 +190,7 @@ def _place(row: Row) -> tuple[str, str, str, str]:
 
 
 def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
-    """Return the instances that are judged for each of the paper's datasets."""
+    """Return dataset of the paper → the instances that are judged for it."""
     there = {case.dataset for case in here}
     found: dict[str, list[Case]] = {name: [] for name in paper.datasets}
     for case in here:

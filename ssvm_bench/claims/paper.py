@@ -1,18 +1,18 @@
-"""What a paper offers: claims, open questions, remarks, kinds of figures, looks of its solvers.
+"""A paper here: claims, open questions, remarks, kinds of figures, looks of its solvers.
 
-What a paper leaves open is a question: an option that decides it here, and the runs that settle it.
-The questions are in the file ``questions.yaml`` of the paper's folder: which option, with our
-default and the other values; the claims and numbers that the answer rests on; or the row of the
-bench that is the answer. A value of the option is a variant of the runs, beside those of `cases`.
+A `Question` is what a paper leaves open. An option decides it here, and runs settle it. The file
+``questions.yaml`` of the paper's folder gives the option, our default and the other values, and the
+claims and numbers that the answer rests on; or the row of the bench that is the answer. Each value
+of the option is a variant of the runs, in addition to those of `cases`.
 
-Numbers are those of a run after so many iterations, read off the last evaluated iteration that is
-not later:
+A `Number` is a quantity of a run after a given number of iterations. It is taken from the last
+evaluated iteration that is not later:
 
 ========  ========================================================================================
 gap       (P − F) / |P|
 primal    P(w)
 dual      F(φ)
-call      seconds of an oracle call up to there
+call      mean seconds of an oracle call so far
 ========  ========================================================================================
 """
 
@@ -40,7 +40,7 @@ from ssvm_bench.results.words import counts, number, seconds
 
 
 class Number(NamedTuple):
-    """A quantity of a solver after so many iterations, one of ``QUANTITIES``."""
+    """One of the ``QUANTITIES`` of a solver after a given number of iterations."""
 
     what: str
     solver: str
@@ -59,23 +59,23 @@ class Question:
     Attributes
     ----------
     key, question : str
-        Its name here, and the question in one sentence.
+        Its name, and the question in one sentence.
     section, says : str
         Where the paper leaves it open, and what it says there.
     datasets : tuple of str
-        The datasets that it is asked on.
+        The datasets that it is answered on.
     made_by : str
         The command that measures it.
     option : str
         The option that decides it, ``group.name``; empty if the bench answers.
     default, others
-        The value that all other runs have, and those that they are compared with.
+        The value in all other runs, and the values that are compared with it.
     claims : tuple of str
         Keys of the claims whose verdicts may depend on it.
     numbers : tuple of Number
-        What else is compared.
+        The numbers that are compared as well.
     bench : str
-        The quantity of the bench that answers.
+        The quantity of the bench that answers it.
     """
 
     key: str
@@ -92,18 +92,18 @@ class Question:
     bench: str = ""
 
     def value(self, run: Trace) -> Any:
-        """Return the value of the option in a run; neutral values are left out of traces."""
+        """Return the value of the option in a run; traces omit neutral values."""
         return run.options.get(self.option, self.default)
 
     def varied(self, run: Trace) -> bool:
-        """Tell whether a run has one of the other values."""
+        """Return whether a run has one of the other values."""
         return bool(self.option) and self.value(run) in self.others
 
 
 def usual(questions: Sequence[Question], runs: Sequence[Trace]) -> list[Trace]:
     """Return the runs that a paper's claims are judged by: those that vary no question.
 
-    Where all runs on a dataset vary one, it is these.
+    Where every run on a dataset varies a question, all of them are returned.
     """
 
     def varies(run: Trace) -> bool:
@@ -123,17 +123,16 @@ def sides(
 ) -> tuple[list[Trace], list[Trace]]:
     """Return the runs with the default of a question's option, and those with another value.
 
-    They vary nothing else, and have datasets, variants and seeds in common. Solvers without working
-    sets ignore the options of those that have them, so their runs are on both sides.
+    They vary no other question, and both sides have the same datasets, variants and seeds. Solvers
+    without working sets ignore the options of those with, so their runs are on both sides.
 
     Parameters
     ----------
     question : Question
-        What is asked.
     value
-        One of its ``others``.
+        One of the question's ``others``.
     questions : sequence of Question
-        All of the paper.
+        All questions of the paper.
     runs : sequence of Trace
         Finished runs.
     """
@@ -154,7 +153,7 @@ def sides(
 
 
 def _kind(run: Trace) -> tuple[Any, ...]:
-    """Return what runs that are compared have in common: dataset, variant and seed."""
+    """Return what compared runs must have in common: dataset, variant and seed."""
     return (*_place(run), variant_of(run), run.seed)
 
 
@@ -171,14 +170,14 @@ QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float],
         seconds,
     ),
 }
-"""What it is, from a row of the trace, and as text."""
+"""Name → what it is, its value in a row of the trace, its format."""
 
 TIMED = "call"
 """The quantity that is about time."""
 
 
 def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
-    """Return a number as a claim about datasets that holds whatever it is."""
+    """Return a number as a claim about the datasets, which any value meets."""
     name, _, show = QUANTITIES[asked.what]
     text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
     paper = dict.fromkeys(datasets, "")
@@ -206,9 +205,9 @@ def _after(case: Case, asked: Number) -> Measured:
 
 
 def about(module: str) -> dict[str, Any]:
-    """Return the fields of a `Paper` that the file ``about.yaml`` beside its module has.
+    """Return the fields of a `Paper` from the file ``about.yaml`` beside its module.
 
-    They are ``looks``, a list of the fields of a `Look` each, ``titles``, ``beside`` and
+    They are ``looks`` (solver → list of the fields of a `Look`), ``titles``, ``beside`` and
     ``derivation``.
     """
     content = beside(module, "about")
@@ -217,50 +216,50 @@ def about(module: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, as the module ``paper`` of its folder has it, under the name ``PAPER``.
+    """A paper; the module ``paper`` of its folder defines it under the name ``PAPER``.
 
     Attributes
     ----------
     folder : Path
-        Its folder. Beside ``claims.yaml`` (`Statements`) and ``about.yaml`` (`about`), there may be
-        ``questions.yaml``, what it
-        leaves open (`Question`), and ``remarks.yaml``, what no trace can tell about a claim
-        that fails: claim → dataset → text, the dataset with ``start=oracle`` or ``counted`` behind
-        it for other variants.
+        Its folder, with ``claims.yaml`` (`Statements`) and ``about.yaml`` (`about`). There may also
+        be ``questions.yaml`` (`Question`) and ``remarks.yaml``, explanations of failing claims that
+        no trace contains: claim → dataset → text. For other variants, ``start=oracle`` or
+        ``counted`` follows the dataset.
     title : str
-        What it is called in headings.
+        Its title in headings.
     short : str
-        Its name in experiment files, where that is not the folder's.
+        Its name in experiment files, if that differs from the folder's.
     order : int
-        The papers of this project are listed by it, then by their folders.
+        Its position among the papers of this project; equal ones are sorted by folder.
     kinds : tuple of Kind
         Its kinds of figures.
     looks : dict
         Solver → its look in all figures; or solver and first option, as in the label of a curve.
     titles : dict
-        Dataset → what it is called, where only this paper has it.
+        Dataset → its title, for datasets that only this paper has.
     file : str
-        Name of the files of the table of its claims, without suffix; empty if its claims are shown
-        by a figure of its own.
+        Name, without suffix, of the files with the table of its claims; empty if a figure of the
+        paper shows them.
     claims : tuple of Claim
-        Of one or more datasets each, in the order of their table.
+        Claims on one or more datasets each, in the order of their table.
     solvers : frozenset of str
         Its own methods: it is judged on problem instances with runs of any of these.
     beside_runs_of : frozenset of str
-        If not empty, with runs of any of these as well: other papers run its methods, too.
+        If not empty, an instance must also have runs of any of these, as other papers run the same
+        methods.
     stands_for : dict
-        Dataset → the paper's, in whose place it is judged where there are no runs on that one.
+        Dataset → the paper's dataset that it replaces where there are no runs on the latter.
     costs : callable
-        Dataset → the paper's `Costs`; runs whose time is counted at others are passed over.
+        Returns dataset → the paper's `Costs`; runs whose time is counted at others are ignored.
     derivation : sequence of str
         Where these costs come from, in sentences.
     beside : dict
-        Kind of rows that are not counted as claims → why they are shown, and are not counted.
+        Kind of rows that are not counted as claims → why they are shown but not counted.
     draws : dict
-        Dataset → its option that draws it anew: runs that differ in that are repeats.
+        Dataset → its option that draws it anew: runs that differ in this option are repeats.
     partial : bool
-        Whether some λ of a dataset have the runs of some claims alone: a claim is then judged where
-        its runs are, if they are anywhere.
+        Whether some λ of a dataset have runs for some claims only. A claim is then shown only where
+        it has runs, or once if it has none.
     """
 
     folder: Path
@@ -293,7 +292,7 @@ class Paper:
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
-        """What it leaves open; its claims are judged by runs that vary none of it."""
+        """The questions it leaves open; its claims are judged by runs that vary none of them."""
         found = []
         for key, said in self._read("questions").items():
             lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
@@ -303,7 +302,7 @@ class Paper:
 
     @cached_property
     def remarks(self) -> Mapping[str, Mapping[str, str]]:
-        """What is added to claims that do not hold on real data."""
+        """Claim → dataset → what is added where a claim does not hold on real data."""
         return self._read("remarks")
 
     def _read(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The claims of a paper as tables: files of an experiment, and of a page of the report."""
+"""The claims of a paper as tables, for the files of an experiment and a page of the report."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ANEW = "A repeat is a run on data drawn anew."
 
 
 def output(paper: Paper, rows: Sequence[Row]) -> Output:
-    """Return the claims as numbers and as a document."""
+    """Return the claims as a table of numbers and as a document."""
     title = f"What {paper.title} claims, and what we measure"
     return Output(paper.file, table(rows), title, list(blocks(paper, rows)))
 
 
 def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
-    """Yield what there is to say of a paper's claims: tables per source, then the measures."""
+    """Yield a paper's claims: tables per source, then how each claim is measured."""
     yield TEXTS["reading"]
     if any(row.verdict == INCOMPARABLE for row in rows):
         yield TEXTS["of_machines"]
@@ -69,7 +69,7 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
 
 
 def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
-    """Yield what a call, a plane and a visit cost, and where that is from."""
+    """Yield the costs of a call, a plane and a visit, and their derivation."""
     numbers = {claim.key: f"{number}" for number, claim in enumerate(paper.claims, 1)}
     given = " and ".join(numbers[claim.key] for claim in paper.claims if claim.given)
     yield TEXTS["counted"].format(given=given)
@@ -82,7 +82,7 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
 
 
 def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Block]:
-    """Yield the tables of rows that differ in the start at most; then those not counted."""
+    """Yield the tables of rows of one source and one kind of time; rows not counted come last."""
     starts = _starts(rows)
     claimed = [row for row in rows if not row.beside]
     for start in starts:
@@ -159,7 +159,7 @@ def _mark(row: Row) -> str:
 
 
 def _basis(rows: Sequence[Row]) -> str:
-    """Return what the rows of one dataset rest on: repeats and clock."""
+    """Return the number of repeats and the clock of the rows of one dataset."""
     repeats = [row.repeats for row in rows if row.repeats]
     if not repeats:
         return "nothing measured"
@@ -177,6 +177,6 @@ def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:
-    """Return the kind of figure, of whose choices each is a paper with a table of claims."""
+    """Return the kind of figure with a choice for each paper that has a table of claims."""
     made = {name: partial(_outputs, paper) for name, paper in papers.items() if paper.file}
     return kind_of("claims", made, "paper", documents=True, at_top=True)

@@ -1,14 +1,13 @@
-"""Which datasets, oracles, solvers, budgets and experiments there are: one YAML file each.
+"""The available datasets, oracles, solvers, budgets and experiments: one YAML file each.
 
-The project's own files lie in ``configs/`` and ``experiments/`` beside the package in a checkout,
+The project's own files are in ``configs/`` and ``experiments/`` beside the package in a checkout,
 and inside the package in a wheel. A folder given with ``--config-dir`` adds to them:
 ``DIR/solver/mine.yaml`` is chosen by ``solver=mine``, ``DIR/experiments/mine.yaml`` is an
 experiment. The first comment line of a file is its description.
 
-The file of a component sets the options whose values differ from the defaults, which are those of
-its ``Config``. It may set its ``kind``, else that is the name of the file, and begin with another
-file of its folder; that of a dataset names the oracle to use where none is chosen. Where 50
-iterations are not enough, it brings its own budget:
+The file of a component sets the options that differ from the defaults in its ``Config``. It may set
+its ``kind`` (without: the name of the file), begin with another file of its folder, and bring its
+own budget where 50 iterations are not enough. The file of a dataset names its default oracle:
 
 .. code-block:: yaml
 
@@ -17,7 +16,7 @@ iterations are not enough, it brings its own budget:
     T: 5
     budget: {max_iterations: 20000}
 
-That of the solver counts more than that of the dataset, a budget that is chosen more than both.
+The solver's budget overrides the dataset's, and a chosen budget replaces both.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ GROUPS = (*COMPONENTS, "budget")
 """All config groups."""
 
 DEFAULTS = {"dataset": "ocr", "oracle": "viterbi", "solver": "mpbcfw", "budget": "default"}
-"""What is chosen where nothing is said."""
+"""The default choice of each group."""
 
 _ORACLE = "override /oracle@_global_.oracle"
 
-_HEAD = 4_000  # characters in which a file's description is looked for
+_HEAD = 4_000  # characters that are searched for a file's description
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -63,12 +62,12 @@ def shipped(folder: str) -> Path:
 def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Return name → YAML file of a config group, or of ``"experiments"``, sorted by name.
 
-    What is no regular file, as a pipe, is left out.
+    Only regular files count, no pipes.
 
     Raises
     ------
     ConfigError
-        If two files claim the same name: which one is meant would depend on the search order.
+        If two files have the same name: the search order would decide between them.
     """
     own = shipped("experiments") if kind == "experiments" else shipped("configs") / kind
     folders = [own, *(Path(folder) / kind for folder in config_dirs)]
@@ -80,14 +79,14 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
 
 
 class Choice(NamedTuple):
-    """What the file of a choice says.
+    """The content of a choice's file.
 
     Attributes
     ----------
     options : dict
-        Options and their values; of a component also ``name`` and ``kind``.
+        Option → value; ``name`` and ``kind`` as well if it is a component.
     oracle : str or None
-        The oracle of a dataset.
+        The default oracle, if it is a dataset.
     budget : dict
         Options of the budget that a component brings.
     """
@@ -98,12 +97,12 @@ class Choice(NamedTuple):
 
 
 def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
-    """Return what a choice of a group says; ``files`` are the `entries` of the group.
+    """Return the content of a choice's file; ``files`` are the `entries` of its group.
 
     Raises
     ------
     ConfigError
-        If a file cannot be read, or is not as the module's docstring says.
+        If a file cannot be read, or does not follow the module's docstring.
     """
     found = _read(name, files, ())
     logger.debug("%s=%s is in %s", group, name, files[name])
@@ -122,7 +121,7 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
 
 
 def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choice:
-    """Return what a file says, and those that it begins with."""
+    """Return the content of a file, merged with that of the file it begins with."""
     file = files[name]
     content = {} if (found := read_yaml(file)) is None else found
     listed = content.pop("defaults", []) if isinstance(content, dict) else None
@@ -171,7 +170,7 @@ def check_folders(config_dirs: Iterable[str | Path]) -> list[Path]:
     """
     folders = {}
     for given in config_dirs:
-        folder = Path(os.path.realpath(given))  # of links in a circle, resolve() raises
+        folder = Path(os.path.realpath(given))  # resolve() raises at circular links
         if not folder.is_dir():
             raise ConfigError(f"--config-dir {shown(given, 200)}: there is no such folder.")
         if "${" in str(folder) or not str(folder).isprintable():  # Hydra would interpolate it
@@ -183,22 +182,22 @@ def check_folders(config_dirs: Iterable[str | Path]) -> list[Path]:
 # ---- YAML ------------------------------------------------------------------------------------
 
 LARGEST = 50_000
-"""Most bytes of a file."""
+"""The largest number of bytes of a file."""
 
 DEEPEST = 8
-"""Most levels of nesting."""
+"""The largest number of nested levels."""
 
-_LONGEST_INTEGER = 80  # characters, as many as the bits of one that is written in binary
+_LONGEST_INTEGER = 80  # characters: enough for 64 bits in binary notation
 
 _TEXT = "tag:yaml.org,2002:str"
 
 
 def read_yaml(file: Path) -> Any:
-    """Return the content of a YAML file: plain values in lists and mappings of texts.
+    """Return the content of a YAML file: plain values, lists, and mappings with text as keys.
 
-    Reading one takes neither long nor much memory, whatever it holds: its size and its nesting are
-    bounded, and what YAML could use to grow or to build objects is refused, as are interpolations,
-    which would be replaced by variables of the environment, and keys that stand twice.
+    Reading takes little time and memory whatever the file has: size and nesting are bounded, and
+    aliases and tags, by which YAML could expand or build objects, are refused. So are repeated keys
+    and interpolations, which could insert variables of the environment.
 
     Raises
     ------
@@ -227,7 +226,7 @@ class _Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Check what comes next before it is built."""
+        """Check the next event before its node is built."""
         event: Any = self.peek_event()
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _refused("anchors and aliases (&, *) are not accepted", event)
@@ -243,7 +242,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check the keys of a mapping, where PyYAML would merge others into it."""
+        """Check the keys of a mapping; PyYAML's merge keys are refused as well."""
         seen = set()
         for key, _ in node.value:
             if key.tag != _TEXT:
@@ -254,14 +253,14 @@ class _Loader(yaml.SafeLoader):
 
 
 def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
-    """Return an integer, of which a text can have thousands of digits."""
+    """Return an integer; refuse thousands of digits before they are converted."""
     if len(node.value) > _LONGEST_INTEGER:
         raise _refused("an integer has at most 64 bits", node)
     return yaml.SafeLoader.construct_yaml_int(loader, node)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
-_Loader.add_implicit_resolver(  # YAML 1.2 has 1e-3 as a number, too
+_Loader.add_implicit_resolver(  # 1e-3 is a number, as in YAML 1.2
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$", re.ASCII), list("-+0123456789")
 )
 

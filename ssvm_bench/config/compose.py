@@ -1,14 +1,14 @@
-"""Overrides of the command line into run configs.
+"""From overrides of the command line to run configs.
 
-Hydra reads the overrides (:mod:`ssvm_bench.config.overrides`); the chosen files say what differs
-from the defaults of the options (:mod:`ssvm_bench.config.catalog`). First the names of options are
-checked, then the runs are counted, and only then is there any: a mistake costs the same however
-long the sweep is. Nothing is ever interpolated, and a message never advises something that this
-project does not have.
+Hydra parses the overrides (:mod:`ssvm_bench.config.overrides`). The chosen files have the values
+that differ from the options' defaults (:mod:`ssvm_bench.config.catalog`). The names of options are
+checked first, then the runs are counted, and only then are they built: so a mistake is reported as
+fast in a long sweep as in a short one. Nothing is interpolated, and no message advises features of
+Hydra that this project does not have.
 
-Nothing but YAML is read for a config. Then files that its dataset and its oracle name are: what is
-in them belongs to the run (the method ``read_files`` of a config), and those of a dataset may say
-which oracle they need (`DatasetConfig.default_oracle`).
+A config is composed from YAML files only. After that, the files that its dataset and its oracle
+name are read, as their content belongs to the run (the method ``read_files`` of a config). The
+files of a dataset may decide which oracle it needs (`DatasetConfig.default_oracle`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ssvm_bench.config.schema import RunConfig
 _HINTS = validation.hints(RunConfig)
 
 _FIXED = {f"{group}.{key}": group for group in catalog.COMPONENTS for key in ("name", "kind")}
-"""What a choice says of itself → its group."""
+"""Options that only a choice's own file can set → their group."""
 
 Choices: TypeAlias = Mapping[str, str]
-"""Group → what is chosen of it."""
+"""Group → the chosen name."""
 
 
 def compose_runs(
@@ -41,11 +41,11 @@ def compose_runs(
     Parameters
     ----------
     words : iterable of str
-        ``option=value`` or ``group=name``; of several for the same key, the last one counts.
+        ``option=value`` or ``group=name``; if a key is set several times, the last one counts.
     multirun : bool
         Accept sweeps: ``seed=range(10)``, ``solver=bcfw,mpbcfw``. The last sweep varies fastest.
     config_dirs : iterable of path
-        Further folders of config files, and of components in files, beside the project's own.
+        Further folders of config files, and of components in files, besides the project's own.
 
     Returns
     -------
@@ -62,12 +62,12 @@ def compose_runs(
 
 
 class Composer:
-    """Makes runs of overrides; what one call has composed, the next one finds.
+    """Composes runs from overrides; caches the files and sections for later calls.
 
     Parameters
     ----------
     config_dirs : iterable of path
-        Further folders of config files, beside the project's own.
+        Further folders of config files, besides the project's own.
     """
 
     def __init__(self, config_dirs: Iterable[str | Path] = ()) -> None:
@@ -85,7 +85,7 @@ class Composer:
     ) -> list[RunConfig]:
         """Return the runs that the overrides ask for, see `compose_runs`.
 
-        ``each`` is dataset → ``option=value`` for the runs on it, which count more than ``words``.
+        ``each`` is dataset → ``option=value`` for the runs on it; these override ``words``.
         """
         settings: dict[str, overrides.Setting] = {}
         for setting in overrides.read(words):
@@ -99,7 +99,7 @@ class Composer:
         for key in settings:
             if key not in chosen:
                 _check_option(key, first)
-        for setting in settings.values():  # after what does not exist has been named as such
+        for setting in settings.values():  # after unknown options were reported
             if setting.added:
                 plain = setting.text.lstrip("+")
                 raise ConfigError(f"{setting.text}: an option cannot be added, only set: {plain}")
@@ -111,11 +111,11 @@ class Composer:
         ]
 
     def choices(self, words: Iterable[str]) -> dict[str, list[Any]]:
-        """Return group → the names that overrides choose of it, the last ones if several do."""
+        """Return group → the names that the overrides choose; the last override counts."""
         return {of.key: self._choices(of) for of in overrides.read(words) if of.key in self._files}
 
     def _choices(self, setting: overrides.Setting) -> list[Any]:
-        """Return what is chosen of a group."""
+        """Return the names that an override chooses of its group."""
         known = self._files[setting.key]
         found = setting.values(tuple(known))
         for name in found:
@@ -123,7 +123,7 @@ class Composer:
         return found
 
     def _options(self, words: Iterable[str]) -> dict[str, Any]:
-        """Return the values of overrides that set options and choose nothing."""
+        """Return option → value of overrides that must neither choose a file nor sweep."""
         options = {}
         for setting in overrides.read(words):
             if setting.key in self._files:
@@ -134,9 +134,9 @@ class Composer:
         return options
 
     def _contents(self, choices: Choices) -> dict[str, dict[str, Any]]:
-        """Return what the chosen files say, by group; the dataset's says which oracle it has.
+        """Return group → options in the chosen file; the dataset's file names the default oracle.
 
-        Dataset and solver bring their budget where none is chosen.
+        Without a chosen budget, the options that dataset and solver bring count.
         """
         dataset = self._content("dataset", choices.get("dataset", catalog.DEFAULTS["dataset"]))
         default = {**catalog.DEFAULTS, **({"oracle": dataset.oracle} if dataset.oracle else {})}
@@ -148,14 +148,14 @@ class Composer:
         return contents
 
     def _content(self, group: str, name: str) -> catalog.Choice:
-        """Return what a file says, read once."""
+        """Return the content of a choice's file, which is read once."""
         if (group, name) not in self._read:
             validation.check_choice(group, name, self._files[group])
             self._read[group, name] = catalog.read(group, name, self._files[group])
         return self._read[group, name]
 
     def _run(self, settings: Mapping[str, Any], own: Mapping[str, dict[str, Any]]) -> RunConfig:
-        """Return the run of one value of each setting, and of what is in the dataset's files."""
+        """Return the run of one value per setting; the dataset's files may decide the oracle."""
         choices = {key: settings[key] for key in settings if key in self._files}
         options = {key: val for key, val in settings.items() if key not in self._files}
         config = self._config(choices, options, own)
@@ -169,7 +169,7 @@ class Composer:
     def _config(
         self, choices: Choices, options: Mapping[str, Any], own: Mapping[str, dict[str, Any]]
     ) -> RunConfig:
-        """Return the run of these files and options."""
+        """Return the run of these choices and options; ``own`` overrides options by dataset."""
         contents: dict[str, Any] = dict(self._contents(choices))
         for option, value in {**options, **own.get(contents["dataset"]["name"], {})}.items():
             _check_option(option, contents)
@@ -178,7 +178,7 @@ class Composer:
         return RunConfig(**{name: self._section(name, val) for name, val in contents.items()})
 
     def _section(self, name: str, value: Any) -> Any:
-        """Return a section, or an option of none, with its type; the runs of a sweep share it."""
+        """Return a typed section, or an option outside of sections; runs of a sweep share it."""
         key = name, repr(value)
         if key not in self._sections:
             if name in catalog.COMPONENTS:
@@ -191,14 +191,14 @@ class Composer:
 
 
 def _options_of(section: str, contents: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the options of a section of a run, without their section; of no section, none."""
+    """Return the options of a section, without its name; none if this is no section."""
     if section in catalog.COMPONENTS:
         return registry.options(section, contents[section]["kind"])
     return [*validation.hints(_HINTS[section])] if is_dataclass(_HINTS.get(section)) else []
 
 
 def _owners(group: str, option: str) -> list[str]:
-    """Return which of the project's own components have an option of that name."""
+    """Return the project's own components that have an option of that name."""
     files = catalog.entries(group)
     kinds = {name: catalog.read(group, name, files).options["kind"] for name in files}
     return [
@@ -209,7 +209,7 @@ def _owners(group: str, option: str) -> list[str]:
 
 
 def _check_option(option: str, contents: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise ``ConfigError`` unless there is an option that can be set: no section, no name."""
+    """Raise ``ConfigError`` unless the option exists and can be set."""
     if option in _FIXED:
         group = _FIXED[option]
         raise ConfigError(f"{option} cannot be set. Choose a {group} with {group}=NAME.")

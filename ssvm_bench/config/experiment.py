@@ -5,12 +5,12 @@
     # one-line description, shown by ``ssvm-bench list``
     title: what the figures are headed with
     grid:                          # option of `ssvm-bench run` → its value, or a list of values
-      seed: range(3)               # a text stands as it would on the command line
+      seed: range(3)               # text is written as on the command line
       dataset: [ocr, weizmann]
       solver: [bcfw, mpbcfw]
     each:                          # dataset → options of the runs on it
       ocr: {budget.max_seconds: 30}
-    instead: {weizmann: horseseg}  # dataset → the one to take where its raw data are at hand
+    instead: {weizmann: horseseg}  # dataset → what replaces it where there are raw data of that
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
       targets: [time, calls]
@@ -18,8 +18,8 @@
     gaps: [0.1, 0.01, 0.001]       # relative gaps of targets and of scaling, errors of rates
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
-``instead`` and overrides are for all of them; ``dataset=…`` and ``solver=…`` choose among what the
-grids list. With several grids, options that only some solvers have can vary:
+``instead`` and overrides apply to all grids; ``dataset=…`` and ``solver=…`` choose among those that
+the grids list. With several grids, options that only some solvers have can vary:
 
 .. code-block:: yaml
 
@@ -27,7 +27,7 @@ grids list. With several grids, options that only some solvers have can vary:
       - {dataset: [ocr, usps], solver: ssg}
       - {dataset: [ocr, usps], solver: mpbcfw, solver.T: [5, 10], path: "[100/n,10/n]"}
 
-The runs along a ``path`` are runs of the experiment, too, made together by one process.
+The runs along a ``path`` are runs of the experiment as well; one process executes them all.
 
 In place of ``grid``, ``each`` and ``instead``, ``like: NAME`` takes those of another experiment:
 one set of runs, several sets of figures. ``like: [NAME, NAME]`` takes the runs of several.
@@ -49,24 +49,24 @@ if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
 
 RUNS = ("grid", "each", "instead")
-"""Keys that say which runs there are."""
+"""Keys that define the runs."""
 
 KEYS = ("title", *RUNS, "like", "figures", "gaps")
 
 GAPS = (0.1, 0.05, 0.02, 0.01)
-"""Relative gaps of targets unless the file says others."""
+"""The default relative gaps."""
 
 MOST_GAPS = 20
-"""Most gaps that a figure distinguishes."""
+"""The largest number of gaps that a figure distinguishes."""
 
 LONGEST_TITLE = 200
-"""Most characters of the figures' title."""
+"""The largest number of characters of the figures' title."""
 
 
 class Choices(NamedTuple):
-    """What can be listed for a kind of figure, and what one and several of them are called.
+    """What can be listed for a kind of figure; the words for one and for several of these names.
 
-    ``gaps``: whether it shows the experiment's gaps.
+    ``gaps``: whether the figure shows the experiment's gaps.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Choices(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A grid: the experiment that it is from, overrides of a sweep, and of runs on one dataset."""
+    """A grid: its experiment, the overrides of its sweep, and dataset → further overrides."""
 
     origin: str
     words: tuple[str, ...]
@@ -92,14 +92,14 @@ class Experiment:
     name : str
         The file's name without suffix; figures go to ``<results_dir>/figures/<name>/``.
     runs : str
-        Name of the experiment whose runs it shows: its own, or the one that it is like; its own,
-        too, if it is like several.
+        Name of the experiment whose runs it shows: the one that it is like; its own name if it is
+        like none or several.
     title : str
         Title of the figures.
     grids : tuple of Grid
-        What its runs are.
+        The grids of its runs.
     figures : dict
-        Kind of figure → its x axes, or what else is chosen of it.
+        Kind of figure → its x axes, or other choices.
     gaps : tuple of float
         Relative gaps of the figures ``targets`` and ``scaling``, errors of ``rates``, falling.
     """
@@ -113,13 +113,13 @@ class Experiment:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The experiments that its runs are of; traces are kept in ``<results_dir>/traces/``."""
+        """The experiments that its runs belong to; ``<results_dir>/traces/`` has their traces."""
         return tuple(dict.fromkeys(of.origin for of in self.grids))
 
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
     ) -> list[RunConfig]:
-        """Return the runs to make; the arguments are those of `expanded`."""
+        """Return the runs to execute; the arguments are those of `expanded`."""
         return self.expanded(overrides, config_dirs).configs
 
     def expanded(
@@ -130,9 +130,9 @@ class Experiment:
         Parameters
         ----------
         overrides : sequence of str
-            They replace what the file says of the same option, in every grid. Where the grids list
-            all datasets that an override names, or all solvers, it chooses among them: each grid
-            keeps its own, and one that has none is left out.
+            They replace the file's values of the same options in every grid. If the grids together
+            list all datasets (solvers, …) that an override names, it chooses among them: each grid
+            keeps those that it lists, and a grid with none of them is left out.
         config_dirs : sequence of Path
             Further folders of config files.
 
@@ -173,21 +173,21 @@ class Experiment:
 
 
 class ExpandedGrid(NamedTuple):
-    """The runs of an experiment, under some overrides.
+    """The runs of an experiment, with overrides.
 
     Attributes
     ----------
     of_grids : tuple of (str, list of RunConfig)
-        Of each grid, the experiment that its runs are of, and these.
+        For each grid, its experiment and its runs.
     """
 
     of_grids: tuple[tuple[str, list[RunConfig]], ...]
 
     @property
     def configs(self) -> list[RunConfig]:
-        """The runs to make, in the order of the grids.
+        """The runs to execute, in the order of the grids, without repeats.
 
-        Each is made once, and none that another one makes along its path.
+        Runs that lie on the path of another one are left out.
         """
         runs = dict.fromkeys(config for _, configs in self.of_grids for config in configs)
         on_the_way = {stage for config in runs for stage in config.path_steps()[:-1]}
@@ -195,7 +195,7 @@ class ExpandedGrid(NamedTuple):
 
     @property
     def origin_of(self) -> dict[Path, str]:
-        """Each run's own folder, whatever its source → the first experiment that has it."""
+        """Own folder of each run, for each source it can have → the first experiment with it."""
         found: dict[Path, str] = {}
         for origin, configs in self.of_grids:
             for config in along_paths(configs):
@@ -205,14 +205,14 @@ class ExpandedGrid(NamedTuple):
 
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
-    """Return all runs that leave a folder, those along a path before its end, without repeats."""
+    """Return the runs and all runs along their paths, in that order, without repeats."""
     return list(dict.fromkeys(stage for config in configs for stage in config.path_steps()))
 
 
 def dependency_levels(configs: Sequence[RunConfig]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the runs to make first, and of those that are then in one of them.
+    """Return the indices of the runs to execute first, and of those that these then contain.
 
-    Such runs differ in their budget alone.
+    A run can contain another one that differs in the budget only.
     """
     alike: dict[RunConfig, list[RunConfig]] = {}
     key = [replace(config, budget=configs[0].budget) for config in configs]
@@ -240,14 +240,14 @@ def load(
     config_dirs : sequence of Path
         Further folders of config files.
     kinds : dict
-        Kind of figure → what can be chosen of it.
+        Kind of figure → its choices.
     is_at_hand : callable
-        Tells whether the raw data of a dataset are there.
+        Returns whether the raw data of a dataset are available.
 
     Raises
     ------
     ConfigError
-        If there is none, or it is not as the module's docstring says.
+        If the file does not exist, or does not follow the module's docstring.
     """
     file, content = _read(name, config_dirs)
     origins = [(file, content)]
@@ -280,12 +280,12 @@ def load(
 
 
 def _as_meant(name: str) -> str:
-    """Return a file's name as text, also where Python takes file names for ASCII."""
+    """Return a file's name as text, even where Python decodes file names as ASCII."""
     return os.fsencode(name).decode(errors="replace")
 
 
 def _check_known(says: str, name: Any, known: Iterable[str]) -> None:
-    """Raise ``ConfigError``, which ``says`` of what there is no such thing, unless it is known."""
+    """Raise ``ConfigError``, with a message that begins with ``says``, unless a name is known."""
     if name not in known:
         raise ConfigError(f"{says} {shown(name)}. {nearest(str(name), known)}")
 
@@ -304,7 +304,7 @@ def _like(file: Path, name: Any, config_dirs: Sequence[Path]) -> tuple[Path, dic
 
 
 def _read(name: str, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
-    """Return an experiment's file and its content, with no other keys than ``KEYS``."""
+    """Return an experiment's file and its content; refuse keys that are not in ``KEYS``."""
     known = catalog.entries("experiments", config_dirs)
     is_path, missing = name.endswith((".yaml", ".yml")), "There is no experiment"
     file = Path(name) if is_path else known.get(name)
@@ -369,7 +369,7 @@ def _grids(
 
 
 def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:
-    """Return what is chosen of one kind of figure, checked."""
+    """Return the checked choices of one kind of figure."""
     _check_known(f"{file}: there is no figure", kind, kinds)
     choices = kinds[kind]
     if not isinstance(names, list) or not names:

@@ -1,6 +1,6 @@
-"""The grids of an experiment file and its options of single datasets as overrides; shards of runs.
+"""From the grids of an experiment file, and its options per dataset, to overrides; shards of runs.
 
-A text stands as it would on the command line, so that ``range(3)`` is a sweep.
+Text is written as on the command line, so that ``range(3)`` is a sweep.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _KEY = re.compile(r"\w+(\.\w+)*")
 
 
 def mapping(value: Any, where: str) -> dict[Any, Any]:
-    """Return a value that must be a mapping."""
+    """Return a value; raise ``ConfigError`` unless it is a mapping."""
     if not isinstance(value, dict):
         raise ConfigError(f"{where} must be a mapping of keys to values.")
     return value
 
 
 def grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
-    """Return each grid by where it is in the file: ``grid``, or ``grid[0]`` and so on."""
+    """Return location in the file (``grid``, or ``grid[0]`` and so on) → grid."""
     if not isinstance(value, list):
         return {where: dict(mapping(value, where))}
     if not value:
@@ -38,7 +38,7 @@ def grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
 
 
 def words(options: Any, where: str, of_one: bool = False) -> tuple[str, ...]:
-    """Return options and values as overrides; those ``of_one`` dataset cannot vary."""
+    """Return options and values as overrides; options ``of_one`` dataset must not vary."""
     found = []
     for key, value in mapping(options, where).items():
         option = f"{where}.{shown(key)}"
@@ -55,7 +55,7 @@ def words(options: Any, where: str, of_one: bool = False) -> tuple[str, ...]:
 
 
 def _word(option: str, value: Any) -> str:
-    """Return one value as the command line reads it."""
+    """Return one value as it is written on the command line."""
     if value is not None and re.fullmatch(r"[\w.+-]+", str(value)) and type(value) is not bool:
         return str(value)
     from ssvm_bench.config.overrides import written
@@ -70,7 +70,7 @@ class Shard:
     Attributes
     ----------
     number, count : int
-        Which, from 1, and of how many.
+        Its number, from 1, and the number of shards.
     """
 
     number: int
@@ -78,12 +78,12 @@ class Shard:
 
     @classmethod
     def parsed(cls, text: str) -> Shard:
-        """Return the shard that ``2/4`` stands for.
+        """Return the shard of a text like ``2/4``.
 
         Raises
         ------
         ConfigError
-            If it stands for none.
+            If the text names no shard.
         """
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -95,8 +95,8 @@ class Shard:
     def of(self, runs: Sequence[T]) -> list[T]:
         """Return its part of all runs, in their order.
 
-        They are dealt as shuffled cards are, always in the same way: of whatever makes runs costly,
-        solver, dataset or λ, every shard gets some.
+        The runs are shuffled, always in the same way, and dealt like cards. So runs that are costly
+        by their solver, dataset or λ are spread over the shards.
         """
         import numpy as np
 
@@ -106,5 +106,5 @@ class Shard:
         return [runs[k] for k in sorted(shuffled[self.number - 1 :: self.count].tolist())]
 
     def __str__(self) -> str:
-        """Return how it is written."""
+        """Return the text that `parsed` reads."""
         return f"{self.number}/{self.count}"

@@ -1,9 +1,9 @@
-"""One word of a command line, ``option=value``, in Hydra's override grammar.
+"""The words of a command line, ``option=value``, in Hydra's override grammar.
 
-A word is read in a time that is bounded whatever it says: its length and nesting are, and the
-values of a sweep are counted before there are any. A value that is no word of Hydra's grammar is
-taken as it stands: ``2n/(k+2n)``, ``~/results``. Interpolations, ``${…}``, are refused and never
-resolved: what they stand for may be secret.
+Reading takes bounded time: the length and the nesting of a word are limited, and the values of a
+sweep are counted before they are created. A value outside of Hydra's grammar is taken literally:
+``2n/(k+2n)``, ``~/results``. Interpolations, ``${…}``, are refused and never resolved, as they
+might reveal secrets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hydra.errors import HydraException
 from ssvm_bench.base.errors import ConfigError, shown
 
 MOST_RUNS = 100_000
-"""Most runs that one call can ask for, unless the environment says otherwise."""
+"""The largest number of runs of one call, unless the environment sets another."""
 
 MOST_RUNS_VARIABLE = "SSVM_BENCH_MAX_RUNS"
 
-_LONGEST, _LONGEST_TOGETHER = 4_000, 20_000  # characters; Hydra's parser takes a second for them
+_LONGEST, _LONGEST_TOGETHER = 4_000, 20_000  # characters, which Hydra's parser reads in a second
 _DEEPEST = 10
 
 _KEY = re.compile(r"\+{0,2}\w+(\.\w+)*")
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
     key : str
         The option's full name, or the group.
     value : object
-        Its value, or a sweep of Hydra's over several.
+        Its value, or Hydra's sweep over several values.
     added : bool
         Whether it began with ``+``.
     """
@@ -57,11 +57,11 @@ class Setting(NamedTuple):
 
     @property
     def is_sweep(self) -> bool:
-        """Whether it asks for several runs."""
+        """Whether it describes several runs."""
         return isinstance(self.value, (types.Sweep, types.Glob))
 
     def values(self, names: Sequence[str] = ()) -> list[Any]:
-        """Return its values, which are counted first; ``names`` are those a pattern can match."""
+        """Return its values after counting them; a pattern is matched against ``names``."""
         sweep, found = self.value, [self.value]
         if isinstance(sweep, types.IntervalSweep):
             raise ConfigError(
@@ -72,7 +72,7 @@ class Setting(NamedTuple):
                 ends = (sweep.start, sweep.stop, sweep.step)
                 start, stop, step = (Decimal(end) for end in ends if end is not None)
                 check_count(math.ceil((stop - start) / step))
-            except (ArithmeticError, ValueError):  # no step, or no number
+            except (ArithmeticError, ValueError):  # step 0; infinite or NaN
                 raise ConfigError(
                     f"{self.text}: a range needs finite ends, and a step that is not 0."
                 ) from None
@@ -105,7 +105,7 @@ def read(words: Iterable[str]) -> list[Setting]:
     Raises
     ------
     ConfigError
-        If one of them cannot be read, or uses what Hydra's grammar has to remove or move options.
+        If a word cannot be read, or uses Hydra's syntax for removing or moving options.
     """
     settings, length = [], 0
     for word in words:
@@ -120,14 +120,14 @@ def read(words: Iterable[str]) -> list[Setting]:
 
 
 def words(options: Mapping[str, Any]) -> list[str]:
-    """Return options and their values, as a Python program has them, as words."""
+    """Return options and their Python values as words."""
     return [f"{name}={written(name, value)}" for name, value in options.items()]
 
 
 def written(name: str, value: Any) -> str:
-    """Return the value of an option, as a Python program has it, in the grammar of overrides."""
+    """Return the Python value of an option in the grammar of overrides."""
     if isinstance(value, np.ndarray):
-        value = value.tolist()  # of one without dimensions, a number
+        value = value.tolist()  # a number if it has no dimensions
     if value is None:
         return "null"
     if isinstance(value, bool | np.bool_):
@@ -170,7 +170,7 @@ def _read(word: str) -> Setting:
 
 
 def _check_nesting(word: str) -> None:
-    """Refuse brackets that are nested so deeply that nobody means them."""
+    """Refuse deeply nested brackets, which nobody writes on purpose."""
     depth = 0
     for bracket in re.findall(r"[\[\](){}]", word):
         depth += 1 if bracket in "[({" else -1

@@ -1,12 +1,12 @@
-"""The options of a Gaussian prior N(μ, Σ) of the weights: as they are written, and read from files.
+"""The options of a Gaussian prior N(μ, Σ) of the weights, given as numbers or in files.
 
 .. code-block:: text
 
     P(w) = λ/2 (w − μ)ᵀ Σ⁻¹ (w − μ) + Σ_i H_i(w)
 
 μ and Σ are a number for all weights, one number per weight in the layout of ``weights.npz``, or an
-``.npy`` file of these; that of Σ may be a whole matrix. What is in a file belongs to the problem,
-where it lies does not: a run's hash covers the checksum of its bytes.
+``.npy`` file of these; the file of Σ may have a full matrix. The content of a file belongs to the
+problem, its path does not: a run's hash covers the checksum of the bytes.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config.validation import Options
 
 LARGEST_FULL = 2000
-"""Most weights of a Σ that is a whole matrix."""
+"""The largest number of weights for which Σ can be a full matrix."""
 
 _SYMMETRY = 1e-12
-"""Of differences across the diagonal, relative to the largest entry."""
+"""Tolerance of differences across the diagonal, relative to the largest entry."""
 
 Moment: TypeAlias = float | tuple[float, ...] | Path
 
 
 class Stated(NamedTuple):
-    """μ or Σ as it is given.
+    """μ or Σ as given.
 
     Attributes
     ----------
     values : ndarray of float64, shape (), (d,) or (d, d)
     hashed : float, list of float, or str
-        What a hash covers: the numbers, or the sha256 of a file.
+        What a run's hash covers: the numbers, or the sha256 of a file.
     """
 
     values: np.ndarray
@@ -57,8 +57,8 @@ class PriorConfig(Options):
     mean : float, tuple of float, or Path
         μ: a number for all weights, a list, or an ``.npy`` file.
     variance : float, tuple of float, or Path
-        Σ: a multiple of the unit matrix, its diagonal, or an ``.npy`` file, which may hold all of
-        it.
+        Σ: a multiple of the unit matrix, its diagonal, or an ``.npy`` file of either or of the full
+        matrix.
     """
 
     section: ClassVar[str] = "prior"
@@ -67,7 +67,7 @@ class PriorConfig(Options):
     variance: Moment = 1.0
 
     def __post_init__(self) -> None:
-        """Check what can be checked without files."""
+        """Check the options as far as possible without reading files."""
         super().__post_init__()
         for name, given in self._moments():
             if not isinstance(given, Path):
@@ -79,7 +79,7 @@ class PriorConfig(Options):
                 )
 
     def _moments(self) -> Iterator[tuple[str, Moment]]:
-        """Yield μ and Σ as they are given, with the names of their options."""
+        """Yield the names and values of the options of μ and Σ."""
         return ((field.name, getattr(self, field.name)) for field in fields(self))
 
     @cached_property
@@ -89,7 +89,7 @@ class PriorConfig(Options):
         Raises
         ------
         ConfigError
-            If a file cannot be read, or does not hold what it must.
+            If a file cannot be read, or its content is not a valid μ or Σ.
         """
         found = {}
         for name, given in self._moments():
@@ -109,7 +109,7 @@ class PriorConfig(Options):
         return found
 
     def hashed(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a hash covers of the resolved ``options``."""
+        """Return what a run's hash covers of the resolved ``options``."""
         return {name: self.stated[name].hashed for name in options}
 
     def moments(self, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +118,7 @@ class PriorConfig(Options):
         Raises
         ------
         ConfigError
-            As `stated` does, or if one of them is for another number of weights than ``d``.
+            As `stated`, or if the number of weights in one of them is not ``d``.
         """
         for name, (values, _) in self.stated.items():
             if d is not None and values.ndim and len(values) != d:
@@ -130,14 +130,14 @@ class PriorConfig(Options):
         return mean, variance
 
     def is_another_lam(self) -> bool:
-        """Tell whether N(μ, Σ) is N(0, σ²), which stands for λ/σ² in the place of λ."""
+        """Return whether N(μ, Σ) is N(0, σ²), which is equivalent to λ/σ² in place of λ."""
         mean, variance = self.moments()
         return not mean.any() and variance.ndim == 0
 
     def text(self, constraint: str = "") -> str:
-        """Name the prior, whatever its options are written like; empty for N(0, 1).
+        """Return the prior's name, however its options are written; empty for N(0, 1).
 
-        A constraint on w makes another prior, of which it is a part.
+        A constraint on w is part of the prior and of its name.
 
         >>> PriorConfig().text(), PriorConfig(mean=0.5, variance=(4.0, 4.0)).text()
         ('', 'N(0.5, 4)')
@@ -164,16 +164,16 @@ def _simplest(values: np.ndarray) -> np.ndarray:
         values = np.diag(values)
     if values.ndim == 1 and (values == values[0]).all():
         values = values[0] + np.zeros(())
-    return values + 0.0  # of two zeros, the one without a sign
+    return values + 0.0  # turns −0 into 0
 
 
 def _array(content: bytes) -> np.ndarray:
-    """Return the numbers in an ``.npy`` file; nothing is ever unpickled.
+    """Return the numbers in the bytes of an ``.npy`` file; nothing is unpickled.
 
     Raises
     ------
     ValueError
-        If it is none, or holds something else.
+        If this is no ``.npy`` file, or has other entries than numbers.
     """
     try:
         values = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
@@ -188,7 +188,7 @@ def _array(content: bytes) -> np.ndarray:
 
 
 def _check(option: str, name: str, values: np.ndarray) -> None:
-    """Raise ``ConfigError`` unless the values can be the ``mean`` or ``variance`` of d weights."""
+    """Raise ``ConfigError`` unless the values are a valid ``mean`` or ``variance``."""
     is_variance = name == "variance"
     square = len(set(values.shape)) == 1 or values.ndim == 0
     if values.ndim > 1 + is_variance or not square or values.size == 0:
@@ -216,6 +216,6 @@ def _check(option: str, name: str, values: np.ndarray) -> None:
         pivots = np.diag(np.linalg.cholesky(values)) ** 2
     except np.linalg.LinAlgError:
         pivots = np.zeros(d)
-    # rounding may leave a singular matrix pivots of its size, relative to the diagonal
+    # rounding may give a singular matrix pivots of about eps, relative to the diagonal
     if not (pivots > d * np.finfo(float).eps * np.diag(values)).all():
         raise ConfigError(f"{option} is not positive definite.")

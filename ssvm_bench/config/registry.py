@@ -1,18 +1,17 @@
 """From the kind in a YAML file to the module that implements it.
 
-``kind: viterbi`` of the group ``oracle`` is the module ``viterbi.py`` in ``ssvm_bench/oracles``, or
-in a folder of it; or in the folder ``oracles`` of a paper, ``ssvm_bench/papers/NAME``; or that in
-``DIR/oracle`` of a folder given with ``--config-dir DIR``; or that of another package which
-declares the entry point ``viterbi`` in the group ``ssvm_bench.oracles``. Every such module has a
-``Config`` and a ``load`` (datasets) or ``build`` (oracles, solvers). A module may have several
-kinds whose names begin with its own, as ``ssl.py`` has ``ssl_bci``: its ``KINDS``, kind → what has
-all that a module of one kind has. A paper is a folder, ``DIR/paper/mine``, with a module
-``paper.py``.
+``kind: viterbi`` of the group ``oracle`` is implemented by a module ``viterbi.py``. It is in
+``ssvm_bench/oracles`` or a folder of it, in ``ssvm_bench/papers/NAME/oracles``, or in
+``DIR/oracle`` of a folder given with ``--config-dir DIR``; or another package declares it as the
+entry point ``viterbi`` of the group ``ssvm_bench.oracles``. Every such module has a ``Config`` and
+a ``load`` (datasets) or ``build`` (oracles, solvers). A module may have several kinds, whose names
+begin with its own, as ``ssl.py`` has ``ssl_bci``: its ``KINDS`` maps each kind to an object with
+these attributes. A paper is a folder, ``DIR/paper/mine``, with a module ``paper.py``.
 
-The folders of ``--config-dir`` are those of the process, as installed packages are: whoever
-composes runs names them (`use`), and workers get theirs from who starts them. They are the path of
-a package of their own, ``ssvm_bench_plug_in``, so that ``DIR/solver/mine.py`` is
-``ssvm_bench_plug_in.solver.mine`` in every process; nothing is put on ``sys.path``.
+The folders of ``--config-dir`` belong to the process, as installed packages do. Whoever composes
+runs adds them (`use`); workers get them from the process that starts them. They are the path of a
+package, ``ssvm_bench_plug_in``, so that ``DIR/solver/mine.py`` is
+``ssvm_bench_plug_in.solver.mine`` in every process. ``sys.path`` does not change.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from ssvm_bench.config import validation
 from ssvm_bench.config.catalog import COMPONENTS
 
 PAPERS = Path(__file__).parents[1] / "papers"
-"""A folder a paper, of which some have components of their own."""
+"""Has one folder per paper; some of them have components."""
 
 _PAPER = "paper"
 """The group of papers, and the module of each."""
@@ -51,7 +50,7 @@ sys.modules[_PLUG_INS.__name__] = _PLUG_INS
 
 
 def use(folders: Iterable[Path]) -> None:
-    """Look for components in these folders, too, from now on."""
+    """Search these folders for components, too, from now on."""
     _PLUG_INS.__path__ += [name for name in map(str, folders) if name not in _PLUG_INS.__path__]
     importlib.invalidate_caches()  # files may have been written a moment ago
 
@@ -62,7 +61,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def _files(group: str) -> dict[str, Path]:
-    """Return kind → file of the components of a group that are in files, or of the papers."""
+    """Return kind → file in the folders in use, of the components of a group or of papers."""
     pattern = f"*/{_PAPER}.py" if group == _PAPER else "*.py"
     found: dict[str, Path] = {}
     for folder in (folder / group for folder in folders()):
@@ -72,7 +71,7 @@ def _files(group: str) -> dict[str, Path]:
 
 
 def _imported(group: str, kind: str) -> Any:
-    """Import the module of a component that is in a file, or of a paper."""
+    """Import the module of a component or a paper from the folders in use."""
     below = f".{_PAPER}" if group == _PAPER else ""
     return import_module(f"{_PLUG_INS.__name__}.{group}.{kind}{below}")
 
@@ -114,7 +113,7 @@ def module(group: str, kind: str) -> Any:
 
 
 def _lacks(group: str, found: Any) -> list[str]:
-    """Return what a component of others would need to have."""
+    """Return what a component from elsewhere lacks."""
     function = "load" if group == "dataset" else "build"
     lacks = [] if callable(getattr(found, function, None)) else [f"function {function}"]
     cls: Any = getattr(found, "Config", None)
@@ -128,14 +127,14 @@ def _lacks(group: str, found: Any) -> list[str]:
 
 
 def config(group: str, values: Mapping[str, Any]) -> Any:
-    """Return the ``Config`` of a component, of the values in its section.
+    """Return the ``Config`` of a component with the values of its section.
 
     Raises
     ------
     ConfigError
         A value is wrong.
     RunFailedError
-        The component is of another package, and fails.
+        The component belongs to another package and fails.
     """
     kind = values["kind"]
     with blamed(group, kind):
@@ -143,19 +142,19 @@ def config(group: str, values: Mapping[str, Any]) -> Any:
 
 
 def options(group: str, kind: str) -> list[str]:
-    """Return the names of the options of a component; raise what `config` does."""
+    """Return the names of the options of a component; raises as `config`."""
     with blamed(group, kind):
         return [*validation.hints(module(group, kind).Config)]
 
 
 def defaults(group: str, kind: str) -> dict[str, Any]:
-    """Return the options of a component that have a default; raise what `config` does."""
+    """Return option → default of a component; raises as `config`."""
     return validation.defaults(module(group, kind).Config)
 
 
 @contextmanager
 def blamed(group: str, kind: str) -> Iterator[None]:
-    """Tell whose failure it is if the code of another package does something unforeseen."""
+    """Raise ``RunFailedError`` that names the component if code of another package fails."""
     try:
         yield
     except SsvmBenchError:
@@ -175,7 +174,7 @@ def blamed(group: str, kind: str) -> Iterator[None]:
 
 
 def _place(file: Path, error: BaseException) -> str:
-    """Return a file, and the last line of it that was at work when an error was raised."""
+    """Return a file and the last of its lines in an error's traceback, as text."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -205,7 +204,7 @@ def kinds(group: str) -> list[str]:
 
 
 def source(group: str, kind: str) -> Path:
-    """Return the file of a component that is the project's own, or in a file of others."""
+    """Return the file of a component of the project, or in the folders in use."""
     own = _own_modules(group)
     name = own.get(kind) or own.get(kind.partition("_")[0], "")
     file = PAPERS.parents[1].joinpath(*name.split(".")).with_suffix(".py")
@@ -213,12 +212,12 @@ def source(group: str, kind: str) -> Path:
 
 
 def is_own(group: str, kind: str) -> bool:
-    """Tell whether a kind is the project's own, not that of another package."""
+    """Return whether a kind is the project's own, not that of another package."""
     return kind in _own_modules(group) or _own(group, kind) is not None
 
 
 def _own(group: str, kind: str) -> Any:
-    """Return what has a kind of the project's own; None if it has no such kind."""
+    """Return the implementation of one of the project's kinds; None if there is no such kind."""
     names = _own_modules(group)
     if kind in names:
         found = import_module(names[kind])
@@ -241,14 +240,14 @@ def _own_modules(group: str) -> dict[str, str]:
 def papers() -> dict[str, Any]:
     """Return name → `ssvm_bench.claims.paper.Paper`, the project's own and those of others.
 
-    They are the folders of ``ssvm_bench/papers``; those in ``DIR/paper`` of a folder given with
-    ``--config-dir DIR``; and what packages declare in the group ``ssvm_bench.papers`` of entry
-    points: a module with a ``PAPER``.
+    They are the folders in ``ssvm_bench/papers``, those in ``DIR/paper`` of a folder given with
+    ``--config-dir DIR``, and the modules with a ``PAPER`` that packages declare as entry points of
+    the group ``ssvm_bench.papers``.
 
     Raises
     ------
     RunFailedError
-        One of another package fails.
+        A paper of another package fails.
     """
     return dict(_papers(folders()))
 
@@ -275,7 +274,7 @@ def own_papers() -> tuple[str, ...]:
 
 
 def _modules_below(package: str, *paths: str) -> dict[str, str]:
-    """Return the modules of a package, and of the packages in it."""
+    """Return name → dotted name of the modules of a package and its subpackages."""
     names: dict[str, str] = {}
     for info in pkgutil.iter_modules(paths, f"{package}."):
         name = info.name.rpartition(".")[2]

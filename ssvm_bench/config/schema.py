@@ -1,13 +1,13 @@
-"""What a run is: every option, typed and checked, and the hash that names its folder.
+"""The definition of a run: every option, typed and checked, and the hash that names its folder.
 
-Two runs share a hash exactly if they compute the same but for the seed, for however long. Hence
-the hash covers the versions of the code, and the options that differ from their defaults, without
-those that say where and how loudly to run (``NOT_HASHED`` of a section) and when to end. Thus an
-option that is added later leaves all hashes as they are; where a default changes, so must the
-``CODE_VERSION`` of the component.
+Two runs share a hash exactly if they compute the same, except for the seed and the budget. Hence
+the hash covers the versions of the code, and the options that differ from their defaults. It leaves
+out the options that say where and how loudly to run (``NOT_HASHED`` of a section) and when to end.
+So an option that is added later changes no hash. If a default changes, the ``CODE_VERSION`` of the
+component must change, too.
 
-Along a path and in rounds, what is computed begins where others ended: there, the hash covers the
-budget, too. A second hash always covers it (`RunConfig.own_hash`): it distinguishes the results of
+Along a path and in rounds, a run begins where another one ended, so the hash covers the budget,
+too. A second hash always covers the budget (`RunConfig.own_hash`): it distinguishes the results of
 one run stopped at different budgets, and names the folder of a shorter run beside a longer one.
 """
 
@@ -62,9 +62,9 @@ class Budget(Options):
             )
 
     def contains(self, other: Budget) -> bool:
-        """Tell whether a run of this budget always has in it what one of the other one does.
+        """Return whether a run with this budget always contains the run with the other one.
 
-        Each limit that ends this one would have ended the other one, too.
+        It does if each limit of this budget is at most as strict as that of the other one.
         """
         mine, its = ((b.max_iterations, b.max_seconds) for b in (self, other))
         return self.gap_tol <= other.gap_tol and all(
@@ -80,12 +80,12 @@ class Eval(Options):
     Attributes
     ----------
     every : int
-        Iterations from one evaluation to the next, at least.
+        Least number of iterations from one evaluation to the next.
     growth : float
         The next evaluation after the one at iteration k comes at ``growth`` · k, at the earliest;
-        1 leaves it to ``every``. Long runs are then evaluated a logarithmic number of times.
+        1 leaves it to ``every``. Above 1, long runs have a logarithmic number of evaluations.
     after_exact_pass : bool
-        Whether to evaluate what the solver had after its last exact pass, too.
+        Whether to evaluate the solver's iterate after its last exact pass, too.
     bound : bool
         Whether to bound the primal value from above, where the oracle is not exact: the columns
         ``primal_bound`` and ``gap_bound``.
@@ -101,21 +101,21 @@ class Eval(Options):
     def after(self, iteration: int) -> int:
         """Return the iteration to evaluate next, ``max(k + every, ceil(growth · k))``.
 
-        It depends on nothing but the iteration, so that repeats are evaluated at the same ones.
+        It depends on the iteration only, so that repeats are evaluated at the same iterations.
         """
-        grown = math.ceil(round(self.growth * iteration, 6))  # 1.1 · 10 is 11, not a bit more
+        grown = math.ceil(round(self.growth * iteration, 6))  # 1.1 · 10 gives 11, not 12
         return max(iteration + self.every, grown)
 
 
 @dataclass(frozen=True)
 class Checkpoint(Options):
-    """When a run puts its whole state on disk, so that it can resume from there.
+    """When a run writes its state to disk, so that it can resume from there.
 
     Attributes
     ----------
     every : float or None
-        Seconds from one to the next, and more where writing takes long; 0: after every iteration;
-        None: there are none.
+        Seconds from one checkpoint to the next, and more where writing takes long; 0: after every
+        iteration; None: no checkpoints.
     keep : bool
         Whether a finished run keeps its last state.
     """
@@ -133,11 +133,11 @@ class Parallel(Options):
     Attributes
     ----------
     workers : int
-        Processes that call the oracle at once; 1 without an ``address``: this one.
+        Number of processes that call the oracle at once; 1 without an ``address``: this process.
     batch : int
-        τ, the terms that a solver which moves w in between asks for at one w.
+        τ, the number of terms whose oracle calls share one w, in solvers that move w between calls.
     address : str or None
-        Of a dask scheduler, whose workers call, as ``tcp://host:port``.
+        Address of a dask scheduler whose workers call the oracle, as ``tcp://host:port``.
     """
 
     section: ClassVar[str] = "parallel"
@@ -148,14 +148,14 @@ class Parallel(Options):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether other processes call."""
+        """Whether other processes call the oracle."""
         return self.workers > 1 or self.address is not None
 
     def hashed(self, clock: str) -> dict[str, Any]:
-        """Return what of it a hash covers; empty if that is what it is without it.
+        """Return what a run's hash covers of this section; empty if it changes nothing.
 
-        τ changes the iterates. Who calls changes what a clock measures, and with that what is
-        decided by time, unless the clock only counts. Where a scheduler is, changes nothing.
+        τ changes the iterates. The callers change the measured time and thus the decisions that
+        depend on it, unless the clock only counts. The scheduler's address changes nothing.
         """
         found: dict[str, Any] = {"batch": self.batch} if self.batch > 1 else {}
         if clock != "work" and self.elsewhere:
@@ -178,10 +178,10 @@ class RunConfig(Options):
     seed : int
         Seed of the solver's random choices; the same for every solver.
     lam : float, str or None
-        λ of the objective: a number, or ``K/n``, as ``10/n``; None stands for 1/n.
+        λ of the objective: a number, or ``K/n``, as ``10/n``; None means 1/n.
     path : tuple of float or str
-        Larger λ, in falling order, that are solved before, ``[100/n,10/n]``: the run of each is the
-        start of the next one's, and has a trace.
+        Larger λ in falling order, as ``[100/n,10/n]``, which are solved first: each is a run with a
+        trace, and the next one starts from its solution.
     prior : PriorConfig
         Gaussian prior of w.
     clock : str
@@ -193,13 +193,13 @@ class RunConfig(Options):
     quiet : bool
         No status output.
     checkpoint : Checkpoint
-        When to write what is needed to resume.
+        When to write the state that is needed to resume.
     parallel : Parallel
         Who calls the oracle.
     """
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = (
-        "seed",  # it has a folder of its own
+        "seed",  # each has its own folder
         "results_dir",
         "force",
         "quiet",
@@ -234,14 +234,13 @@ class RunConfig(Options):
 
     @property
     def source(self) -> str:
-        """Where the dataset is to come from; one of another package may have no such option."""
+        """The requested source of the data; datasets of other packages may lack this option."""
         return str(getattr(self.dataset, "source", "real"))
 
     def with_source(self, source: str) -> RunConfig:
-        """Return the config that says where the dataset really came from.
+        """Return the config with the source that the dataset was really loaded from.
 
-        Trust matters for altered data only. Simulated data say so themselves, whatever is asked
-        for.
+        Trust is kept for altered data only. Simulated datasets ignore the source that is set.
         """
         found: dict[str, Any] = {}
         if hasattr(self.dataset, "source"):
@@ -251,18 +250,18 @@ class RunConfig(Options):
         return replace(self, dataset=replace(self.dataset, **found))
 
     def sources(self) -> tuple[str, ...]:
-        """Return where the dataset may come from, the preferred first."""
+        """Return the sources that the dataset may come from, the preferred one first."""
         asked = self.source
         real = ("real", ALTERED) if getattr(self.dataset, "trust", False) else ("real",)
         return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
     def lam_of(self, n: int) -> float:
-        """Return λ for n examples, or the weight of the regulariser that the oracle has instead.
+        """Return λ for n examples, or the oracle's own weight of the regulariser.
 
         Raises
         ------
         ConfigError
-            If the path does not lead down to it.
+            If the path does not fall down to it.
         """
         own: float | None = getattr(self.oracle, "own_weight", None)
         if own is not None:
@@ -271,7 +270,7 @@ class RunConfig(Options):
         return validation.lam_number(self.lam, n)
 
     def path_steps(self) -> list[RunConfig]:
-        """Return the runs along the path, each with a folder of its own; this one is the last."""
+        """Return the runs along the path, each with its own folder; this run is the last."""
         path = self.path
         return [*(replace(self, lam=path[k], path=path[:k]) for k in range(len(path))), self]
 
@@ -280,7 +279,7 @@ class RunConfig(Options):
         return {name: plain(value) for name, value in vars(self).items()}
 
     def hash(self) -> str:
-        """Return 12 hexadecimal digits over everything that changes what is computed but the seed.
+        """Return 12 hexadecimal digits over all that changes the computation, except the seed.
 
         Raises
         ------
@@ -317,20 +316,20 @@ class RunConfig(Options):
 
     @property
     def folder(self) -> Path:
-        """Folder of the run's files, for whatever budget; same conditions as :meth:`hash`."""
+        """Folder of the run's files, for any budget; same conditions as :meth:`hash`."""
         return self._folder(self.hash())
 
     @property
     def own_folder(self) -> Path:
-        """Folder of a run of this budget alone, and what it is called; as :meth:`own_hash`.
+        """Folder of the run of this budget alone, which identifies it; as :meth:`own_hash`.
 
-        A run is there if another one of the same hash goes further.
+        The run is stored there if another one of the same hash goes further.
         """
         return self._folder(self.own_hash())
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where the run may be; that of its own budget goes first."""
+        """The folders where the run may be; that of its own budget comes first."""
         return tuple(dict.fromkeys((self.own_folder, self.folder)))
 
     def _folder(self, digest: str) -> Path:
@@ -339,7 +338,7 @@ class RunConfig(Options):
 
 
 def changed(options: Any) -> dict[str, Any]:
-    """Return the options of a section that a hash covers and that differ from their defaults."""
+    """Return the options of a section that a run's hash covers and that are not the defaults."""
     kind: Any = type(options)
     found, hidden, defaults = {}, getattr(kind, "NOT_HASHED", ()), validation.defaults(kind)
     for name in (each.name for each in fields(kind)):

@@ -1,13 +1,12 @@
-"""Options: plain values into frozen dataclasses, strictly by annotation, within their ranges.
+"""Convert plain values to frozen dataclasses of options, by their annotations, and check ranges.
 
-Strict means that nothing is guessed: text is not a number, a truth value is not an integer, and
-NaN and infinity are no values of an option, nor are integers beyond 64 bits or texts with control
-characters. The one convenience is that ``1e3`` may stand for the integer 1000, and an integer for a
-float, so that equal values written differently are equal; and that ``true`` is a word where that is
-one of the words to choose from.
+Conversion guesses nothing: text is not a number, and a truth value is not an integer. NaN,
+infinity, integers beyond 64 bits and text with control characters are refused. ``1e3`` is accepted
+as the integer 1000, and an integer as a float, so that equal values written differently are equal.
+``true`` is accepted as a word where it is one of the choices.
 
-A range says what a type cannot, as an annotation of the field: ``T: Count = 10``. A check takes the
-option's full name, so that one message says what to change.
+A range is an annotation of the field, too: ``T: Count = 10``. A check takes the option's full name,
+so that its message says what to change.
 
 λ is a number, ``K/n`` for K times 1/n, or null for 1/n itself. The bundle paper's risk is a sum
 over the n examples, not a mean, so that its λ is n times ours: its λ = 1000 is ``1000/n`` here, on
@@ -39,7 +38,7 @@ from ssvm_bench.base.errors import ConfigError, nearest, shown
 # ---- ranges ---------------------------------------------------------------------------------
 
 Check = Callable[[str, Any], None]
-"""Takes an option's full name and its value, and raises ``ConfigError`` if that is out of range."""
+"""Raises ``ConfigError`` if an option, given by its full name and value, is out of range."""
 
 
 def check_choice(option: str, value: object, valid: Iterable[str]) -> None:
@@ -85,12 +84,12 @@ Share = Annotated[float, check_share]
 
 
 class Options:
-    """A section of options, whose fields are checked as their annotations say; null always fits.
+    """A section of options, which checks its fields by their annotations; null is always accepted.
 
     Attributes
     ----------
     section : str
-        What the options' full names begin with: ``"solver"`` of ``solver.T``.
+        First part of the options' full names: ``"solver"`` in ``solver.T``.
     """
 
     section: ClassVar[str] = ""
@@ -106,7 +105,7 @@ class Options:
 
 @cache
 def _checks(cls: Any) -> tuple[tuple[str, Check], ...]:
-    """Return the fields of a class that have a check, with it, in their order."""
+    """Return the pairs of a field's name and its check, in the order of the fields."""
     return tuple((name, check) for name, hint in hints(cls).items() for check in _of(hint))
 
 
@@ -131,16 +130,16 @@ _WORDS: dict[Any, str] = {
 }
 
 _NOT_SET = "???"
-"""What a config file has in place of a value that must be given."""
+"""Marks a value in a config file that the user must give."""
 
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
 
 class Table(dict[str, float]):
-    """A mapping from names to numbers, as a value of an option: it is not changed."""
+    """A mapping from names to numbers as the value of an option, not to be changed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """Return the same for equal ones, in whatever order."""
+        """Return a hash that does not depend on the order."""
         return hash(frozenset(self.items()))
 
 
@@ -166,7 +165,7 @@ def defaults(cls: Any) -> dict[str, Any]:
 
 
 def meanings(cls: Any) -> dict[str, str]:
-    """Return what the options of a class mean: the section ``Attributes`` of its docstring."""
+    """Return option → meaning, from the section ``Attributes`` of a class's docstring."""
     _, _, section = (inspect.getdoc(cls) or "").partition("Attributes\n----------\n")
     found: dict[str, str] = {}
     for entry in re.split(r"^(?=\w)", section, flags=re.MULTILINE)[1:]:
@@ -176,7 +175,7 @@ def meanings(cls: Any) -> dict[str, str]:
 
 
 def described(cls: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the options of a class and of its sections, their defaults and meanings, as text."""
+    """Yield name, default and meaning of each option of a class and its sections, as text."""
     for field in fields(cls):
         if is_dataclass(section := hints(cls)[field.name]):
             yield from described(section, f"{field.name}.")
@@ -235,8 +234,8 @@ def unknown_option(
 ) -> ConfigError:
     """Return the error for an option that does not exist.
 
-    The nearest valid option is the one whose last word is nearest, whatever its section:
-    ``max_iterations`` is a near miss of ``budget.max_iterations``. ``owners`` are what has it.
+    It suggests the valid option whose last word is nearest, preferably in the same section:
+    ``budget.max_iterations`` for ``max_iterations``. ``owners`` are components with the option.
     """
     valid = list(valid)
     section, _, word = option.rpartition(".")
@@ -257,7 +256,7 @@ def unknown_option(
 
 
 def _convert(annotation: Any, value: Any) -> Any:
-    """Convert without a message; the recursion over unions and sequences."""
+    """Convert without an error message, recursively over unions and sequences."""
     if type(value) is int and not _fits(value):
         raise _WrongTypeError
     if type(value) is str and annotation in (str, Any) and not _is_text(value):
@@ -273,7 +272,7 @@ def _convert(annotation: Any, value: Any) -> Any:
                 return _convert(member, value)
     if origin is Annotated:
         inner, *checks = arguments
-        if inner is str and type(value) is bool:  # where it is one of the words to choose from
+        if inner is str and type(value) is bool:  # true may be one of the choices
             keywords = [getattr(check, "keywords", {}) for check in checks]
             if any(_show(value) in each.get("valid", ()) for each in keywords):
                 value = _show(value)
@@ -289,24 +288,24 @@ def _convert(annotation: Any, value: Any) -> Any:
     if annotation is int and type(value) is float and value.is_integer():
         return _convert(int, int(value))
     if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
-        with suppress(RuntimeError, UnicodeError):  # ~user, who is not known; half a character
-            if _is_text(os.fsencode(value).decode(errors="replace")):  # bytes that are no text, too
+        with suppress(RuntimeError, UnicodeError):  # unknown ~user; lone surrogates
+            if _is_text(os.fsencode(value).decode(errors="replace")):  # any bytes
                 return Path(value).expanduser()
     raise _WrongTypeError
 
 
 def _fits(value: int) -> bool:
-    """Tell whether an integer has at most 64 bits."""
+    """Return whether an integer has at most 64 bits."""
     return -(2**63) <= value < 2**63
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether there are neither control characters nor halves of characters in a text."""
+    """Return whether a text is free of control characters and lone surrogates."""
     return not any(unicodedata.category(character) in ("Cc", "Cs") for character in value)
 
 
 def _words(annotation: Any) -> str:
-    """Say the type in words: ``a number or null``."""
+    """Return the type in words: ``a number or null``."""
     if annotation is Table:
         return "a mapping of names to numbers"
     if get_origin(annotation) in (Union, UnionType):
@@ -323,7 +322,7 @@ def _words(annotation: Any) -> str:
 
 
 def _show(value: Any) -> str:
-    """Show the value as it would be written in a config."""
+    """Return the value as it is written in a config."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -338,7 +337,7 @@ def _join(section: str, key: str) -> str:
 # ---- λ ------------------------------------------------------------------------------------
 
 OverN = Annotated[str, "K/n (as 10/n)"]
-"""A text that stands for K/n."""
+"""Text of the form K/n."""
 
 _OVER_N = "/n"
 _LAM = re.compile(r"[\d.eE+-]+/n")
@@ -356,7 +355,7 @@ def lam_number(lam: float | str | None, n: float) -> float:
 
 
 def checked_lam(option: str, lam: float | str | None) -> float | str | None:
-    """Return λ in the one form in which equal values are equal: ``1e1/n`` is ``10/n``.
+    """Return λ in a canonical form: ``1e1/n`` becomes ``10/n``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether the solvers agree on the optimum: how far each of them is from the best value known.
+"""Whether the solvers agree on the optimum: the distance of each from the best value known.
 
 .. code-block:: text
 
@@ -6,7 +6,7 @@
     dual distance     (F⋆ − F)/|F⋆|      F the highest dual value of the run
     F⋆ = max F over every run ever made on the problem instance
 
-The optimum is between F⋆ and the lowest primal value P⋆ ever seen there: so a primal distance is an
+The optimum is between F⋆ and the lowest primal value P⋆ of these runs. So a primal distance is an
 upper bound of the true one, and a dual distance is too low by at most (P⋆ − F⋆)/|F⋆|.
 """
 
@@ -35,15 +35,15 @@ COLUMNS = [
 
 
 def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
-    """Return the distances of each solver on each problem instance; of repeats, the largest.
+    """Return the largest distances, over the repeats, of each solver on each problem instance.
 
     Returns
     -------
     DataFrame
-        ``COLUMNS``, one row per solver where F⋆ is not 0: ``known_to`` is (P⋆ − F⋆)/|F⋆|,
-        ``passes`` (calls / n) and ``time`` (seconds) what the run had spent in the end, ``dual``
-        NaN for a solver without a dual value, ``agrees_to`` the larger distance, or ``known_to``
-        if that is larger, rounded up to a power of ten.
+        ``COLUMNS``, one row per solver where F⋆ is not 0. ``known_to`` is (P⋆ − F⋆)/|F⋆|;
+        ``passes`` (calls / n) and ``time`` (seconds) are the costs of a whole run; ``dual`` is NaN
+        for a solver without a dual value; ``agrees_to`` is the largest of the two distances and
+        ``known_to``, rounded up to a power of ten.
     """
     rows = []
     for (problem, label), repeats in repeats_of(traces).items():

@@ -1,7 +1,7 @@
-"""What a solver gains over BCFW, in three sentences for who sees it for the first time.
+"""The gain of a solver over BCFW, in three sentences for a first-time reader.
 
-BCFW is stopped, and the other one asked what it had spent when its relative gap was first as small
-(`targets.costs`). Numbers are medians over the repeats.
+The costs of the other solver are counted until its relative gap is first as small as that of BCFW
+at its end (`targets.costs`). Numbers are medians over the repeats.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.results.words import number, percent, seconds
 
 NAME = "comparison"
-"""Of the kind and of its files."""
+"""The name of the kind and of its files."""
 
 
 def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
-    """Return what each solver with a dual value spends, beside BCFW on the same problem instance.
+    """Return the costs of solvers with a dual value on the problem instances with runs of BCFW.
 
     Returns
     -------
     DataFrame
         Columns of the instance; ``solver``; ``passes, time, gap, approx_passes`` at its end, the
-        gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap
-        that BCFW has at its end, NaN unless more than half of the repeats got there.
+        gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap of
+        BCFW at its end, NaN unless more than half of the repeats reached that gap.
     """
 
     def gap(repeats: Sequence[Trace]) -> float:
@@ -57,7 +57,7 @@ def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
 
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:
-    """Yield what the table says of each solver but BCFW."""
+    """Yield the sentences on each solver except BCFW."""
     for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
         base = instance[instance["solver"] == BASELINE].iloc[0]
         for row in instance[instance["solver"] != BASELINE].to_dict("records"):

@@ -1,4 +1,4 @@
-"""Figures of what solvers come to over time: suboptimality, and their working sets.
+"""Figures of convergence, of working sets, and of certified gaps.
 
 .. code-block:: text
 
@@ -13,9 +13,9 @@
     certified gap          U − F, with an upper bound U of P(w) (``eval.bound``)
     possibly missed        U − P(w), of an oracle that is not exact
 
-F(φ) is that of the reported iterate, of averages their own; F the best lower bound that the solver
-had. The last two are Figure 6 of the main paper, what the automatic selection makes of working sets
-and passes; only runs that keep working sets have such curves.
+F(φ) belongs to the reported iterate; an average has its own. F is the best lower bound that the
+solver had. Planes and passes are Figure 6 of the main paper, the effect of the automatic selection;
+only runs with working sets have these curves.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
 
 
 def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of gaps to what was found and to a bound, as `curves.tabulate` does."""
+    """Return the curves of measured and of certified gaps, as `curves.tabulate` does."""
 
     def values(trace: Trace) -> dict[str, np.ndarray]:
         found, bound = (trace.values(name) for name in ("gap", "gap_bound"))

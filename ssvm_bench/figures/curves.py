@@ -3,17 +3,18 @@
 A problem instance is the data (fingerprint) and λ. Repeats of a configuration are put on a common
 x grid, where the median, minimum and maximum of their *y values* are taken. Nothing is made up:
 
-- Between two evaluations a repeat has the value that a log plot's line has there (linear in
-  log y); before its first and after its last it has none. So repeats that were evaluated at other
-  iterations, and the last row of a repeat that a time limit stopped, make no median of their own.
-- A curve goes on while more than half of its repeats do. Each repeat that ends can move the
-  median a little; no lone one ever takes over.
-- A value that is not positive (possible with an inexact oracle) cannot be drawn; it counts as
-  lower than all others. Where the median is such a value, the curve is interrupted. The band
-  covers the positive values.
-- A solver without a dual value has no dual suboptimality and no gap: the table says so by one row
-  without x. So it is for primal suboptimalities where no run has a dual value, and for repeats
-  that are nowhere compared, one having ended before the other began; ``repeats`` counts these.
+- Between two evaluations, a repeat has the value of the line in a log plot (linear in log y).
+  Before its first and after its last evaluation it has none. So a row that only one repeat has, by
+  other evaluation intervals or a time limit, is not a median by itself.
+- A curve continues while more than half of its repeats do. A repeat that ends can shift the median
+  slightly, but a single remaining one never replaces it.
+- A value that is not positive (possible with an inexact oracle) cannot be drawn on a log axis and
+  counts as lower than all others. Where the median is such a value, the curve is interrupted. The
+  band covers the positive values.
+- A curve that does not exist is one row without x. A solver without a dual value has no dual
+  suboptimality and no gap; without a known dual value there is no primal suboptimality; and repeats
+  have no common curve if one ended before another began: ``repeats`` then counts them, else it is
+  0.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ssvm_bench.results.trace import Trace
 
 
 class Axis(NamedTuple):
-    """An x axis: column of the trace, name of its figures' files, label; what its button says."""
+    """An x axis: column of the trace, name in files, label, and text of its button."""
 
     column: str
     files: str
@@ -56,7 +57,7 @@ POINT = ("x", "median", "min", "max", "repeats")
 COLUMNS = (*problem_instance.COLUMNS, "solver", "quantity", *POINT)
 TIME_POINTS = 101
 LONG = 4
-"""How many times longer than another a curve is for the number of iterations to be log."""
+"""Ratio of the lengths of curves above which x is logarithmic, unless it is time."""
 CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
 
@@ -75,19 +76,19 @@ def tabulate(
     traces : sequence of Trace
         Finished runs.
     values : callable
-        From a trace to the quantities: name → one value per row, NaN where there is none.
+        Trace → quantities: name → one value per row, NaN where there is none.
     axis : str
         One of ``AXES``.
     log : bool
-        Whether y is drawn on a log axis: interpolated so, and positive.
+        Whether y is drawn on a log axis: then log y is interpolated, and y must be positive.
     names : sequence of str, optional
-        Which curve each run belongs to; by default as `labels` says.
+        The curve of each run, by default its `labels`.
 
     Returns
     -------
     DataFrame
         ``COLUMNS``, one row per point of a curve; ``repeats`` counts the values behind it, on a log
-        axis the positive ones. A NaN median interrupts the curve; a NaN x stands for one that does
+        axis the positive ones. A NaN median interrupts the curve; a NaN x means that the curve does
         not exist.
     """
     curves: list[dict[str, Any]] = []
@@ -122,12 +123,12 @@ def along(trace: Trace, axis: str) -> np.ndarray:
 
 
 def _no_curve(repeats: int) -> tuple[np.ndarray, ...]:
-    """Return what stands for a curve that does not exist."""
+    """Return the row of a curve that does not exist."""
     return *(np.full(1, np.nan) for _ in POINT[:-1]), np.array([repeats])
 
 
 def _grid(xs: Sequence[np.ndarray], axis: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the common x of repeats, and which of them there are at each."""
+    """Return a common x grid, and whether each repeat covers each point of it."""
     half = len(xs) // 2
     grid = np.unique(np.concatenate(xs))
     if axis == "time":
@@ -150,10 +151,10 @@ def _band(
     known = ~np.isnan(on_grid)
     count = known.sum(axis=0)
     some = count > 0
-    # Of those that are there, the values that cannot be drawn are the lowest.
+    # Values that cannot be drawn count as the lowest.
     middle = some & ((there & ~known).sum(axis=0) <= (there.sum(axis=0) - 1) // 2)
     values = np.exp(on_grid) if log else on_grid
-    # of what is there in order, the middle one or both
+    # the middle value, or both, of those in order
     ordered = np.sort(np.where(there & ~known, -np.inf, values), axis=0)
     number = there.sum(axis=0)
     both = (
@@ -166,16 +167,16 @@ def _band(
 
 
 def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
-    """Return a curve's height at some places as its axis shows it; NaN where it is not drawn.
+    """Interpolate a curve as its axis shows it; NaN where it is not drawn.
 
     Parameters
     ----------
     grid : ndarray
-        Where to read it off.
+        The x at which to interpolate.
     x, y : ndarray
         The points of the curve, x ascending.
     log : bool
-        Whether y is drawn on a log axis; then the height is log y.
+        Whether y is drawn on a log axis; then log y is returned.
     """
     if log:
         y = np.log(np.where(y > 0, y, np.nan))
@@ -191,7 +192,7 @@ def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.nd
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
-    """Return where a curve on a log axis is first at most a target; infinite if it never is."""
+    """Return the x where a curve on a log axis is first at most a target; else infinity."""
     below = np.flatnonzero(y <= target)
     if not below.size:
         return math.inf
@@ -214,17 +215,17 @@ def axis_label(traces: Sequence[Trace], axis: str) -> str:
 
 
 def clocks_of(traces: Sequence[Trace]) -> str:
-    """Return what times were measured by."""
+    """Return the names of the clocks of some runs."""
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
     clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
     return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
 def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
-    """Tell whether x must be logarithmic for short curves to be seen beside long ones.
+    """Return whether x must be logarithmic for short curves to be visible beside long ones.
 
-    Within the same time, a solver with cheap iterations makes many times as many. Their number is
-    the measure of progress, so that is a matter of ratios; time stays linear.
+    In the same time, a solver with cheap iterations makes many times as many. Numbers of iterations
+    are compared by their ratios, so a log axis suits them; time stays linear.
     """
     if axis == "time":
         return False
@@ -234,23 +235,23 @@ def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
 
 
 def why_empty(panel: pd.DataFrame) -> str:
-    """Return why a panel has no curve, from its rows of a table; nothing if it has one."""
+    """Return why a panel has no curve, from its rows of a table; empty if it has one."""
     if panel["median"].notna().any():
         return ""
     if panel["x"].notna().any():
         return "no positive values"
-    if (panel["repeats"] > 0).any():  # which have no x in common
+    if (panel["repeats"] > 0).any():  # they have no x in common
         return "no time in common"
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
 
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
-    """Return what a reader of the figure has to know about its measurements.
+    """Return the notes that a reader of the figure needs to understand its measurements.
 
     Parameters
     ----------
     table : DataFrame
-        The curves, as `tabulate` gives them.
+        The curves, as returned by `tabulate`.
     traces : sequence of Trace
         The runs behind them.
     axis : str
@@ -259,8 +260,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
     Returns
     -------
     list of str
-        What line and band are, where curves end or are interrupted, which solvers have no dual
-        value; for runtimes, whether the machine was busy.
+        The meaning of line and band, where curves end or are interrupted, which solvers have no
+        dual value; for runtimes, whether the machine was busy.
     """
     x, median, count, solver, quantity = (
         table[name].to_numpy() for name in ("x", "median", "repeats", "solver", "quantity")
@@ -289,7 +290,7 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
 
 
 def _curves(table: pd.DataFrame) -> list[slice]:
-    """Return the rows of each curve, which come one after another."""
+    """Return the slice of each curve's rows, which are consecutive."""
     if table.empty:
         return []
     keys = [table[name].to_numpy() for name in ("fingerprint", "lam", "solver", "quantity")]
@@ -299,7 +300,7 @@ def _curves(table: pd.DataFrame) -> list[slice]:
 
 
 def timing_notes(traces: Sequence[Trace]) -> list[str]:
-    """Return what a reader of runtimes has to know: whether the machine was busy, or another."""
+    """Return notes on runtimes: whether the machine was busy, and whether there were several."""
     found = [processors_note(traces)]
     if beside := sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces):
         found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
@@ -307,7 +308,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
         trace
         for trace in traces
         if trace.metadata.get("clock") == "wall"
-        and not trace.config.get("oracle", {}).get("delay")  # one that sleeps
+        and not trace.config.get("oracle", {}).get("delay")  # such an oracle sleeps
     ]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
     differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)
@@ -320,7 +321,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
 
 
 def processors_note(traces: Sequence[Trace]) -> str:
-    """Say whether measured times are of several processors, and whether one median mixes them."""
+    """Return a note on times of several processors, and on medians that mix them; else empty."""
     of_curves = [
         [processors_of(trace) for trace in repeats if trace.metadata.get("clock") != "work"]
         for repeats in repeats_of(traces).values()
@@ -336,6 +337,6 @@ def processors_note(traces: Sequence[Trace]) -> str:
 
 
 def processors_of(trace: Trace) -> set[str]:
-    """Return what a run was computed on, also before it went on elsewhere."""
+    """Return the processors that computed a run, those before it was resumed included."""
     parts = (trace.metadata, *trace.metadata.get("resumed", ()))
     return {str(part["cpu"]) for part in parts if part.get("cpu")}

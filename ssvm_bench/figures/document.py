@@ -1,6 +1,6 @@
-"""Documents of paragraphs, lists and tables, and how they are written as Markdown.
+"""Documents of paragraphs, lists and tables, and their conversion to Markdown and LaTeX.
 
-The report writes the same ones as HTML. Texts have the marks of Markdown: ``**bold**``,
+The report converts the same documents to HTML. Texts have the marks of Markdown: ``**bold**``,
 ``*emphasis*`` and ```code```.
 """
 
@@ -43,8 +43,8 @@ class List(NamedTuple):
 class Table(NamedTuple):
     """A table: its title, the heads of its columns, and its rows.
 
-    All columns but the first ``words`` hold numbers, which line up on the right. The title is a
-    heading in Markdown, unless there is one for several tables.
+    The first ``words`` columns have text, all others numbers, which are aligned on the right. In
+    Markdown, the title is a heading if ``headed``.
     """
 
     title: str
@@ -58,9 +58,10 @@ Block: TypeAlias = str | Heading | Warning | List | Table
 """A text is a paragraph."""
 
 Cells: TypeAlias = Mapping[str, str | Callable[[Mapping[Any, Any]], str]]
-"""The head of each column → what it shows of a row of numbers: a format, or a function.
+"""The head of each column → its cell for a row of numbers: a format, or a function.
 
-Beside what Python has for a value, a format has the names of `SHOWN`: ``{time:seconds}``.
+In addition to Python's format specifications, a format can use the names in `SHOWN`:
+``{time:seconds}``.
 """
 
 SHOWN: Mapping[str, Callable[[Any], str]] = {
@@ -72,11 +73,11 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
     "seconds": partial(words.reached, text=words.seconds),
     "reached": partial(words.reached, text="{:.3g}".format),
 }
-"""Name of a format → what it makes of a value."""
+"""Name of a format → function that formats a value."""
 
 
 class _Formatter(string.Formatter):
-    """Formats cells; of a number that does not exist, nothing is said."""
+    """Formats cells; NaN is shown as `words.NONE`."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return a value as text."""
@@ -93,11 +94,11 @@ def beside(module: str, name: str = "texts") -> dict[str, Any]:
 
 
 TEXTS = beside(__file__)
-"""What is said above the tables of this folder, and in front of its figures."""
+"""The texts above the tables and before the figures of this folder."""
 
 
 def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:
-    """Return the table that shows rows of numbers."""
+    """Return a table of rows of numbers, formatted by ``cells``."""
     made = _Formatter()
 
     def cell(of: str | Callable[[Mapping[Any, Any]], str], row: Mapping[Any, Any]) -> str:
@@ -108,7 +109,7 @@ def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words:
 
 
 def bold(text: str, stands_out: bool = True) -> str:
-    """Return a text in bold, if it stands out."""
+    """Return a text, in bold if it stands out."""
     return f"**{text}**" if stands_out else text
 
 
@@ -151,7 +152,7 @@ LATEX = {
     "÷": r"$\div$",
     "≤": r"$\le$",
 }
-"""What stands for a character in LaTeX."""
+"""Character → what LaTeX needs in place of it."""
 
 
 def latex(table: Table) -> str:
@@ -163,7 +164,7 @@ def latex(table: Table) -> str:
 
 
 def _latex(text: str) -> str:
-    """Return a text with the marks of Markdown in LaTeX."""
+    """Return a text with Markdown's marks as LaTeX."""
     plain = "".join(LATEX.get(letter, letter) for letter in text)
     plain = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", plain)
     return re.sub(r"`(.+?)`", r"\\texttt{\1}", plain)

@@ -1,4 +1,4 @@
-"""From a tidy table of curves to a figure, and to its file; what all figures have in common."""
+"""Drawing of tidy tables of curves, the layout that all figures share, and their files."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ LEGEND |= {"borderaxespad": 0, "borderpad": 0}
 PLAIN = FuncFormatter(lambda value, _: words.plain(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 SIDE_BY_SIDE = 3
-"""Most panels in a row of a figure with one quantity."""
+"""The largest number of panels in a row of a figure with one quantity."""
 LONGEST, WRAPPED = 80, 46
-"""Characters of a panel's title that are in one line, and where a longer one is broken."""
+"""Longest title of a panel in one line, and the line width of a longer one, in characters."""
 MIN_WIDTH = 6.6
-"""Inches: room for the notes."""
+"""Inches, so that the notes fit."""
 # No dates or program versions inside: the same numbers give the same file.
 _FILE_METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
 }
-_LATEX = "lualatex", "xelatex"  # which know Greek letters
+_LATEX = "lualatex", "xelatex"  # they know Greek letters
 
 
 def draw_curves(
@@ -63,7 +63,7 @@ def draw_curves(
     Parameters
     ----------
     table : DataFrame
-        As `curves.tabulate` gives it.
+        As returned by `curves.tabulate`.
     x_label, title : str
         Label of the x axis, with its unit; title of the figure.
     notes : sequence of str
@@ -71,8 +71,8 @@ def draw_curves(
     log_x : bool
         Whether x is logarithmic; then it begins at the first value above 0.
     log_y : bool
-        Whether y is, with one row of panels per problem instance; else it begins at 0, with one
-        row per quantity. Of one quantity, some panels are side by side in any case.
+        Whether y is logarithmic, with one row of panels per problem instance; else it begins at 0,
+        with one row per quantity. In either case, several instances with one quantity share rows.
     """
     problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
     quantities = list(dict.fromkeys(table["quantity"]))
@@ -123,11 +123,11 @@ def draw_grid(
     title, notes, legend, layout
         As for `page`.
     rows : sequence of sequences of DataFrame
-        What each panel shows; shorter rows have empty panels at their end.
+        The table of each panel; shorter rows have empty panels at their end.
     draw : callable
-        Draws a panel, given the number of its row and what it shows.
+        Draws a panel, given the index of its row and its table.
     finish : callable
-        Labels the first panel of a row that is drawn, given the row's number.
+        Labels the first panel of a row after the row is drawn, given the index of the row.
     """
     shape = len(rows), max(map(len, rows))
     with page(title, notes, shape, legend, sharey="row", **layout) as (figure, panels):
@@ -141,7 +141,7 @@ def draw_grid(
 
 
 def set_heading(panel: Axes, text: str) -> None:
-    """Write what a panel shows above it."""
+    """Write a heading above a panel."""
     panel.set_title(style.as_written(text), loc="left", fontweight="bold")
 
 
@@ -167,11 +167,11 @@ def page(
         height = 0.45 + panel_height * max(rows, 1) + below
         inside = 0, below / height, 1, 1 - below / height
         layout = ConstrainedLayoutEngine(rect=inside, w_pad=0.08, h_pad=0.06)
-        figure = Figure(figsize=(width, height))  # with a layout of its own, it is drawn twice
+        figure = Figure(figsize=(width, height))  # it would be drawn twice if it had a layout
         FigureCanvasAgg(figure)
         figure.suptitle(style.as_written(title))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
-        at = 0.5, notes_height / height  # below all panels, where it covers nothing
+        at = 0.5, notes_height / height  # below all panels, so that it covers nothing
         figure.legend(
             *legend, loc="lower center", bbox_to_anchor=at, ncols=legend_columns, **LEGEND
         )
@@ -179,16 +179,16 @@ def page(
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
         for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
             if not axis.get_label_text():
-                axis.set_label_coords(0, 0)  # else its place is looked for, twice a drawing
+                axis.set_label_coords(0, 0)  # else its position is computed, twice per drawing
             if isinstance(axis.get_minor_formatter(), NullFormatter):
                 axis.set_tick_params("minor", label1On=False)  # else empty labels are measured
         layout.execute(figure)  # once, not for every format
-        for panel in figure.axes:  # the layout's last digit differs from time to time
+        for panel in figure.axes:  # the layout's last digits vary
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 
 
 def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stroke]) -> None:
-    """Draw the curves of one quantity on one problem instance, by label."""
+    """Draw the curves of one quantity on one problem instance; ``lines`` are their strokes."""
     panel.grid(axis="y")
     panel.set_axisbelow(True)
     reason = why_empty(curves)
@@ -198,7 +198,7 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
         color, dashes = lines[name]
         ends = curve["min"], curve["max"]
         panel.fill_between(curve["x"], *ends, color=color, alpha=0.25, linewidth=0)
-        marker = "o" if len(curve) == 1 else None  # a line of one point is none
+        marker = "o" if len(curve) == 1 else None  # one point makes no line
         panel.plot(curve["x"], curve["median"], color=color, linestyle=dashes, marker=marker)
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
@@ -210,7 +210,7 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
 
 
 def label_log_y(panel: Axes) -> None:
-    """Label the log y axis: decades if there are two of them, else also between."""
+    """Label the log y axis: decades if there are two of them, else values between as well."""
     low, high = panel.get_ylim()
     if np.floor(np.log10(high)) > np.ceil(np.log10(low)):
         panel.yaxis.set_minor_formatter(NullFormatter())
@@ -239,7 +239,7 @@ def legend_of(lines: Mapping[str, style.Stroke]) -> Legend:
 
 
 def gaps_of(table: pd.DataFrame) -> tuple[dict[float, float], Legend]:
-    """Return how opaque each relative gap of a table is drawn, the largest first; their legend."""
+    """Return relative gap → opacity, the largest gap first, and the legend of the gaps."""
     gaps = sorted(set(table["gap"]), reverse=True)
     shades = dict(zip(gaps, np.linspace(0.3, 1.0, len(gaps)).tolist(), strict=True))
     point = partial(Line2D, [], [], color="black", marker="o", linestyle="none")
@@ -266,7 +266,7 @@ def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
     Raises
     ------
     ConfigError
-        If LaTeX is needed, and is not there.
+        If LaTeX is needed but not installed.
     """
     buffer = io.BytesIO()
     latex: Any = {}

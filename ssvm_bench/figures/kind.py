@@ -1,7 +1,7 @@
-"""Kinds of figures and tables: what an experiment file can ask for under ``figures``.
+"""Kinds of figures and tables, which an experiment file can list under ``figures``.
 
-A `Kind` says which x axes or other choices it has, what it writes as files, and what it shows on
-the page of the report. Each stands in the module of its numbers, and in the list of all kinds.
+A `Kind` defines its x axes or other choices, the files that it writes, and what it shows on the
+page of the report. Each is defined in the module of its numbers, and is in the list of all kinds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class FigureData(NamedTuple):
-    """What a figure is made from: finished runs, best values; its title, and relative gaps.
+    """The input of a figure: finished runs, best values, title, relative gaps.
 
-    ``results_dir`` is where the numbers are that no run has. ``others`` are the experiment's runs
-    on data of another source, for what is said of ratios on several datasets: nothing else of real
-    and of synthetic data is set side by side. ``loaded`` is the kind's `Kind.loads`.
+    ``results_dir`` has the numbers that are not from runs. ``others`` are the experiment's runs on
+    data of another source, for ratios over several datasets: nothing else shows real and synthetic
+    data together. ``loaded`` is the kind's `Kind.loads`.
     """
 
     traces: Sequence[Trace]
@@ -43,20 +43,20 @@ class FigureData(NamedTuple):
 
 
 FORMATS = ("png", "pdf")
-"""Formats of a figure unless others are asked for."""
+"""Default formats of a figure."""
 
 TABLES = "tex"
-"""Not of a figure: the tables of its document."""
+"""The format of a document's tables, not of a figure."""
 
 PHOTOGRAPHS = ("png",)
-"""Those of a figure that is made of photographs: no format makes them sharper, and few smaller."""
+"""Default formats of a figure of photographs: no other one is sharper, and few are smaller."""
 
 
 class Output(NamedTuple):
     """Numbers, and what shows them: a document, a figure, or both.
 
-    ``name`` is that of the files, without what marks synthetic data and without suffix;
-    ``formats`` are those of the figure, which ``figure`` draws.
+    ``name`` is the name of the files, without suffix and without the mark of synthetic data.
+    ``figure`` draws the figure, ``formats`` are its default formats.
     """
 
     name: str
@@ -71,13 +71,13 @@ class Output(NamedTuple):
         return document.markdown([document.Heading(self.title, 1), *self.blocks])
 
     def texts(self) -> dict[str, bytes]:
-        """Return its files but for pictures: suffix → content, of the document and the numbers."""
+        """Return suffix → content of its files except pictures: the document and the numbers."""
         files = {"md": self.markdown().encode()} if self.blocks else {}
         return {**files, "csv": self.table.to_csv(index=False, float_format="%.6g").encode()}
 
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files of an output, and return them: its document, its numbers, its figure.
+    """Write the files of an output (document, numbers, figure), and return their paths.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     stem : Path
         Path of the files without their suffix; the folder is created.
     formats : sequence of str
-        Of the figure: some of ``png``, ``pdf``, ``svg``, ``pgf``; empty stands for its own.
-        ``tex`` is the tables of its document, for LaTeX.
+        Formats of the figure, ``png``, ``pdf``, ``svg`` or ``pgf``; empty: its default ones.
+        ``tex`` adds the tables of its document in LaTeX.
 
     Raises
     ------
     ConfigError
-        If ``pgf`` is asked for, and there is no LaTeX.
+        If ``pgf`` is requested and LaTeX is not installed.
     RunFailedError
         If a file cannot be written.
     """
@@ -117,7 +117,7 @@ class Switched(NamedTuple):
     what : str
         What it shows.
     tables, labels : dict
-        x axis → curves of one problem instance, as `curves.tabulate` gives them; its label.
+        x axis → curves of one problem instance, as returned by `curves.tabulate`; x axis → label.
     notes : list of str
         Remarks below the figure.
     log : bool
@@ -143,21 +143,21 @@ class Kind:
     name : str
         Its name in an experiment file.
     choices : Choices
-        The x axes, or what else can be chosen there.
+        The x axes, or other choices, in an experiment file.
     outputs : callable
-        What is written as files, for some of the choices.
+        Returns the outputs that are written as files, for some of the choices.
     of_instance : callable
-        What the page of the report shows of the runs on one problem instance; nothing: what the
-        outputs show.
+        Returns what the page of the report shows of the runs on one problem instance; if nothing,
+        the page shows the outputs.
     documents : bool
-        Whether the documents of its outputs are shown on a page of any runs.
+        Whether the outputs' documents are also shown on a page that is not of an experiment.
     intro : str
-        What a reader of that page has to know.
+        What a reader of that page needs to know.
     at_top : bool
-        Whether its files lie at the top of the results folder, not in the experiment's.
+        Whether its files are at the top of the results folder, not in the experiment's folder.
     loads : callable, optional
-        What its files show of a run beside its trace, as labels that it found and the points that
-        they are of. This is the only step that reads data.
+        Returns what its files show of a run beyond the trace, such as predicted labels and their
+        points. Only this step reads data.
     """
 
     name: str
@@ -170,7 +170,7 @@ class Kind:
     loads: Callable[[Trace], Any] | None = None
 
     def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
-        """Return its outputs for some choices, of data that are loaded where it needs them."""
+        """Return its outputs for some choices; ``loaded`` is set if it reads data."""
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
 
 
@@ -181,16 +181,16 @@ def table_kind(
     blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
     **more: Any,
 ) -> Kind:
-    """Return a kind of one table and its document, which are written if it has rows.
+    """Return a kind of one table and its document, which are written if the table has rows.
 
     Parameters
     ----------
     name, title : str
-        Of the kind and its files, and of the document; empty: the experiment's.
+        Name of the kind and its files; title of the document, empty: the experiment's.
     tabulate : callable
         Runs and best values → table.
     blocks : callable
-        What the figure is made from, and the table → the document.
+        Input of the figure, and the table → the document.
     more
         Further attributes of the kind.
     """
@@ -209,7 +209,7 @@ def kind_of(
     one: str = "figure",
     **more: Any,
 ) -> Kind:
-    """Return a kind, given what makes the outputs of each choice, and what a choice is called."""
+    """Return a kind from choice → function to its outputs; ``one`` is the word for a choice."""
 
     def outputs(data: FigureData, names: Sequence[str]) -> Iterator[Output]:
         for choice in names:
@@ -220,14 +220,14 @@ def kind_of(
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """What the figures of curves over an x axis have in common.
+    """The figures of some curves over different x axes.
 
     Attributes
     ----------
     what : str
         What is drawn.
     file : str
-        Name of the files; ``{}`` stands for the x axis.
+        Name of the files; ``{}`` is replaced by the name of the x axis.
     tabulate : callable
         Runs, best values and x axis → table of the curves.
     chosen : callable
@@ -235,9 +235,9 @@ class CurveFigure:
     log : bool
         Whether y is on a log axis.
     draw : callable, optional
-        What draws it, by default `drawing.draw_curves`.
+        Draws it; by default `drawing.draw_curves`.
     notes : callable
-        Notes on runs and best values, beside those of `curves.notes`.
+        Runs and best values → notes in addition to those of `curves.notes`.
     """
 
     what: str
@@ -273,7 +273,7 @@ class CurveFigure:
         tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
         labels = {axis: curves.axis_label(traces, axis) for axis in axes}
         said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], traces, of))
-        notes = [  # without those that another one says, and more
+        notes = [  # without those that are the beginning of another one
             note
             for note in said
             if not any(more != note and more.startswith(note.rstrip(".")) for more in said)

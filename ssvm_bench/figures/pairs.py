@@ -1,15 +1,15 @@
-"""Two sides of runs, paired by problem and seed: what B needs of what A needs to a relative gap.
+"""Two sides of runs, A and B, paired by problem and seed: ratios of their costs to a relative gap.
 
 .. code-block:: text
 
     ratio of a pair   (seconds or exact calls of B) / (those of A), to the first row with a gap
                       (P − F)/|P| at or below the target
-    median            over all pairs of which one got there; where only B did, its ratio is 0, and
-                      where only A did, infinite
-    band              minimum to maximum over the pairs of which both got there
+    median            over the pairs in which A or B reaches the target; the ratio is 0 if only B
+                      does, and infinite if only A does
+    band              minimum to maximum over the pairs in which both reach the target
 
-Seconds are compared where both runs of a pair were timed by the same clock, on the same processor,
-unless other processors are asked for; counted time (``clock=work``) is the same everywhere.
+Seconds are compared if both runs of a pair were timed by the same clock on the same processor.
+Different processors are compared on request; counted time (``clock=work``) is the same everywhere.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMPARED = ["fingerprint", "lam", "a", "b", "around", "clock"]
 """Columns that agree in the rows of one comparison."""
 
 MOST = 60
-"""Comparisons in a figure that can still be read."""
+"""The largest number of comparisons in a readable figure."""
 
 CHOOSE = "choose some by --experiment, --dataset, or a solver's options, as 'mpbcfw T=10'."
 
@@ -60,9 +60,9 @@ class Pairs(NamedTuple):
     a, b : str
         Labels of the curves.
     around : str
-        Options around the solver, where there are runs with others.
+        Options other than the solver's, if they differ between runs.
     clock : str
-        Of both sides; of each where they differ.
+        The clock of both sides, or both clocks if they differ.
     runs : list of (Trace, Trace)
     """
 
@@ -83,11 +83,11 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
         Finished runs.
     same_curve : bool
         Whether a run is compared with that of the same solver and options on the other side; else
-        every curve of A with every one of B.
+        every curve of A is compared with every different curve of B.
     """
     runs = [*a, *b]
     instances = [run.problem for run in runs]
-    # where the data are, when a run ends, and how it is looked at makes no other curve
+    # these options do not distinguish curves
     hidden = ("clock", "budget.", "eval.", "dataset.")
     around, within = differing_options(runs, instances, lambda option: option.startswith(hidden))
     names = (str(run.solver["name"]) for run in runs)
@@ -107,7 +107,7 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
 
 
 def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple[Trace, Trace]]]]:
-    """Yield clock and pairs for each clock that both sides have; else those of different clocks."""
+    """Yield clock and pairs for each common clock; without any, the pairs of different clocks."""
     clocks = [grouped(side, lambda run: str(run.metadata.get("clock"))) for side in (a, b)]
     common = sorted(clocks[0].keys() & clocks[1].keys())
     sides = [(clock, clocks[0][clock], clocks[1][clock]) for clock in common]
@@ -120,7 +120,7 @@ def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple
 
 
 def timed(pairs: Pairs) -> str:
-    """Return whether the seconds of both sides may be compared, or what is different."""
+    """Return ``SAME`` if the seconds of both sides can be compared, else what differs."""
     clocks = {run.metadata.get("clock") for pair in pairs.runs for run in pair}
     if len(clocks) > 1:
         return CLOCKS
@@ -139,18 +139,18 @@ def ratios(
     ----------
     found : sequence of Pairs
     best : BestValues
-        For solvers without a dual value; see `targets`.
+        Best values, for solvers without a dual value; see `targets`.
     gaps : sequence of float
-        Relative gaps; of none, `GAPS`, and one that all runs of a comparison got to.
+        Relative gaps; empty: `GAPS`, and a gap that all runs of a comparison reached.
     seconds : bool
         Whether seconds of different processors are compared, too.
 
     Returns
     -------
     DataFrame
-        The problem instance, ``a, b, around, clock, machines, gap``; ``pairs``, and of how many of
-        them A and B got there (``reached_a, reached_b``); of ``time`` and ``calls`` the median,
-        ``_min`` and ``_max``, NaN where there is none, or where seconds are not compared.
+        The problem instance, ``a, b, around, clock, machines, gap``; the number of ``pairs``, and
+        in how many of them A and B reached the gap (``reached_a, reached_b``); median, ``_min`` and
+        ``_max`` of ``time`` and ``calls``, NaN where there is no ratio or seconds are not compared.
     """
     rows = []
     for pairs in found:
@@ -176,7 +176,7 @@ def ratios(
 
 
 def _common(pairs: Pairs, best: BestValues) -> float:
-    """Return the smallest gap of one digit that all runs got to."""
+    """Return the smallest gap with one digit that all runs reached."""
     runs = [run for pair in pairs.runs for run in pair]
     least = max(float(relative_gap(run, best).min()) for run in runs)
     digit = 10.0 ** math.floor(math.log10(max(least, 1e-12)))
@@ -184,17 +184,17 @@ def _common(pairs: Pairs, best: BestValues) -> float:
 
 
 def _band(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the median of the pairs that have a ratio, and the ends of those that are numbers."""
+    """Return the median of all ratios but NaN, and the range of those where both got there."""
     known = np.sort(values[~np.isnan(values)])
     if not known.size:
         return math.nan, math.nan, math.nan
     lower, upper = known[(known.size - 1) // 2], known[known.size // 2]
-    middle = lower if lower == upper else 0.5 * (lower + upper)  # ∞ − ∞ never
+    middle = lower if lower == upper else 0.5 * (lower + upper)  # never ∞ − ∞, as ratios are ≥ 0
     both = known[np.isfinite(known) & (known > 0)]
     return middle, *((both[0], both[-1]) if both.size else (math.nan, math.nan))
 
 
-# ---- what is written --------------------------------------------------------------------------
+# ---- output -----------------------------------------------------------------------------------
 
 
 def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Output:
@@ -215,7 +215,7 @@ def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Out
 
 
 def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
-    """Return what a reader has to know about machines and clocks."""
+    """Return notes on different machines and clocks."""
     found = []
     of = table.drop_duplicates(COMPARED)["machines"]
     if others := int((of == OTHERS).sum()):
@@ -227,7 +227,7 @@ def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
 
 
 NOBODY = {0.0: "only B", math.inf: "only A"}
-"""Median of which there is no ratio → who got there."""
+"""Median that is no proper ratio → which side reached the gap."""
 
 
 def shown(row: Any, cost: str) -> str:
@@ -243,7 +243,7 @@ def shown(row: Any, cost: str) -> str:
 
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:
-    """Yield what was found on each problem, at the smallest gap with a ratio."""
+    """Yield a sentence per comparison, at the smallest gap with a ratio."""
     for _, rows in table.groupby(COMPARED, sort=False):
         numbers = np.isfinite(rows["calls"]) & (rows["calls"] > 0)
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]

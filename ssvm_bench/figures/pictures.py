@@ -1,4 +1,4 @@
-"""Pictures with what is known and predicted of them: superpixels, segments, landmarks."""
+"""Pictures with their true and predicted labels: superpixels, segments, landmarks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NINE = (
 """Colours of labels that readers with any colour vision can tell apart."""
 
 TRUE, FOUND = "#0072B2", "#D55E00"
-"""Those of true and of predicted segments and landmarks."""
+"""Colours of true and of predicted segments and landmarks."""
 
 SCRIBBLE = 7
-"""Width of a scribble that is a pixel wide, in pixels."""
+"""Width in pixels at which a scribble of one pixel is drawn."""
 
 COVER = 0.75
-"""How much a label's colour hides of the picture below."""
+"""Opacity of a label's colour over the picture."""
 
 GREY = {"cmap": "gray", "vmin": 0, "vmax": 255}
 
@@ -55,7 +55,7 @@ def _page(
 
 
 def show(panel: Axes, pixels: np.ndarray, title: str, size: float, **options: Any) -> None:
-    """Show pixels, nothing between them, below a title of a font size."""
+    """Show pixels without interpolation, below a title in font size ``size``."""
     panel.imshow(pixels, interpolation="nearest", **options)
     panel.set_title(style.as_written(title), fontsize=size)
     panel.set_axis_off()
@@ -80,7 +80,7 @@ class Row(NamedTuple):
     predictions : list of (str, ndarray of uint8, shape (L,))
         Titles and labels.
     scribbles : ndarray of uint8, shape (h, w), or None
-        Labels that are drawn on pixels; what is above all labels is no scribble.
+        Labels that are drawn on pixels; a value above all labels means no scribble.
     """
 
     title: str
@@ -98,11 +98,11 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
     Parameters
     ----------
     rows : sequence of Row
-        With as many predictions each.
+        All with the same number of predictions.
     labels : sequence of str
         Names of the labels 0 .. K − 1.
     source : str
-        As the dataset tells it.
+        Source of the dataset.
     """
     colours = [to_rgb(colour) for colour in (TWO if len(labels) == 2 else NINE)]
     heights = [2.6 * row.rgb.shape[0] / row.rgb.shape[1] + 0.4 for row in rows]
@@ -123,7 +123,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
 
 
 def _shown(row: Row, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield what the panels of a picture show, and their titles."""
+    """Yield the pixels and the title of each panel of a picture."""
     outlined = row.rgb.copy()
     outlined[borders(row.segments)] = (255, 230, 0)
     if row.scribbles is not None:
@@ -141,7 +141,7 @@ def _shown(row: Row, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def widened(scribbles: np.ndarray) -> np.ndarray:
-    """Return a map of scribbles, each as wide as it is seen."""
+    """Return a map of scribbles, widened to ``SCRIBBLE`` pixels."""
     from scipy.ndimage import minimum_filter
 
     return minimum_filter(scribbles, SCRIBBLE)
@@ -190,17 +190,17 @@ def draw_structures(
 ) -> Figure:
     """Draw images whose labels are segments or landmarks, a row each: true, before and after.
 
-    Below plates are the templates of each run.
+    Number plates are followed by the templates of each run.
 
     Parameters
     ----------
     titles : sequence of str
     images : sequence of ndarray of uint8, shape (rows, columns)
     dataset : Dataset
-        Of these images.
+        The dataset of these images.
     learned : sequence of Learned
     source : str
-        Where the images come from.
+        Source of the dataset.
     """
     admissible: Any = dataset.admissible
     of_plates = isinstance(admissible, Alphabet)
@@ -234,7 +234,7 @@ def _show_segments(
     truth: np.ndarray,
     found: np.ndarray | None,
 ) -> None:
-    """Show a plate that is cut into characters, the true ones or those found."""
+    """Show a plate with its true or predicted segmentation into characters."""
     pieces = alphabet.segments(truth if found is None else found)
     for _, begin in pieces[1:]:
         panel.axvline(begin - 0.5, color=TRUE if found is None else FOUND, linewidth=0.8)
@@ -262,7 +262,7 @@ def _show_landmarks(
     truth: np.ndarray,
     found: np.ndarray | None,
 ) -> None:
-    """Show a face with its true landmarks, and with those found."""
+    """Show a face with its true landmarks, and the predicted ones if there are any."""
     at = boxes.positions(truth)
     marked = [(at, "o", TRUE)]
     if found is not None:

@@ -5,13 +5,13 @@
     speed-up    S(P) = T(1)/T(P)        T(P) the time to the gap with P workers
     share       S(P)/P
 
-What P workers have for themselves in that time, P T(P) seconds, is spent on three things: calls
-(``oracle_seconds``), the solver's own steps, during which all wait (P (T − ``oracle_wait``)), and
-waiting for others (the rest): for messages, and at the end of a batch for its last call.
+P workers have P T(P) seconds in that time. They spend these on three things: calls
+(``oracle_seconds``), waiting for the solver's own steps (P (T − ``oracle_wait``)), and waiting for
+others (the rest): for messages, and at the end of a batch for its last call.
 
-MP-BCFW decides by its clock how many approximate passes pay: where calls are quick, fewer of them
-do, and it makes more calls on its way to a gap. What of them it makes beyond those with one worker
-is lost, too.
+MP-BCFW decides by its clock how many approximate passes pay. If calls are fast, fewer passes pay,
+and more calls are needed to reach a gap. The calls in excess of those with one worker are a loss,
+too.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENOUGH = 0.8
-"""Share of P that a speed-up is to be."""
+"""The smallest share S(P)/P that counts as scaling."""
 
 CURVE = ["dataset", "source", "n", "lam", "fingerprint", "solver", "batch", "engine", "delay"]
-"""Columns that tell curves from each other."""
+"""Columns that identify a curve."""
 
 QUANTITIES = {"time": "seconds to the gap", "speedup": "speed-up"}
 
@@ -51,18 +51,18 @@ _LOSSES = {"more": "more calls", "steps": "the solver's steps", "others": "waiti
 
 
 def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
-    """Return what each curve had spent at a relative gap, by workers; medians over the repeats.
+    """Return the costs of each curve to a relative gap by workers, as medians over the repeats.
 
-    That gap is the smallest of ``gaps`` that all runs on the problem instance have reached; if they
-    have reached none, the largest.
+    The gap is the smallest of ``gaps`` that all runs on the problem instance have reached; the
+    largest if there is none.
 
     Returns
     -------
     DataFrame
         ``CURVE``, ``workers``, ``gap``, ``repeats``, ``reached``; ``time, calls, summed, wait``,
-        NaN unless all repeats got there; ``speedup`` and ``share`` against one worker; the shares
-        of the workers' time: ``calling``, ``steps``, ``others``; and the share of the calls that
-        are ``more`` than one worker's.
+        NaN unless all repeats reached the gap; ``speedup`` and ``share`` against one worker; the
+        shares of the workers' time, ``calling``, ``steps`` and ``others``; and ``more``, the share
+        of the calls that one worker does not need.
     """
     rows = []
     for runs in grouped(traces, lambda trace: trace.problem).values():
@@ -89,7 +89,7 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
 
 
 def _about(trace: Trace) -> dict[str, Any]:
-    """Return who called the oracle of a run, and what the run was."""
+    """Return the columns that identify a run, with the workers that called its oracle."""
     config = trace.config
     parallel = config.get("parallel", {})
     return {
@@ -103,7 +103,7 @@ def _about(trace: Trace) -> dict[str, Any]:
 
 
 def _spent(trace: Trace, gap: float) -> dict[str, float]:
-    """Return what a run had spent when its relative gap was small enough; NaN if it never was."""
+    """Return the costs of a run to a relative gap; NaN if it did not reach the gap."""
     frame = trace.frame
     reached = frame[frame["gap"] <= gap * frame["primal"].abs()]
     return {
@@ -113,13 +113,13 @@ def _spent(trace: Trace, gap: float) -> dict[str, float]:
 
 
 def curve_name(row: Mapping[Any, Any]) -> str:
-    """Say what a curve is but for its delay: solver, τ, engine."""
+    """Return the name of a curve without the delay: solver, τ, engine."""
     batch = f", τ = {row['batch']}" * (row["batch"] > 1)
     return f"{style.solver_label(row['solver'])}{batch}" + ", dask" * (row["engine"] == "dask")
 
 
 def oracle_name(delay: float) -> str:
-    """Say how costly the oracle is."""
+    """Return the cost of an oracle call as text."""
     return f"{1000 * delay:g} ms a call" if delay else "its own cost"
 
 
@@ -137,7 +137,7 @@ CELLS: Cells = {
 
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the numbers on each problem instance, and up to where its curves scale."""
+    """Yield two tables per problem instance: the numbers, and up to where its curves scale."""
     for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
         title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
         yield table_of(title, CELLS, rows.to_dict("records"), words=2)
@@ -148,7 +148,7 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
 
 
 def _end(curve: pd.DataFrame) -> list[str]:
-    """Return up to how many workers a curve scales, and what most of the rest is spent on."""
+    """Return the number of workers up to which a curve scales, and the largest loss beyond."""
     enough = curve["share"] >= ENOUGH
     beyond = curve[~enough.cummin()]
     last = curve.loc[enough.cummin(), "workers"].max()
@@ -172,7 +172,7 @@ def draw(
 ) -> Figure:
     """Draw quantities against the number of workers, both on log axes; a line per oracle.
 
-    A row of panels shows a quantity, a column the curves of one solver on one problem.
+    A row of panels shows one quantity, a column the curves of one solver on one problem.
     """
     from matplotlib.lines import Line2D
 

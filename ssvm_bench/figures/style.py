@@ -1,10 +1,10 @@
-"""How a solver looks: one colour and line style per solver, the same in every figure.
+"""The looks of solvers: one colour and line style per solver, the same in every figure.
 
 The colours of the main paper's solvers are Okabe and Ito's, which readers with any colour vision
-can tell apart. An averaged variant has a lighter relative of its solver's colour and a dashed line,
-so that the four curves of the main paper differ in print without colour, too. Another family of
-solvers has one colour, and a line style per variant. All solvers of the papers can be in one
-figure: of two with the same line style, the colours differ for any colour vision.
+can tell apart. An averaged variant has a lighter shade of its solver's colour and a dashed line, so
+that the four curves of the main paper differ in print without colour, too. Any other family of
+solvers has one colour, and a line style per variant. One figure can show the solvers of all papers:
+two with the same line style have colours that differ for any colour vision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Dashes: TypeAlias = Line | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """How the curves of a solver look, as its paper says (`Paper.looks`).
+    """The look of a solver's curves, as defined by a paper (`Paper.looks`).
 
     Attributes
     ----------
@@ -34,10 +34,10 @@ class Look(NamedTuple):
         Its name in the paper.
     color, line : str
     doubled : str
-        An option that is doubled from curve to curve: these have solid lines in colours of their
-        own.
+        An option whose values double from curve to curve; such curves have solid lines in
+        ``shades``.
     shades : tuple of str
-        The colours for its values 2, 4, 8, …; the last one is for all larger ones, too.
+        The colours for its values 2, 4, 8, …; larger values have the last colour.
     """
 
     label: str
@@ -53,10 +53,10 @@ FURTHER: tuple[Dashes, ...] = (
     (0, (8, 2, 1, 2, 1, 2)),
     (0, (4, 2, 4, 2, 1, 2)),
 )
-"""Line styles of a figure's further curves with the same look: its points on, off, on, …"""
+"""Line styles of a figure's further curves with the same look: points on, off, on, …"""
 
 OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
-"""Colours of all other solvers; which one depends on the name alone."""
+"""Colours of all other solvers, chosen by the name."""
 
 DATASETS = {
     "abalone": "Abalone",
@@ -78,24 +78,24 @@ SOURCES = {
     ALTERED: "altered files (not the real data)",
     "synthetic": "synthetic, no real data",
 }
-"""Where a dataset came from → what a reader reads of it."""
+"""Source of a dataset → its name in texts."""
 
 
 def as_written(text: str) -> str:
-    """Return a text such that matplotlib draws it as it stands, and no formulas between ``$``."""
+    """Return a text that matplotlib draws literally, without formulas between ``$``."""
     return text.replace("$", r"\$")
 
 
 def looks() -> dict[str, Look]:
-    """Return the looks of solvers that a paper gives one; see `Paper.looks` for the keys."""
-    papers = reversed(registry.papers().values())  # the first one's count
+    """Return the looks that papers define; see `Paper.looks` for the keys."""
+    papers = reversed(registry.papers().values())  # the first paper takes precedence
     return {label: look for paper in papers for label, look in paper.looks.items()}
 
 
 def look(label: str) -> Look:
-    """Return how a curve looks; its label starts with the solver's name and the first option.
+    """Return the look of a curve; its label starts with the solver's name and the first option.
 
-    An unknown solver has a colour by its name, and dashes if it is an averaged variant.
+    An unknown solver gets a colour by its name, and dashes if it is an averaged variant.
     """
     known, (name, first) = looks(), [*label.split(" "), ""][:2]
     if variant := known.get(f"{name} {first}"):
@@ -129,10 +129,10 @@ class Stroke(NamedTuple):
 
 
 def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
-    """Return how each curve of a figure is drawn.
+    """Return label → stroke for the curves of a figure.
 
-    Of those that look the same, variants of a solver, each has a line style of its own; where
-    there are no more, the next ones are darker.
+    Curves with the same look (variants of a solver) get different line styles; when these are used
+    up, darker colours.
     """
     found: dict[str, Stroke] = {}
     seen: Counter[tuple[str, Line]] = Counter()
@@ -146,31 +146,31 @@ def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
 
 
 def solver_label(label: str) -> str:
-    """Return what the legend says: the paper's name, then the options that tell curves apart."""
+    """Return the text in the legend: the paper's name, then the options that tell curves apart."""
     name, _, options = label.partition(" ")
     shown = look(name).label
     return f"{shown} ({options})" if options else shown
 
 
 def dataset_name(name: str) -> str:
-    """Return what a dataset is called in titles."""
+    """Return the name of a dataset in titles."""
     titles = (DATASETS, *(paper.titles for paper in registry.papers().values()))
     return next((known[name] for known in titles if name in known), name)
 
 
 def source_name(source: str) -> str:
-    """Return what is said of where a dataset came from."""
+    """Return the name of a source in texts."""
     return SOURCES.get(source, source)
 
 
 def weight_of(fingerprint: str, lam: float, n: int) -> str:
-    """Return the weight of the regulariser on a problem instance, by its letter."""
+    """Return the weight of the regulariser on a problem instance, with its letter."""
     letter = weight_in(fingerprint)
     return f"{letter} = " + (words.lam(lam, n) if letter == "λ" else f"{lam:g}")
 
 
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Say which problem is shown: name, source, size, λ or ν, prior; from rows of a tidy table."""
+    """Return the title of a problem in a tidy table: name, source, size, λ or ν, prior."""
     first = problem.iloc[0]
     name, source = dataset_name(first["dataset"]), source_name(first["source"])
     n, lam, fingerprint = int(first["n"]), float(first["lam"]), str(first["fingerprint"])

@@ -1,12 +1,12 @@
-"""What it costs to reach a relative gap: the numbers of a table and of its figure.
+"""The costs to reach a relative gap: the numbers of a table and of its figure.
 
-The relative gap is (P − F)/|P|, as in ``budget.gap_tol``, and what it costs is read off the first
-row of a trace at which it is small enough: seconds on the run's clock, and calls of the exact
-oracle. Nothing is interpolated. A repeat that did not get there counts as infinitely expensive, so
-that a median over the repeats exists where more than half of them got there.
+The relative gap is (P − F)/|P|, as in ``budget.gap_tol``. Its costs are those in the first row of a
+trace where the gap is small enough: seconds on the run's clock, and calls of the exact oracle.
+Nothing is interpolated. A repeat that did not reach the gap counts as infinitely expensive. So
+there is a median over the repeats if more than half of them reached the gap.
 
-A solver without a dual value is measured by the best dual value F⋆ that any run saw on the problem
-instance: (P − F⋆)/|P|. That is in its favour, so its name is marked †.
+The gap of a solver without a dual value is measured from the best dual value F⋆ that any run saw on
+the problem instance: (P − F⋆)/|P|. This favours the solver, so its name is marked †.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COSTS = ("time", "calls")
-"""What it costs: x axes of curves."""
+"""The costs, which are x axes of curves."""
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
@@ -53,7 +53,7 @@ def bound(trace: Trace) -> str:
 
 
 def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
-    """Return the relative gap of each row, from what `bound` says."""
+    """Return the relative gap of each row, measured from the dual value that `bound` names."""
     primal, gap = (trace.values(name) for name in ("primal", "gap"))
     if bound(trace) == BEST:
         gap = primal - best[trace.problem].dual
@@ -63,9 +63,9 @@ def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
 def costs(
     traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]
 ) -> list[dict[str, np.ndarray]]:
-    """Return, gap by gap, what each run had spent when its relative gap was first as small.
+    """Return, gap by gap, the costs of each run when its relative gap was first as small.
 
-    That are ``COSTS``, one number a run, infinite where it did not get there.
+    Each of ``COSTS`` is one number per run, infinite if the run did not reach the gap.
     """
     relative = [relative_gap(trace, best) for trace in traces]
 
@@ -82,9 +82,9 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
     Returns
     -------
     DataFrame
-        ``dataset, source, n, lam, fingerprint, solver, bound, gap, repeats, reached``, and of each
-        cost the median (NaN unless more than half of the repeats got there), and the ``_min`` and
-        ``_max`` of those that did. Calls are in passes, i.e. divided by n.
+        ``dataset, source, n, lam, fingerprint, solver, bound, gap, repeats, reached``. Each cost
+        has its median (NaN unless more than half of the repeats reached the gap), and ``_min`` and
+        ``_max`` over those that reached it. Calls are in passes, i.e. divided by n.
     """
     rows = []
     for (_, label), repeats in repeats_of(traces).items():
@@ -103,7 +103,7 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
 
 
 def notes(table: pd.DataFrame, traces: Sequence[Trace]) -> list[str]:
-    """Return what a reader of the figure has to know about its measurements."""
+    """Return the notes that a reader of the figure needs to understand its measurements."""
     text = f"Points: median; bars: minimum to maximum; {words.repeats(table['repeats'])}."
     marked = [MEANING] if (table["bound"] == BEST).any() else []
     return [text, *marked, *timing_notes(traces)]
@@ -140,12 +140,12 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
 
 
 def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
-    """Return what each solver had spent on one problem instance: ranges, and ratios to BCFW.
+    """Return a table of each solver's costs on one problem instance: ranges, ratios to BCFW.
 
     Parameters
     ----------
     table : DataFrame
-        As `targets` gives it, on one problem instance.
+        As returned by `targets`, on one problem instance.
     labels : dict
         Cost → heading of its column.
     """
@@ -168,7 +168,7 @@ def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
 
 
 def _range(row: Mapping[Hashable, Any], name: str) -> str:
-    """Return the median, and minimum to maximum of those repeats that got there."""
+    """Return the median, and the minimum and maximum of the repeats that reached the gap."""
     size, form = (row["n"], ",.0f") if name == "calls" else (1, ".3g")
     median, low, high = (number(row[f"{name}{end}"] * size, form) for end in ("", "_min", "_max"))
     return median if row["repeats"] == 1 or not row["reached"] else f"{median} ({low} to {high})"
@@ -185,7 +185,7 @@ def draw(
     Parameters
     ----------
     table : DataFrame
-        As `targets` gives it.
+        As returned by `targets`.
     x_labels : mapping of str to str
         Cost, a column of the table → label of its x axis.
     title, notes : str, sequence of str
@@ -225,7 +225,7 @@ def draw(
 def _draw_costs(
     panel: Axes, rows: pd.DataFrame, cost: str, height: int, shades: Mapping[float, float]
 ) -> None:
-    """Draw what it costs one solver to reach each gap."""
+    """Draw the costs of one solver to each gap."""
     text = "not reached by most runs" if len(rows) else "no runs"
     rows = rows[rows[cost].notna() & (rows[cost] > 0)]
     if rows.empty:  # x from 0 to 1 across the panel

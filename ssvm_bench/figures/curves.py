@@ -12,9 +12,8 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
   counts as lower than all others. Where the median is such a value, the curve is interrupted. The
   band covers the positive values.
 - A curve that does not exist is one row without x. A solver without a dual value has no dual
-  suboptimality and no gap; without a known dual value there is no primal suboptimality; and repeats
-  have no common curve if one ended before another began: ``repeats`` then counts them, else it is
-  0.
+  suboptimality and no gap; without a known dual value there is no primal suboptimality. Repeats
+  have no curve if one ended before another began; only then is ``repeats`` their number, and not 0.
 """
 
 from __future__ import annotations

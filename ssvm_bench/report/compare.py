@@ -1,4 +1,4 @@
-"""``ssvm-bench compare A B``: the runs of two sides, and the files of their comparison."""
+"""``ssvm-bench compare A B``: read the runs of two sides and write the files of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Trace
 
 MINE, COMMITTED = "mine", "committed"
-"""What may stand for a folder: runs of this machine, and what is stored in the results folder."""
+"""Names of sides: the user's own runs, and the traces stored in the results folder."""
 
 
 def compare(
@@ -36,16 +36,16 @@ def compare(
     Parameters
     ----------
     a, b : str
-        Both results folders, ``mine`` or ``committed``; or both solvers, or curves of them as
-        legends have them, ``mpbcfw T=5``.
+        Both results folders, ``mine`` or ``committed``; or both solvers, or curves of them as in
+        legends, ``mpbcfw T=5``.
     where : ResultsFolder
-        That of the solvers, of ``mine`` and of ``committed``.
+        The folder of the solvers, of ``mine`` and of ``committed``.
     gaps : sequence of float
         Relative gaps.
     datasets : sequence of str
-        Only runs on these; all if there are none.
+        Use only runs on these; empty: all.
     experiment : str
-        Only traces stored with this one, and no raw runs; ``*``: all.
+        Use only traces stored with this experiment, and no raw runs; ``*``: all.
     seconds : bool
         Whether seconds of different processors are compared, too.
 
@@ -85,7 +85,7 @@ def compare(
 
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files of a comparison, and return them: also its tables in LaTeX."""
+    """Write the files of a comparison, its tables in LaTeX as well, and return their paths."""
     return kind.save(output, stem, (*(formats or output.formats), kind.TABLES))
 
 
@@ -95,7 +95,7 @@ def _name(a: str, b: str) -> str:
 
 
 def _folders(side: str, where: ResultsFolder) -> list[tuple[Path, bool]] | None:
-    """Return the folders of a side, and whether their raw runs count; None: it is a solver."""
+    """Return the folders of a side, each with whether its raw runs count; None for a solver."""
     if any((Path(side) / kept).is_dir() for kept in ("runs", "traces", OWN)):
         return [(Path(side), True), (Path(side) / OWN, False)]
     if side == COMMITTED:
@@ -108,7 +108,7 @@ def _folders(side: str, where: ResultsFolder) -> list[tuple[Path, bool]] | None:
 def _read(
     folders: Sequence[tuple[Path, bool]], experiment: str, skipped: SkippedFiles
 ) -> list[Trace]:
-    """Return the runs of a side, as they are stored; of a raw and a stored one the raw one."""
+    """Return the thinned runs of a side; a raw run takes precedence over a stored one."""
     raw: list[Trace] = []
     for folder, counts in folders:
         for path in find_runs(folder) if counts and experiment == "*" else ():
@@ -117,7 +117,7 @@ def _read(
             except RunFailedError as error:
                 skipped.add(error)
     found = {run.own_folder.parts[-4:]: run for run in _thinned(raw)}
-    mine = len(folders) > 1 and not folders[0][1]  # what is stored in the other one is not mine
+    mine = len(folders) > 1 and not folders[0][1]  # traces in the other folder are not mine
     for folder, _ in folders[:1] if mine else folders:
         for name in sorted(path.name for path in folder.glob(f"traces/{experiment}/")):
             for run in stored_traces.read(folder, name, skipped):
@@ -126,7 +126,7 @@ def _read(
 
 
 def _thinned(runs: Sequence[Trace]) -> Iterator[Trace]:
-    """Yield raw runs with the rows that stored ones have: a gap is read off the same ones."""
+    """Yield raw runs thinned like stored ones, so that gaps are compared at the same rows."""
     for repeats in grouped(runs, lambda run: run.own_hash).values():
         for run, rows in zip(repeats, stored_traces.thin(repeats), strict=True):
             yield replace(run, frame=rows.reset_index(drop=True))
@@ -141,7 +141,7 @@ def _of_datasets(runs: Sequence[Trace], datasets: Sequence[str]) -> list[Trace]:
 
 
 def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
-    """Return the runs of a solver, with the options that are named behind it."""
+    """Return the runs of a solver with the options that follow its name."""
     name, *options = side.split()
     solvers = {str(run.solver["name"]) for run in runs}
     if name not in solvers:
@@ -162,7 +162,7 @@ def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
 
 
 def _best(sides: Sequence[Sequence[Trace]], places: Sequence[Path]) -> dict[ProblemInstance, Best]:
-    """Return the best values that any of the runs saw, or a folder has on record."""
+    """Return the best values in the runs and in the records of the folders."""
     found: dict[ProblemInstance, Best] = {}
     runs = [run for side in sides for run in side]
     for place in places:

@@ -1,8 +1,8 @@
-"""What a page of the report is about: runs, which of them belong together, and what failed.
+"""The contents of a page of the report: runs, their groups, and failures.
 
-Runs on one problem instance are shown together. On a page of any runs, those of one solver with the
-same options under several budgets, evaluation intervals or clocks are apart: else its curves would
-only differ in where they end.
+Runs on one problem instance are shown together. On a page that is not of an experiment, runs of one
+solver with the same options, but other budgets, evaluation intervals or clocks, are in different
+groups: otherwise its curves would differ only in where they end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MADE_BY += "results_dir=…"
 
 
 class Failure(NamedTuple):
-    """Something that gave no run: where it is, how far it came, and why."""
+    """Something that is no finished run: its location, what it is, how far it came, and why."""
 
     place: str
     what: str
@@ -43,20 +43,20 @@ class Failure(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a page is about.
+    """The contents of a page.
 
     Attributes
     ----------
     name, title : str
-        Of its file, without suffix; its heading.
+        Name of its file, without suffix; its heading.
     traces : list of Trace
         Finished runs.
     stored : int
-        How many of them were only kept thinned.
+        Number of runs that exist only as thinned traces.
     failures : list of Failure
         Partial traces, and files that cannot be read.
     experiment : Experiment, optional
-        Whose runs these are; else they are any runs.
+        The experiment of these runs; None: they are any runs.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Contents(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Runs on a problem instance that are shown together; no configuration twice with one seed.
+    """Runs on a problem instance that are shown together, one per configuration and seed.
 
-    ``setting`` tells them from the other groups of the problem instance, if there are any.
+    ``setting`` distinguishes the group from others on the problem instance, if there are any.
     """
 
     traces: list[Trace]
@@ -81,19 +81,18 @@ Groups: TypeAlias = Mapping[ProblemInstance, Sequence[Group]]
 
 
 class Page(NamedTuple):
-    """What a page is made from.
+    """The input of a page.
 
     Attributes
     ----------
     found : Contents
-        What it is about.
     groups, names : mapping
-        Problem instance → the runs that are shown together, and its title.
+        Problem instance → its groups of runs; problem instance → its title.
     best : BestValues
     where : ResultsFolder
-        Where its pictures are.
+        The results folder with its pictures.
     folder : Path
-        Where it will lie.
+        The folder that it is written to.
     """
 
     found: Contents
@@ -105,23 +104,23 @@ class Page(NamedTuple):
 
 
 Stored: TypeAlias = Callable[[str], list[Trace]]
-"""The stored traces of an experiment, read once."""
+"""Returns the stored traces of an experiment, given its name."""
 
 
 def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
-    """Read one's own runs: all that a results folder holds, but for what is committed there.
+    """Read the user's own runs: all of a results folder except its committed traces.
 
     Parameters
     ----------
     where : ResultsFolder or Path
         The results folder.
     skipped : SkippedFiles
-        Gets finished runs and stored traces that cannot be read.
+        Collects finished runs and stored traces that cannot be read.
 
     Raises
     ------
     RunFailedError
-        If there is nothing.
+        If there are no runs and no failures.
     """
     root, made = plain(where)
     committed = (root / MARKER).is_file()
@@ -171,7 +170,7 @@ def of_experiment(
     skipped: SkippedFiles,
     stored: Stored,
 ) -> Contents:
-    """Return the finished runs of an experiment; there may be none."""
+    """Return the contents of an experiment's page; there may be no finished runs."""
     kept = {run.own_folder: run for origin in experiment.origins for run in stored(origin)}
     configs = experiment.configs([f"{OPTION}{where.root}"], config_dirs)
     pairs = finished(along_paths(configs), kept, skipped)
@@ -183,12 +182,12 @@ def of_experiment(
 def everything(
     where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles
 ) -> Iterator[Contents]:
-    """Yield what each page is about: own runs, experiments that have runs, other stored ones.
+    """Yield the contents of each page: own runs, experiments with runs, other stored runs.
 
     Raises
     ------
     RunFailedError
-        If there is nothing.
+        If there are no runs at all.
     """
     stored = cache(lambda name: stored_traces.read(where, name, skipped))
     told, there = False, {path.name for at in where.read for path in at.glob("traces/*/")}
@@ -214,14 +213,14 @@ def everything(
 
 
 def _order(trace: Trace) -> tuple:
-    """Sort what papers use first, then by dataset, λ, solver, configuration and seed."""
+    """Return a sort key: data that papers use first, then dataset, n, λ, solver, hash and seed."""
     data, config = trace.data, trace.config
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
     return (*instance, config["solver"]["name"], trace.own_hash, config["seed"])
 
 
 def _end(folder: Path) -> tuple[int | None, str]:
-    """Return how many iterations a partial trace has, and why it ends."""
+    """Return the number of iterations of a partial trace, and why it ended."""
     try:
         summary = read_summary(folder)
     except RunFailedError as error:
@@ -233,11 +232,11 @@ def _end(folder: Path) -> tuple[int | None, str]:
     return summary.get("iteration"), reason
 
 
-# ---- what belongs together --------------------------------------------------------------------
+# ---- groups -----------------------------------------------------------------------------------
 
 
 def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
-    """Return the groups of each problem instance; of any runs, the largest groups first."""
+    """Return problem instance → groups; unless these are of an experiment, the largest first."""
     problems = grouped(found.traces, lambda trace: trace.problem)
     if found.experiment:
         return {problem: [Group(runs)] for problem, runs in problems.items()}
@@ -246,7 +245,7 @@ def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
 
 
 def _weight(traces: Sequence[Trace]) -> tuple[bool, int, int]:
-    """Return how much there is to see: real data, solvers, rows."""
+    """Return a sort key for how much there is to see: real data, solvers, rows."""
     solvers = {trace.solver["name"] for trace in traces}
     return not mark(traces[0]), len(solvers), sum(len(trace.frame) for trace in traces)
 
@@ -270,7 +269,7 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
 
 
 def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
-    """Return the options of the solver, or all others, that make a curve another one."""
+    """Return the options, either the solver's or all others, that distinguish curves."""
     named = ((key, str(of)) for key, of in trace.options.items() if key not in NOT_A_CURVE)
     return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
 
@@ -278,22 +277,22 @@ def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
 # ---- names ------------------------------------------------------------------------------------
 
 MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
-"""Source that is not the real data → what marks it."""
+"""Source that is not the real data → its mark."""
 
 
 def mark(trace: Trace) -> str:
-    """Return what marks a run that is not on what papers use; empty if it is."""
+    """Return the mark of a run on data that papers do not use; else empty."""
     source = str(trace.data["source"])
     return "" if source in GENUINE else MARKS.get(source, source)
 
 
 def dataset_name(trace: Trace) -> str:
-    """Return how the dataset is called in headings."""
+    """Return the name of the dataset in headings."""
     return style.dataset_name(str(trace.data["name"]))
 
 
 def solver_name(trace: Trace) -> str:
-    """Return how the solver is called."""
+    """Return the name of the solver in texts."""
     return style.solver_label(str(trace.solver["name"]))
 
 
@@ -311,7 +310,7 @@ def weight_text(trace: Trace) -> str:
 
 
 def titles(groups: Groups) -> dict[ProblemInstance, str]:
-    """Name each problem instance: the dataset, and how it differs from others on it."""
+    """Return problem instance → title: the dataset, and how it differs from others on that."""
     firsts = {problem: parts[0].traces[0] for problem, parts in groups.items()}
     found: dict[ProblemInstance, str] = {}
     for name, runs in grouped(firsts.values(), dataset_name).items():

@@ -2,14 +2,14 @@
 
 .. code-block:: text
 
-    <results_dir>/                 or, where that is committed, its own folder: `folder`
+    <results_dir>/                 or, if that is committed, its folder `own`: see `folder`
       figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
-      claims.md, claims.csv        the claims table, where the experiment asks for it
+      claims.md, claims.csv        the claims table, if the experiment lists it
       reference/optima.json        the best values ever seen, see `optima`
       traces/<experiment>/         thinned traces, see `stored_traces`
 
-All of them are made from traces: raw runs where they are, thinned ones else. A figure shows one
-source of data: what synthetic data gave goes to files of its own, ``…-synthetic``.
+All files are made from traces: of raw runs if there are any, else from thinned ones. A figure shows
+one source of data: files on synthetic data have names of their own, ``…-synthetic``.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
     Raises
     ------
     ConfigError
-        If there is none, it is wrong, or it asks for a figure that there is not.
+        If it does not exist, is wrong, or lists an unknown kind of figure.
     """
-    registry.use(config_dirs)  # papers may be there
+    registry.use(config_dirs)  # they may have papers
     choices = {kind.name: kind.choices for kind in kinds().values()}
     return experiment.load(
         name, config_dirs, choices, lambda data: sources.status(data).state == "ready"
@@ -77,7 +77,7 @@ def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:
 logger = logging.getLogger(__name__)
 
 NAMED = 6
-"""Of the runs that are missing."""
+"""The largest number of missing runs that a message names."""
 
 
 def make(
@@ -87,16 +87,16 @@ def make(
     shard: Shard | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
-    """Make all missing runs of an experiment, then its figures, unless it was interrupted.
+    """Execute all missing runs of an experiment; then draw its figures, unless interrupted.
 
-    Of a shard, the runs alone.
+    With a shard, no figures are drawn.
 
     Parameters
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
     overrides, config_dirs, shard, dispatcher
-        As for `experiments.run`, whose errors it has, and those of `draw`.
+        As for `experiments.run`. Errors are those of `experiments.run` and `draw`.
     """
     experiment = load(name, config_dirs)
     outcome = experiments.run(experiment, overrides, config_dirs, shard, dispatcher)
@@ -122,7 +122,7 @@ def plot(
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
 ) -> list[Path]:
-    """Draw the figures of an experiment from its finished runs; run nothing.
+    """Draw the figures of an experiment from its finished runs, without executing any.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def plot(
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its synthetic data.
     formats : sequence of str
-        Some of ``png``, ``pdf``, ``svg``; empty stands for png and pdf, of photographs for png.
+        Formats as for `kind.save`; empty: png and pdf, for photographs png.
 
     Returns
     -------
@@ -179,15 +179,15 @@ def plot(
 def finished(
     configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles | None = None
 ) -> list[tuple[RunConfig, Trace | None]]:
-    """Return the configs with their finished runs; of a dataset, those on real data if it has any.
+    """Return the configs with their finished runs; on real data if the dataset has such runs.
 
     Parameters
     ----------
     configs : sequence of RunConfig
     stored : mapping
-        Own folder of a run → its trace as it is stored, for where there is no raw one.
+        Own folder of a run → its stored trace, which replaces a missing raw run.
     skipped : SkippedFiles, optional
-        Gets raw runs that cannot be read; None: only those that are stored count.
+        Collects raw runs that cannot be read; None: only stored traces count.
     """
     pairs: list[tuple[RunConfig, Trace | None]] = []
     for some in grouped(configs, lambda config: config.dataset.name).values():
@@ -208,11 +208,11 @@ def finished(
 def _run(
     config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles | None
 ) -> Trace | None:
-    # without looking for what cannot be there
+    # fast path: there are no raw runs
     if skipped is None or not (config.results_dir / "runs" / config.dataset.name).is_dir():
         return stored.get(config.own_folder)
     found = find_run(config, skipped)
-    # what was stored does not stand in for a finished run that is damaged, and may be a later one
+    # a stored trace does not replace a damaged finished run, which may be newer
     if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
         return stored.get(config.own_folder)
     return found
@@ -227,10 +227,9 @@ def draw(
     skipped: SkippedFiles | None,
     origins: Mapping[Path, str] = MappingProxyType({}),
 ) -> list[Path]:
-    """Write all files of an experiment; real and synthetic data apart.
+    """Write all files of an experiment; real and synthetic data have separate files.
 
-    Everything is drawn from traces as they are stored, thinned: so the same files come out again
-    where there are no raw runs.
+    Everything is drawn from thinned traces, so that the same files can be drawn without raw runs.
 
     Parameters
     ----------
@@ -239,15 +238,16 @@ def draw(
     runs : iterable of Trace
         Its finished runs.
     kept : iterable of Trace
-        Traces as stored before; those of the runs that are none of them are stored first.
+        Traces that are stored already; the other runs are stored first.
     results_dir : Path or ResultsFolder
-        Where to.
+        The results folder.
     formats : sequence of str
         As for `plot`.
     skipped : SkippedFiles or None
-        Gets files and other runs in the results folder that cannot be read; None: they are errors.
+        Collects files and other runs in the results folder that cannot be read; None: raise errors.
     origins : mapping
-        Own folder of a run → the experiment its trace is stored with, by default ``runs``.
+        Own folder of a run → the experiment that its trace is stored with; by default
+        ``experiment.runs``.
 
     Returns
     -------
@@ -274,18 +274,18 @@ def draw(
             written += kind.save(made.shown, stem, formats)
         else:
             write(stem.with_name(f"{stem.name}.json"), made.shown)
-    if where.notice:  # files have gone where a user would not look for them
+    if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
     return written
 
 
 class Made(NamedTuple):
-    """What is made of an experiment's runs.
+    """An output from an experiment's runs.
 
     Attributes
     ----------
     place : Path
-        Of its files, below the results folder and without suffix.
+        Path of its files below the results folder, without suffix.
     shown : Output or bytes
         Numbers and figures; or the content of ``provenance.json``.
     """
@@ -294,12 +294,12 @@ class Made(NamedTuple):
     shown: Output | bytes
 
     def texts(self) -> dict[str, bytes]:
-        """Return its files but for pictures, suffix → content."""
+        """Return suffix → content of its files except pictures."""
         return {"json": self.shown} if isinstance(self.shown, bytes) else self.shown.texts()
 
 
 def by_source(data: FigureData) -> dict[str, FigureData]:
-    """Return source → what figures of the runs on its data are made from."""
+    """Return source → input of the figures on its data."""
     together = grouped(data.traces, lambda trace: shown_as(trace.data["source"]))
     return {
         source: data._replace(
@@ -317,7 +317,7 @@ def outputs(
     results_dir: Path,
     wanted: Callable[[Kind], bool] = lambda _: True,
 ) -> Iterator[Made]:
-    """Yield all that is made of an experiment's runs; real and synthetic data apart.
+    """Yield all outputs of an experiment; real and synthetic data have separate ones.
 
     Parameters
     ----------
@@ -327,9 +327,9 @@ def outputs(
         Its runs, as they are stored.
     best : BestValues
     results_dir : Path
-        Where the numbers are that no run has.
+        The folder with the numbers that are not from runs.
     wanted : callable
-        Tells which of its kinds of figures to make.
+        Returns whether to make a kind of figure.
     """
     folder = Path("figures", experiment.name)
     everything = FigureData(traces, best, experiment.title, experiment.gaps, results_dir)

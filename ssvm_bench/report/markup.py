@@ -1,6 +1,6 @@
 """Blocks of documents as HTML.
 
-A text is escaped, and has the marks of Markdown, unless it is `Html` already.
+Unless it is `Html` already, a text is escaped and its Markdown is converted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MARKS = {
     r"\*(\w+)\*": r"<em>\1</em>",
     r"`(.+?)`": r"<code>\1</code>",
 }
-"""What the marks of Markdown in a text become, one after the other."""
+"""Markdown → HTML, as regular expressions that are applied in this order."""
 
 
 class Html(str):
@@ -27,12 +27,12 @@ class Html(str):
 
 
 def plain(value: object) -> Html:
-    """Return a value that is shown as it is, without marks."""
+    """Return a value escaped, without conversion of Markdown."""
     return value if isinstance(value, Html) else Html(html.escape(str(value)))
 
 
 def marked(text: str) -> Html:
-    """Return a text with the marks of Markdown."""
+    """Return a text escaped, with its Markdown converted."""
     if isinstance(text, Html):
         return text
     shown = html.escape(text)
@@ -42,12 +42,12 @@ def marked(text: str) -> Html:
 
 
 def code(value: object) -> Html:
-    """Return a value in the letters of programs."""
+    """Return a value in a fixed-width font."""
     return Html(f"<code>{plain(value)}</code>")
 
 
 def rows(title: str, header: Sequence[str], cells: Iterable[Sequence[object]]) -> Table:
-    """Return a table whose cells are shown as they are."""
+    """Return a table whose cells are shown without conversion of Markdown."""
     return Table(title, header, [[*map(plain, row)] for row in cells])
 
 
@@ -72,7 +72,7 @@ def block(shown: Block) -> Html:
 
 
 def _table(table: Table) -> Html:
-    """Return a table, whose rows can be sorted unless some go on with the one above."""
+    """Return a table; its rows can be sorted unless some continue the row above."""
     lone = all(row[0] for row in table.rows) and len(table.rows) > 1
     kind = ' class="sortable"' if lone else ""
     header = "".join(f'<th scope="col">{marked(name)}</th>' for name in table.header)
@@ -90,12 +90,12 @@ def _table(table: Table) -> Html:
 
 
 def details(summary: str, *inside: str) -> Html:
-    """Return what is closed until it is asked for."""
+    """Return a block that is closed until it is clicked."""
     return Html(f"<details><summary>{marked(summary)}</summary>\n{''.join(inside)}</details>\n")
 
 
 def section(id_: str, title: str, *inside: str) -> Html:
-    """Return a section of the page; nothing if it is empty."""
+    """Return a section of the page; empty if it has no content."""
     if not any(inside):
         return Html("")
     return Html(
@@ -105,14 +105,14 @@ def section(id_: str, title: str, *inside: str) -> Html:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Html:
-    """Return names and values."""
+    """Return a list of names and values."""
     named = ((plain(name), plain(value)) for name, value in pairs)
     shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in named)
     return Html(f"<dl>{shown}</dl>\n")
 
 
 def page(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
-    """Return a whole page; its links are addresses and what they are called."""
+    """Return a whole page; ``links`` are pairs of address and text."""
     style, script = (
         Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
         for kind in ("css", "js")

@@ -1,5 +1,5 @@
 "use strict";
-// Light and dark, tables that sort, and figures, each drawn when it is first seen.
+// Light and dark mode, sortable tables, and figures, each drawn when it is first seen.
 
 const GONE = 65535, HEIGHT = 250, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 40;
 
@@ -32,7 +32,7 @@ theme.addEventListener("click", () => {
   show(other);
 });
 
-// ---- tables: a button in each head sorts the rows, by number where there are numbers
+// ---- tables: a button in each column's head sorts the rows, by number if they have numbers
 
 const UNITS = { "µs": 1e-6, ms: 1e-3 };
 function measure(cell) {
@@ -66,7 +66,7 @@ function written(value) {
   return `${Number(d)}·10${power(String(Number(e)))}`;
 }
 
-// Values are two bytes each: where they are between the ends of their axis, drawn as it is drawn.
+// A value has two bytes: its position between the ends of its axis, which may be logarithmic.
 function unpacked(text, [low, high]) {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   return Array.from(new Uint16Array(bytes.buffer),
@@ -74,7 +74,7 @@ function unpacked(text, [low, high]) {
 }
 
 function ticks(low, high, log, most) {
-  if (log && high - low > .5) { // powers of ten, or 1, 2 and 5 times these where there are few
+  if (log && high - low > .5) { // powers of ten; if there are few, also 2 and 5 times these
     const first = Math.ceil(low - 1e-9), powers = Math.floor(high + 1e-9) - first + 1, found = [];
     const step = Math.max(1, Math.ceil(powers / most)), between = powers < 3 ? [1, 2, 5] : [1];
     for (let k = powers < 3 ? first - 1 : first; k <= high + 1e-9; k += step)
@@ -228,7 +228,7 @@ class Plot {
       });
       close();
       inside.append(this.line(curve, path));
-      for (const at of single) { // points of which a line shows nothing
+      for (const at of single) { // isolated points, which make no line
         const [cx, cy] = at.split(",");
         inside.append(svg("circle", { cx, cy, r: 3, class: "dot", style: `--c:${curve.color}` }));
       }
@@ -247,7 +247,7 @@ class Plot {
     if (panel.at) this.point(panel, panel.at);
   }
 
-  // ---- reading off, and zooming
+  // ---- values at the pointer, and zooming
 
   point(panel, at) {
     panel.at = at;
@@ -338,7 +338,7 @@ const seen = new IntersectionObserver(entries => {
 }, { rootMargin: "200px" });
 for (const figure of document.querySelectorAll("figure.plot")) seen.observe(figure);
 
-// a link to what is closed opens it
+// a link to a closed element opens it
 function reveal() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let at = target; at; at = at.parentElement) if (at.tagName == "DETAILS") at.open = true;

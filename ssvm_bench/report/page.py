@@ -1,4 +1,4 @@
-"""Pages of the report: a summary, the first figures, and what is closed until it is asked for."""
+"""Pages of the report: a summary, the first figures, and closed sections with everything else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ssvm_bench.results.words import NONE, number
 
 FOLDER, INDEX = "report", "index.html"
 NAMED = 5
-"""Most names of a list in a sentence, most problems of which the summary says what is found."""
+"""The largest number of names in a sentence, and of problems with a finding in the summary."""
 
 NOT_REAL = {ALTERED: "files that are not the known ones", "synthetic": "generated data"}
 """Source that is not the real data → what it is."""
@@ -49,12 +49,12 @@ def build(
     every: bool = False,
     config_dirs: Sequence[Path] = (),
 ) -> Path:
-    """Write a page over one's own runs, over those of an experiment, or pages over everything.
+    """Write a page on the user's own runs or on an experiment, or pages on everything.
 
     Parameters
     ----------
     results_dir : Path or ResultsFolder
-        The results folder. Thinned traces stand in for raw runs that are missing.
+        The results folder. Thinned traces replace raw runs that are missing.
     experiment : str
         Name or path of an experiment; empty: own runs.
     every : bool
@@ -102,7 +102,7 @@ def build(
 
 
 def _index(found: Sequence[Contents]) -> bytes:
-    """Return the page that lists all others."""
+    """Return the page that lists all other pages."""
     cells = []
     for each in found:
         link = Html(f'<a href="{html.escape(each.name)}.html">{plain(each.title)}</a>')
@@ -123,14 +123,14 @@ def page(
     Parameters
     ----------
     found : Contents
-        What it is about.
+        Its contents.
     best : BestValues
     where : ResultsFolder
-        Where its pictures are.
+        The results folder with its pictures.
     folder : Path
-        Where it will lie.
+        The folder that it will be written to.
     listed_ : bool
-        Whether there is a page that lists this one.
+        Whether another page lists this one.
     """
     groups = contents.group(found)
     about = Page(found, groups, contents.titles(groups), best, where, folder)
@@ -205,7 +205,7 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
 
 
 def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
-    """Yield what tells each group apart, its costs to several gaps, and these as a table."""
+    """Yield each group's setting, its costs to several gaps, and these as a table to show."""
     for part in parts:
         if np.isnan(best[part.traces[0].problem].dual):
             continue
@@ -216,7 +216,7 @@ def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
 
 
 def _finding(table: pd.DataFrame) -> str:
-    """Return which solver is first at the smallest gap that one got to, and which is next."""
+    """Return which solvers are first and second at the smallest gap reached, as a sentence."""
     there = table[table["time"].notna()]
     if there.empty:
         return f"no solver got to a relative gap of {table['gap'].max():g}."
@@ -234,7 +234,7 @@ def _finding(table: pd.DataFrame) -> str:
 
 
 def listed(names: Iterable[str], many: str = "") -> str:
-    """Return names as a sentence has them; of many, some.
+    """Return names as part of a sentence; long lists are shortened.
 
     >>> listed(["a"]), listed("ab"), listed("abcdef"), listed("abcdef", "letters")
     ('a', 'a and b', 'a, b, c, d, e and 1 more', '6 letters')
@@ -305,14 +305,14 @@ def _came_from(traces: Sequence[Trace]) -> Iterator[tuple[str, str]]:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    """Return a value, or all there were, each with the number of runs that had it."""
+    """Return the only value, or all values, each with its number of runs."""
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
 
 
 def _failed(failures: Sequence[Failure]) -> Iterator[Html]:
-    """Yield what gave no finished run, if there is anything."""
+    """Yield a table of failures, if there are any."""
     if failures:
         cells = [
             [code(place), what, NONE if iterations is None else iterations, reason]

@@ -1,11 +1,11 @@
-"""What a page of the report shows of kinds of figures: figures, pictures, documents.
+"""The figures, pictures and documents that a page of the report shows.
 
-Figures of curves are drawn by the page's script when they are seen; the pictures of an experiment,
-as `experiment_files` draws them, are shown where they lie.
+The page's script draws figures of curves when they come into view. The pictures of an experiment,
+which `experiment_files` draws, are linked from their folder.
 
-The numbers of curves are packed: a value takes two bytes, where it is between the ends of its axis,
-in 65,534 steps, on a log axis of its logarithm. So it has the precision of a screen many times
-over, and no JSON of decimals.
+The numbers of curves are packed. A value takes two bytes: its position between the ends of its axis
+(on a log axis, that of its logarithm) in 65,534 steps. This is many times as precise as a screen,
+and shorter than decimals in JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ssvm_bench.results.trace import Trace
 
 STEPS = 65_534
 GONE = STEPS + 1
-"""What stands for a value that does not exist."""
+"""The code of a value that does not exist."""
 
 DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
 """Line style → lengths of lines and spaces."""
@@ -43,15 +43,15 @@ Ends = tuple[float, float]
 
 
 def packed_figure(shown: Switched) -> dict[str, Any]:
-    """Return a figure with one panel per quantity.
+    """Return the data of a figure with one panel per quantity.
 
     Returns
     -------
     dict
         ``panels``, their names; ``empty``, why a panel has no curve; ``log``, whether y is on a log
         axis; ``curves``, name and look of each; and ``axes``. Each x axis has its button and label,
-        whether it is on a log axis, the ends of ``x`` and, per panel, of ``y``; and of each curve
-        its x and, per panel, its median, and minimum and maximum where repeats differ.
+        whether it is logarithmic, the ends of ``x`` and, per panel, of ``y``. It also has the x of
+        each curve and, per panel, its median, and minimum and maximum where repeats differ.
     """
     first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
@@ -83,7 +83,7 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
 def _curve(
     columns: Mapping[str, np.ndarray], rows: Sequence[np.ndarray], ends_x: Ends, ends_y: list[Ends]
 ) -> tuple[str | None, list[list[str] | None]]:
-    """Return x, the same in all panels, and what there is in each panel."""
+    """Return a curve's x, the same in all panels, and its heights in each panel."""
     x: str | None = None
     panels: list[list[str] | None] = []
     for at, ends in zip(rows, ends_y, strict=True):
@@ -116,7 +116,7 @@ def _packed(values: np.ndarray, ends: Ends) -> str:
 
 
 FIRST = 4
-"""Figures that are open."""
+"""The number of figures that are open."""
 
 HOW_TO = (
     "Buttons choose the x axis and hide solvers; a double click on a solver hides all others. Drag "
@@ -126,14 +126,14 @@ HOW_TO = (
 
 
 class Shown(NamedTuple):
-    """A figure: its heading, and the markup of what is below it."""
+    """A figure: its heading, and the markup below."""
 
     title: str
     markup: Html
 
 
 def opened(figures: Sequence[Shown]) -> Iterator[str]:
-    """Yield the first figures, and the others closed."""
+    """Yield the first figures open, and the others closed."""
     if any("data-plot" in shown.markup for shown in figures):
         yield f'<p class="quiet-text">{HOW_TO}</p>\n'
     for shown in figures[:FIRST]:
@@ -151,7 +151,7 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
     found, known = page.found, kinds()
     asked = found.experiment.figures if found.experiment else {}
     for kind in map(known.__getitem__, asked) if found.experiment else known.values():
-        anything = not found.experiment  # what is empty says why
+        anything = not found.experiment  # an empty figure says why
         mine = list(_of_instances(page, kind, bool(figures), anything))
         figures += mine
         if not mine and (found.experiment or kind.documents):
@@ -175,9 +175,9 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
 def _of_instances(
     page: Page, kind: Kind, named: bool = False, also_empty: bool = False
 ) -> Iterator[Shown]:
-    """Yield the figures of a kind, one for each group of runs on a problem instance.
+    """Yield the figures of a kind for each group of runs on a problem instance.
 
-    If there are others before it, or several on a problem, headings have the names of figures.
+    Headings name the figure if ``named``, or if a group has several.
     """
     for problem, parts in page.groups.items():
         for part in parts:
@@ -222,7 +222,7 @@ def _picture(path: Path, folder: Path) -> Shown:
 
 
 def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
-    """Yield what a kind shows of all runs: the pictures that are there, and its documents."""
+    """Yield what a kind shows of all runs: existing pictures, and its documents."""
     found, runs = page.found, page.found.traces
     if not found.experiment:
         runs = [trace for parts in page.groups.values() for trace in _largest(parts)]
@@ -242,10 +242,10 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
 
 
 def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
-    """Yield the runs on one instance that statements compare: of a solver, at equal budgets.
+    """Yield the runs on one instance that documents compare: one setting per solver.
 
-    Of each variant and solver, from scratch or along a path, that are those of the largest setting
-    which has it.
+    For each variant and solver, from scratch or along a path, it is the largest setting that has
+    runs.
     """
 
     def kind(trace: Trace) -> tuple[Variant, str, bool]:

@@ -9,7 +9,7 @@
     pd.DataFrame({str(made.folder): made.summary for made in ssvm_bench.load_runs("results")})
 
 Options are those of the command line. Mistakes raise `ConfigError`, and failures `RunFailedError`
-(:mod:`ssvm_bench.base.errors`); nothing is printed unless progress is asked for.
+(:mod:`ssvm_bench.base.errors`); nothing is printed unless ``progress`` is set.
 """
 
 from __future__ import annotations

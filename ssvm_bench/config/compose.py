@@ -36,7 +36,7 @@ Choices: TypeAlias = Mapping[str, str]
 def compose_runs(
     words: Iterable[str], multirun: bool = False, config_dirs: Iterable[str | Path] = ()
 ) -> list[RunConfig]:
-    """Return the runs that the overrides ask for, in the order of their sweeps.
+    """Return the runs that the overrides describe, in the order of their sweeps.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def compose_runs(
     Raises
     ------
     ConfigError
-        If an override cannot be read, names nothing that exists, or has a bad value; or if they
-        ask for too many runs.
+        If an override cannot be read, names nothing that exists, or has a bad value; or if there
+        are too many runs.
     """
     return Composer(config_dirs).runs(words, multirun)
 
@@ -83,7 +83,7 @@ class Composer:
         multirun: bool = False,
         each: Mapping[str, Sequence[str]] | None = None,
     ) -> list[RunConfig]:
-        """Return the runs that the overrides ask for, see `compose_runs`.
+        """Return the runs that the overrides describe, see `compose_runs`.
 
         ``each`` is dataset → ``option=value`` for the runs on it; these override ``words``.
         """

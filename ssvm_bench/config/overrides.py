@@ -87,7 +87,7 @@ class Setting(NamedTuple):
 
 
 def check_count(runs: int) -> None:
-    """Raise ``ConfigError`` if a call asks for too many runs."""
+    """Raise ``ConfigError`` if these are too many runs for one call."""
     text = os.environ.get(MOST_RUNS_VARIABLE) or str(MOST_RUNS)
     if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
         raise ConfigError(f"${MOST_RUNS_VARIABLE} must be a number of runs, got {shown(text)!r}.")

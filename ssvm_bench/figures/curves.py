@@ -221,7 +221,7 @@ def clocks_of(traces: Sequence[Trace]) -> str:
 
 
 def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
-    """Return whether x must be logarithmic for short curves to be visible beside long ones.
+    """Return whether x must be logarithmic for short curves to be visible next to long ones.
 
     In the same time, a solver with cheap iterations makes many times as many. Numbers of iterations
     are compared by their ratios, so a log axis suits them; time stays linear.

@@ -210,7 +210,7 @@ def draw(
         panel.set_axisbelow(True)
         for height, solver in enumerate(solvers):
             _draw_costs(panel, problem[problem["solver"] == solver], costs[k], height, shades)
-        panel.set_xlabel(x_labels[costs[k]].replace(" (", "\n("))  # names leave panels little room
+        panel.set_xlabel(x_labels[costs[k]].replace(" (", "\n("))  # long names need space
         label_log_x(panel)
 
     def finish(panel: Axes, k: int) -> None:

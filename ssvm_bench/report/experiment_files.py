@@ -9,7 +9,7 @@
       traces/<experiment>/         thinned traces, see `stored_traces`
 
 All files are made from traces: of raw runs if there are any, else from thinned ones. A figure shows
-one source of data: files on synthetic data have names of their own, ``…-synthetic``.
+one source of data: files on synthetic data have other names, ``…-synthetic``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Making runs: one run, what it is put together from, all runs of an experiment, workers."""
+"""The execution of runs: components, loop, checkpoints, status, predictions and contracts."""

@@ -1,13 +1,13 @@
-"""Checkpoints of a run: its whole state, written while it goes on, and where the next start begins.
+"""Checkpoints: the whole state of a run, written while it works, and how a run resumes from one.
 
-Under ``clock=work``, a run that was ended and goes on has the trace of one that was not. What is
-in a checkpoint, as arrays and plain values (:mod:`ssvm_bench.base.state`): what the solver knows,
-its clock and random streams with it; the recorder with the trace; where in its loop the run is, and
-what it has spent. All else is built anew: problem and solver, which takes its state then.
+Under ``clock=work``, a run that was stopped and resumed has the trace of one that was not. A
+checkpoint contains, as arrays and plain values (:mod:`ssvm_bench.base.state`): the state of the
+solver with its clock and random streams; the recorder with the trace; the run's position in its
+loop, and the time spent. Problem and solver are built anew; the solver then restores its state.
 
-Runs that differ in their budget share a folder, which has the longest of them. A run goes on from
-where one of them was left, or has ended and kept its state; else it begins anew. One that does not
-go as far as that which is there, and is yet made by itself, has a folder of its own.
+Runs that differ only in their budget share a folder, which holds the longest of them. A run resumes
+where one of them was left, or where one has ended and kept its state; else it starts from the
+beginning. A shorter run that has to be executed nevertheless gets a folder of its own.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from ssvm_bench.solvers.base import OF_ALL, Solver
 logger = logging.getLogger(__name__)
 
 _SHARE = 0.01
-"""Largest share of a run's time that checkpoints every so many seconds take."""
+"""Largest share of a run's time that periodic checkpoints take."""
 
 Dump: TypeAlias = Callable[[BinaryIO], object]
 
 
 @dataclass
 class Progress:
-    """Where a run is, between two iterations.
+    """Position of a run, between two iterations.
 
     Attributes
     ----------
     iteration : int
-        Of the present round.
+        Iterations done in the current round.
     due : int
         The iteration to be evaluated next.
     evaluated : int
-        That evaluated last.
+        The iteration evaluated last.
     begin : float
-        Moment of the clock at which the round began.
+        Time on the run's clock at which the round began.
     wall_time : float
-        Seconds that the processes before have spent on the run.
+        Seconds that earlier processes have spent on the run.
     checkpoint_time : float
         Seconds spent on checkpoints.
     cpu : str
         The processor.
     resumed : list of dict
-        Where earlier processes had ended: ``iteration``, and ``started``, when the next began;
-        ``cpu``, the processor until then, if the next one had another.
+        One entry per resumption: ``iteration``, where it began; ``started``, when; and ``cpu``, the
+        processor before it, if that was another one.
     """
 
     iteration: int = 0
@@ -80,7 +80,7 @@ class Progress:
 
 
 class Resumed(NamedTuple):
-    """What a checkpoint leads to: a solver, a recorder, and where the run is."""
+    """A resumed run: its solver, its recorder and its position."""
 
     solver: Solver
     recorder: Recorder
@@ -96,11 +96,11 @@ class Checkpoints:
     Parameters
     ----------
     config : Checkpoint
-        When.
+        When to write.
     whose : dict
         `checkpoint_file.identity` of the run.
     write : callable
-        Saves the trace so far, if it can; its argument writes the checkpoint file.
+        Writes the trace so far to disk, if it can; its argument writes the checkpoint file.
     now : callable
         Seconds on a monotonic clock.
     """
@@ -119,7 +119,7 @@ class Checkpoints:
     def write_if_due(
         self, solver: Solver, recorder: Recorder, progress: Progress, reason: str | None
     ) -> None:
-        """Write the state if it is time, or if the run ends here; the clock stands still.
+        """Write the state if it is due, or if the run ends here; the clock is paused.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Checkpoints:
                 state = state_of(solver, recorder, replace(progress, wall_time=spent))
                 self._write(lambda file: checkpoint_file.write(file, self._whose, state))
                 logger.debug("Checkpoint after iteration %s", progress.iteration)
-            except Exception as error:  # whatever the state of a component raises, or is
+            except Exception as error:  # a component's state may raise or contain anything
                 self._every, self._keep = None, False
                 logger.warning("This run cannot go on from where it ends: %s.", described(error))
         took = self._now() - begin
@@ -156,13 +156,13 @@ def state_of(solver: Solver, recorder: Recorder, progress: Progress) -> dict[str
 
 
 def of_solver(solver: Solver) -> dict[str, Any]:
-    """Return the state of a solver: its own, and that which all have."""
+    """Return the state of a solver: its own attributes, and those of all solvers."""
     return {"solver": solver.state(), "of_all": of(_of_all(solver))}
 
 
 def restore_solver(solver: Solver, state: Mapping[str, Any]) -> None:
-    """Let a new solver go on from a state; its clock stands still."""
-    solver.state()  # of one that has none, nothing can be restored
+    """Restore a state into a new solver; its clock stays paused."""
+    solver.state()  # raises an error if the solver has no state
     solver.restore(state["solver"])
     own = _of_all(solver)
     for name, found in like(own, state["of_all"]).items():
@@ -172,27 +172,27 @@ def restore_solver(solver: Solver, state: Mapping[str, Any]) -> None:
 
 
 def _of_all(solver: Solver) -> dict[str, Any]:
-    """Return what all solvers have; a text in place of no reason to end."""
+    """Return the attributes of all solvers; ``ended`` is an empty text in place of None."""
     return {**{name: getattr(solver, name) for name in OF_ALL}, "ended": solver.ended or ""}
 
 
 def restored(state: Any, config: RunConfig, problem: Objective, recorder: Recorder) -> Resumed:
-    """Return a run that goes on from a state; its clock stands still.
+    """Return a run that resumes from a state; its clock stays paused.
 
     Parameters
     ----------
     state : mapping
-        What `state_of` has returned, or anything else.
+        What `state_of` has returned, not checked yet.
     config : RunConfig
     problem : Objective
         As built.
     recorder : Recorder
-        A new one, which takes what another one knew.
+        A new one, into which the recorded state is restored.
 
     Raises
     ------
     StateError
-        If that cannot have been a state of this run.
+        If it cannot be a state of this run.
     """
     expect(state.keys() == {"solver", "of_all", "record", "progress"}, "it has other names")
     record = state["record"]
@@ -207,7 +207,7 @@ def restored(state: Any, config: RunConfig, problem: Objective, recorder: Record
 
 
 def _progress(state: Any) -> Progress:
-    """Return the progress of a state."""
+    """Return the progress in a state, checked."""
     resumed = state["resumed"]
     plain = isinstance(resumed, list) and all(
         isinstance(each, dict) and all(isinstance(value, int | str) for value in each.values())
@@ -219,7 +219,7 @@ def _progress(state: Any) -> Progress:
 
 
 def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
-    """Return the run that a folder's checkpoint leads to; None if there is none, or none of use.
+    """Return the run resumed from a folder's checkpoint; None if there is no usable checkpoint.
 
     Parameters
     ----------
@@ -228,13 +228,13 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
     whose : dict
         As for `Checkpoints`.
     begun : callable
-        From a state to the run that goes on from it, as `restored` does.
+        Returns the run that resumes from a state, as `restored` does.
     """
     try:
         return begun(checkpoint_file.read(folder, whose))
     except FileNotFoundError:
         return None
-    except Exception as error:  # whatever a state that does not fit makes a component raise
+    except Exception as error:  # a component may raise anything if the state does not fit
         reason = str(error)
         if not isinstance(error, checkpoint_file.UnusableError):
             what = error if isinstance(error, StateError) else described(error)
@@ -251,12 +251,12 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
 def find_checkpoint(
     config: RunConfig, whose: dict[str, str], begun: Begun, leads_on: bool
 ) -> tuple[RunConfig, Resumed] | None:
-    """Return the run to make, and where it begins; None if that is the beginning.
+    """Return the config to run, and what to resume; None if the run starts from the beginning.
 
     Parameters
     ----------
     config : RunConfig
-        The run that is asked for.
+        The requested run.
     whose, begun
         As for `resume`.
     leads_on : bool
@@ -277,12 +277,12 @@ def find_checkpoint(
 
 
 def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | None:
-    """Return the run that a state leads to; None if it is not the one asked for.
+    """Return the config to resume a state with; None if the state is of no use for ``config``.
 
-    What is asked for can be the beginning of what the state has: then the run ends where it is.
+    The requested run may be a beginning of the state's trace: then the run ends where it is.
     """
     if config.folder == config.own_folder:
-        return config  # it was left by a run of the same budget
+        return config  # a run of the same budget left it
     at, budget = found.progress.iteration, config.budget
     if ending(trace.columns_of(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
@@ -290,7 +290,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
 
 
 def _why_anew(config: RunConfig) -> str:
-    """Say why a run begins anew where one has finished that differs in the budget."""
+    """Return why a run starts from the beginning although one of another budget has finished."""
     before = read_run(config.folder)
     reason, at = before.summary["stop_reason"], before.frame["iteration"].iloc[-1]
     if goes_as_far(before.frame, reason, config.budget):
@@ -306,7 +306,7 @@ def _why_anew(config: RunConfig) -> str:
 
 
 def destination(config: RunConfig, rows: checks.Columns, reason: str) -> Path:
-    """Return the folder for a finished run, which replaces no other that went further.
+    """Return the folder for a finished run; a run that went further is not replaced.
 
     Parameters
     ----------

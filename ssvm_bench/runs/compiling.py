@@ -1,10 +1,10 @@
-"""One process at a time compiles: what it compiles, the others load.
+"""One process at a time compiles kernels; the others load them from the disk cache.
 
-Numba says when it begins to compile a function that is neither in memory nor in the disk cache.
-Only then a process takes the lock, which lies in the folder of the cache, until all its kernels are
-there. One that finds the lock taken waits, outside of numba, and begins anew: then most of them are
-in the cache. It waits for `PATIENCE` since the other one has last begun to compile a function, and
-never over `LONGEST`; then it compiles alone, which costs time only.
+Numba reports when it begins to compile a function that is neither in memory nor in the disk cache.
+Only then does a process take the lock, a file in the cache's folder, and hold it until all its
+kernels are ready. A process that finds the lock taken leaves numba, waits, and starts over: most
+kernels are then in the cache. It gives up once the holder has begun no function for `PATIENCE`
+seconds, or after `LONGEST`. Then it compiles without the lock, which only costs time.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from ssvm_bench.base.errors import shown
 logger = logging.getLogger(__name__)
 
 PATIENCE, LONGEST = 30.0, 120.0
-"""Seconds to wait for another process: since its last sign of life, and in all."""
+"""Seconds to wait for another process: since its last sign of life, and in total."""
 
-_NOTICE = 2.0  # seconds after which a user hears what takes so long
+_NOTICE = 2.0  # seconds until the user is told what takes so long
 
 
-class _HeldError(BaseException):  # which no component catches
+class _HeldError(BaseException):  # no component catches it
     """Another process compiles."""
 
 
 class _Turn(event.Listener):
-    """Takes the lock when this thread begins to compile, and gives a sign of life each time."""
+    """Takes the lock when this thread first compiles; gives a sign of life at every function."""
 
     def __init__(self, lock: Path | None) -> None:
         self._lock, self._thread = lock, threading.get_ident()
@@ -51,7 +51,7 @@ class _Turn(event.Listener):
             return
         if not self._begun:
             if self._lock is not None:
-                with suppress(OSError):  # no lock can be had there: then without
+                with suppress(OSError):  # no lock is possible there: go on without
                     self._descriptor = self.held.enter_context(_locked(self._lock))
             text = "Compiling, once on this machine …"
             notice = threading.Timer(_NOTICE, copy_context().run, [logger.info, text])
@@ -62,16 +62,16 @@ class _Turn(event.Listener):
             os.utime(self._descriptor)
 
     def on_end(self, event: Any) -> None:
-        """Do nothing: a function that is not in the cache yet would be compiled again."""
+        """Keep the lock: this function is not cached yet, so others would compile it again."""
 
 
 def in_turn(work: Callable[[], None]) -> None:
-    """Do what may compile functions, while no other process does so.
+    """Call a function that may compile kernels, while no other process compiles.
 
     Parameters
     ----------
     work : callable
-        Is called again if another process was compiling what it needs.
+        Called again if another process was compiling what it needs.
     """
     lock = None if jit.CACHE_ROOT is None else jit.CACHE_ROOT / ".warm-up.lock"
     deadline = time.monotonic() + LONGEST
@@ -88,7 +88,7 @@ def in_turn(work: Callable[[], None]) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """Hold a lock in the block, which gets its descriptor; raise `_HeldError` if another does."""
+    """Hold a lock and yield its descriptor; raise `_HeldError` if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ def _locked(path: Path) -> Iterator[int]:
 
 
 def _waited(lock: Path, deadline: float) -> bool:
-    """Wait until a lock is free; return whether it is."""
+    """Wait until a lock is free or waiting is pointless; return whether the lock is free."""
     tell = time.monotonic() + _NOTICE
     with suppress(OSError):
         while time.monotonic() < deadline:

@@ -1,7 +1,7 @@
-"""From a config to what a run works with: dataset, oracle and solver, with compiled kernels.
+"""Builds what a run needs from its config: dataset, oracle and solver, with compiled kernels.
 
-The oracle of a run is called by itself, by this process batch by batch, by other processes, or by
-the workers of a dask scheduler.
+Oracle calls are executed by the oracle itself, by this process in batches, by other processes, or
+by the workers of a dask scheduler.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from ssvm_bench.oracles.prior import Prior
 
 _VECTORS = 4
-"""Of d numbers that any run has at least: w, a gradient, and what evaluations take."""
+"""Vectors of d numbers that every run needs: w, a gradient, and those of evaluations."""
 
 _WARM_UP_ITERATIONS = 11  # one more than the solvers' longest period
 
 
 def chunk_rows(config: RunConfig) -> int | None:
-    """Return how many examples a run has in memory at a time; None: all.
+    """Return how many examples a run holds in memory at a time; None: all.
 
-    All, unless the solver trains on streams, and the dataset's module opens one.
+    It is None unless the solver trains on streams, and the dataset's module opens one.
     """
     opens = hasattr(registry.module("dataset", config.dataset.kind), "open")
     return getattr(config.solver, "chunk_rows", None) if opens else None
@@ -46,7 +46,7 @@ def chunk_rows(config: RunConfig) -> int | None:
 
 @functools.lru_cache(maxsize=1)
 def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
-    """Load a dataset, or open it to be read in chunks of so many rows; the last one is kept."""
+    """Load a dataset, or open it for reading in chunks of ``rows`` examples; cache the last one."""
     module = registry.module("dataset", config.kind)
     with registry.blamed("dataset", config.kind):
         found = module.load(config) if rows is None else module.open(config)
@@ -60,12 +60,12 @@ def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
 
 @functools.lru_cache(maxsize=1)
 def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Any:
-    """Do `oracle_of` for a dataset; the last terms are kept for the next run of a sweep."""
+    """Load a dataset and build its oracle; cache the last one for the next run of a sweep."""
     return oracle_of(config, load_dataset(dataset_config, rows), rows)
 
 
 def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
-    """Build what a problem is made of, its `Terms`: an oracle, or those of another family."""
+    """Build the `Terms` of a problem: an oracle, or the terms of another family."""
     build = functools.partial(registry.module("oracle", config.kind).build, config)
     with registry.blamed("oracle", config.kind):
         if rows is None:
@@ -91,7 +91,7 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
 
 
 def prior_of(config: RunConfig, d: int) -> Prior | None:
-    """Return the prior of d weights; None: nothing is said of it. Raises what `build` does."""
+    """Return the prior of d weights; None if the run sets none. Raises as `build` does."""
     if config.prior == PriorConfig():
         return None
     from ssvm_bench.oracles.prior import build
@@ -109,7 +109,7 @@ def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
 
 
 def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -> float:
-    """Return the mean loss of predictions for held-out examples, by terms made for that."""
+    """Return the mean loss of predictions for held-out examples, by an oracle built for them."""
     oracle = registry.module("oracle", config.kind).build(config, examples)
     if getattr(config, "has_kernel", False):
         oracle = oracle.over(trained.x)
@@ -121,7 +121,7 @@ def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -
 def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.ndarray) -> float:
     """Return the mean loss of predicted labels of parts: by a matrix, or the share of wrong ones.
 
-    A part whose true label training does not know has the largest loss that there is.
+    A part whose true label is unknown to training has the largest possible loss.
     """
     losses = predicted != examples.y if matrix is None else matrix[examples.y, predicted]
     if examples.unseen is not None:
@@ -131,7 +131,7 @@ def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.n
 
 
 def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
-    """Build the solver of a run, at its start, with a problem of its own."""
+    """Build the solver of a run, at its start, with a `fresh` problem."""
     module = registry.module("solver", config.solver.kind)
     with registry.blamed("solver", config.solver.kind):
         built = module.build(config.solver, problem.fresh(), clock, config.seed)
@@ -142,7 +142,7 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
 
 
 def started(config: RunConfig, problem: Objective, before: Solver | None) -> Solver:
-    """Return the solver of a run, on its clock: a new one, or that which has solved another λ."""
+    """Return the solver of a run, on its clock: a new one, or one warm-started from another λ."""
     clock = Clock(config.clock, *config.oracle.costs)
     clock.caller = problem.caller
     with clock.paused():
@@ -160,9 +160,9 @@ def warm_up(
 ) -> None:
     """Compile, or load from the disk cache, every kernel of the run on its first examples.
 
-    Two are enough, unless the solver's config has a larger ``least_n``. One process at a time
-    compiles (:mod:`ssvm_bench.runs.compiling`). Of an oracle that is ``called`` by others, compiled
-    are what is done with its answers, and the maximisation itself.
+    Two examples are enough, unless the solver's config has a larger ``least_n``. One process at a
+    time compiles (:mod:`ssvm_bench.runs.compiling`). With ``called``, others call the oracle: the
+    kernels that take the returned labelings are compiled, and so is the maximisation itself.
     """
     head = dataset.head(max(2, getattr(config.solver, "least_n", 2)))
     in_turn(functools.partial(_warm_up, config, head, prior, called))
@@ -195,16 +195,16 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
 
 
 def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = None) -> Caller | None:
-    """Return who is to call the oracle; None: it calls itself. Nothing is started yet.
+    """Return the caller of the oracle, not started yet; None if the oracle makes its own calls.
 
     Parameters
     ----------
     config : RunConfig
-        Whose dataset's source is known.
+        Its dataset's source is known.
     fingerprint : str
         Of the dataset.
     dataset : Dataset, optional
-        Examples that are in no files, and are sent to the processes that call.
+        Examples that are in no file: they are sent to the workers.
     """
     parallel, how = config.parallel, batch_and_delay(config)
     if not parallel.elsewhere:
@@ -230,7 +230,7 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
     Raises
     ------
     RunFailedError
-        If the data there are others.
+        If the worker's data differ from the run's.
     """
     found = load_dataset(dataset).fingerprint
     if found != fingerprint:
@@ -245,6 +245,6 @@ AT_ONCE = {"batch": 1, "delay": 0.0}
 
 
 def batch_and_delay(config: RunConfig) -> dict[str, Any]:
-    """Return how many terms are asked for at one w, and the seconds that are waited before each."""
+    """Return the batch size of oracle calls at one w, and the seconds to wait before each call."""
     delay = float(getattr(config.oracle, "delay", 0.0))
     return {"batch": config.parallel.batch, "delay": delay}

@@ -1,11 +1,11 @@
 """Where an experiment stands: which of its runs are done, and how long the others may take.
 
 ==========  ================================================================================
-``done``    it has finished, or a longer one that it is the beginning of
+``done``    it has finished, or a longer run that begins with it has
 ``running`` a process works on it
-``failed``  the last try ended in an error in one of its iterations, or diverged
-``missing`` none of these; also a run that was interrupted, which starts anew, and one that
-            failed before its first iteration or with its process
+``failed``  the last attempt ended in an error in one of its iterations, or diverged
+``missing`` none of these; also a run that was interrupted, and one that failed before its
+            first iteration or with its process
 ==========  ================================================================================
 """
 
@@ -40,11 +40,11 @@ class RunStatus:
     state : str
         One of ``STATES``.
     folder : Path
-        Where its files are: of a failed run, its trace so far and the traceback.
+        Folder of its files; for a failed run, of its partial trace and the traceback.
     damage : str
-        Why what is there cannot be read; such a run is missing, and is made again.
+        Why its stored files cannot be read; such a run is executed again.
     summary : mapping
-        Of a run that is done, what it says of itself.
+        Content of ``summary.json`` if the run is done, else empty.
     """
 
     config: RunConfig
@@ -54,7 +54,7 @@ class RunStatus:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     def as_plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the status as plain values."""
         return {
             **{group: getattr(self.config, group).name for group in ("dataset", "solver")},
             "lam": self.config.lam,
@@ -67,12 +67,12 @@ class RunStatus:
 
 
 def survey(configs: Iterable[RunConfig]) -> list[RunStatus]:
-    """Return where each run stands, and each along its path, by a look at its folder."""
+    """Return the status of each run, and of each run along its path, from their folders."""
     return [_status(config) for config in along_paths(configs)]
 
 
 def _status(config: RunConfig) -> RunStatus:
-    """Return the state of a run; if its source is open, the one further on of both."""
+    """Return the status of a run; if its source is not known yet, the most advanced one."""
     found = [_state(config.with_source(source)) for source in _sources(config)]
     return min(found, key=lambda status: (STATES.index(status.state), not status.damage))
 
@@ -93,7 +93,7 @@ def _state(config: RunConfig) -> RunStatus:
 
 
 def _sources(config: RunConfig) -> tuple[str, ...]:
-    """Return where the data of a run can come from, as far as that is seen without loading it."""
+    """Return the possible sources of a run's data, as far as known without loading them."""
     sources = config.sources()
     if config.source != "auto":
         return sources
@@ -104,9 +104,9 @@ def _sources(config: RunConfig) -> tuple[str, ...]:
 
 
 def finished_before(config: RunConfig) -> Outcome | None:
-    """Return what became of a run and its path if that is certain without loading its data.
+    """Return the outcome of a run whose path has finished, if that is certain; load no data.
 
-    The data of another package may have changed since.
+    It is never certain for a dataset of another package: its data may have changed since.
     """
     sources = _sources(config)
     if len(sources) > 1 or config.force or not registry.is_own("dataset", config.dataset.kind):
@@ -119,7 +119,7 @@ def finished_before(config: RunConfig) -> Outcome | None:
 
 
 class Durations:
-    """Seconds from the start of a run to its end, learned from the runs of its kind.
+    """Estimates the seconds from the start of a run to its end, from finished runs of its kind.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ class Durations:
             self.add(config, summary)
 
     def add(self, config: RunConfig, summary: Mapping[str, Any]) -> None:
-        """Learn from a run that has finished."""
+        """Add a run that has finished."""
         seconds = summary.get("wall_time")
         if seconds is not None:
             self._seen.setdefault(_kind(config), []).append(float(seconds))
 
     def left(self, configs: Sequence[RunConfig], jobs: int) -> float | None:
-        """Return the seconds that runs will take, several at once; None if that is unknown."""
+        """Return the seconds that runs will take, ``jobs`` at a time; None if that is unknown."""
         each = [self._of(config) for config in configs]
         known = [seconds for seconds in each if seconds is not None]
         if len(known) < len(each):
@@ -147,7 +147,7 @@ class Durations:
         return max(sum(known) / min(jobs, len(known)), *known) if known else 0.0
 
     def _of(self, config: RunConfig) -> float | None:
-        """Return the median of the runs of that dataset and solver, else the run's budget."""
+        """Return the median of runs with that dataset and solver, else ``budget.max_seconds``."""
         seen = self._seen.get(_kind(config))
         return statistics.median(seen) if seen else config.budget.max_seconds
 
@@ -157,12 +157,12 @@ def _kind(config: RunConfig) -> tuple[str, str]:
 
 
 def lines(found: Sequence[RunStatus], jobs: int) -> list[str]:
-    """Return what there is to say: dataset by solver, the sum, and the failed runs.
+    """Return the lines to print: datasets by solvers, the sum, and the failed runs.
 
     Parameters
     ----------
     found : sequence of RunStatus
-        As `survey` gives them.
+        As `survey` returns them.
     jobs : int
         Number of runs at once, for the estimate of the time left.
     """

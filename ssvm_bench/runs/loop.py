@@ -1,7 +1,7 @@
 """The loop of a run: budget, evaluation, stop reason, interrupt.
 
-A run repeats the solver's outer iterations, evaluates the iterate it reports while the clock is
-paused, and ends for one of the named reasons:
+A run repeats the solver's outer iterations. It evaluates the reported iterate while the clock is
+paused, and ends for one of these reasons:
 
 ==================  ==========================================================================
 ``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
@@ -16,12 +16,12 @@ paused, and ends for one of the named reasons:
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
 ``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration; a partial trace is kept. After
-                    two of them, where the loop gets control next, and without an evaluation
+                    two signals: where the loop gets control next, and without an evaluation
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
 
-A problem with latent values is solved in rounds, a convex problem each, with better values than the
-last; the reason is then that of the last round.
+A problem with latent values is solved in rounds, each a convex problem with better latent values
+than the last one. The stop reason is that of the last round.
 
 .. code-block:: text
 
@@ -29,15 +29,14 @@ last; the reason is then that of the last round.
     z ← the best latent values at w                    P(w) does not rise
     J(w) = min_z P(w)                                  what is minimised: not convex
 
-(the convex-concave procedure; Felzenszwalb et al. 2010, *coordinate descent* in Ramanan 2013,
-sections 1.4 and 1.5). The first row of a round is the w at which the last one ended, and so its
-primal value is J there; a round ends at its iterate with the lowest primal value. Hence J never
-rises from round to round, however early a convex problem is left. A solver goes on from what it
-knows, where that says something of the new problem (`Solver.update_latent`), and is else built
-anew.
+This is the convex-concave procedure (Felzenszwalb et al. 2010; *coordinate descent* in Ramanan
+2013, sections 1.4 and 1.5). The first row of a round is the w at which the last round ended, so its
+primal value is J(w). A round ends at its iterate with the lowest primal value. Hence J never rises
+from round to round, however early a convex problem is stopped. The solver continues with what it
+knows where that is valid for the new problem (`Solver.update_latent`); else a new one is built.
 
-The rounds end where no latent value changes, or after ``solver.latent_rounds``. The budget is that
-of each round.
+The rounds end when no latent value changes, or after ``solver.latent_rounds`` rounds. The budget
+applies to each round.
 """
 
 from __future__ import annotations
@@ -79,9 +78,9 @@ def loop(
     warm_started : bool
         Whether the solver has solved another λ before.
     progress : Progress, optional
-        Where the run is, which changes with it; by default, at its beginning.
+        Position of the run, updated in place; by default, its beginning.
     write_checkpoint : callable
-        Gets the state before every iteration, and why the run ends if it does:
+        Called before every iteration with the state, and with the reason if the run ends there:
         `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()
@@ -111,7 +110,7 @@ def _round(
     progress: Progress,
     write_checkpoint: WriteCheckpoint,
 ) -> str:
-    """Do a round, or what is left of it."""
+    """Execute a round, or the rest of a resumed one; return its stop reason."""
     while True:
         interrupts.end_if_urgent()
         reason = _exhausted(config.budget, progress.iteration, solver.clock.now() - progress.begin)
@@ -141,7 +140,7 @@ def _round(
 
 
 def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:
-    """Tell whether all numbers of an iterate are finite; a method without a dual has NaN there."""
+    """Tell whether an iterate's numbers are finite; the dual of a solver without one may be NaN."""
     dual = row["dual"] if has_dual or not math.isnan(row["dual"]) else 0.0
     return all(math.isfinite(value) for value in (row["primal"], dual, row["w_norm"]))
 
@@ -155,19 +154,19 @@ def _exhausted(budget: Budget, iteration: int, seconds: float) -> str | None:
 
 
 def next_round(config: RunConfig, solver: Solver, recorder: Recorder) -> Solver | None:
-    """Begin another round; return its solver, or None if there is no other to come.
+    """Begin another round; return its solver, or None if the last round has ended.
 
     Parameters
     ----------
     config, solver, recorder
-        The run, whose solver has ended a round.
+        The run; its solver has ended a round.
     """
     w = recorder.end_round()
     if recorder.round == recorder.latent_rounds:
         return None
     problem, clock = recorder.problem, solver.clock
     values = problem.latent()
-    assert values is not None  # as problems of several rounds have some
+    assert values is not None  # problems with several rounds have latent values
     with clock.exact(min(problem.n, int(np.count_nonzero(values)))):
         better, changes = problem.update_latent(w)
     if changes == 0:

@@ -1,4 +1,4 @@
-"""What becomes of a run. What sends it from one process to another loads nothing else with it."""
+"""The outcome of a run, in its own module: processes that exchange one load nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """How a run ended.
 
     Attributes
     ----------
@@ -22,9 +22,9 @@ class Outcome:
     stop_reason : str
         See :mod:`ssvm_bench.runs.loop`.
     folder : Path
-        Where its files are; of an interrupted run, the partial ones.
+        Folder of its files; for an interrupted run, of the partial trace.
     summary : dict
-        What ``summary.json`` holds, or would hold with this budget; of a run that is held, nothing.
+        Content of ``summary.json``, as it would be with this budget; empty if the run is held.
     """
 
     status: str
@@ -34,5 +34,5 @@ class Outcome:
 
     @classmethod
     def of(cls, status: str, run: Trace) -> Outcome:
-        """Return that of a run that is there, as far as it was asked for."""
+        """Return the outcome of a stored run, which may be truncated to a budget."""
         return cls(status, run.summary["stop_reason"], run.folder, run.summary)

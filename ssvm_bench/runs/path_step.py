@@ -1,7 +1,7 @@
 """One run of a path: from its problem to its files.
 
-Most paths have one run. Its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are put
-on disk while it goes on, and all of its files at the end.
+Most paths have one run. While it works, its trace so far and its state
+(:mod:`ssvm_bench.runs.checkpoints`) are written to disk. All of its files are written at the end.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class PathStep:
-    """One run of a path, and what is said of it in its files.
+    """One run of a path, and the metadata of its files.
 
     Parameters
     ----------
     config : RunConfig
     problem : Objective
     lam : float
-        λ, or what stands for it.
+        λ, or the weight of the regulariser that the oracle has instead.
     had_finished : bool
-        Whether it is there already, as one on the path of another.
+        Whether it has finished before, as a run on the path of another one can.
     leads_on : bool
         Whether another run of the path begins at its end.
     dataset : Dataset or DataStream
     display : Display
     begin : float
-        When the work on it began, by ``time.perf_counter``.
+        When the work on the run began, by ``time.perf_counter``.
     concurrent_runs : int
-        Number of other runs that go on beside this one.
+        Number of other runs that are executed at the same time.
     engine : str
-        What made the process that it is in.
+        Backend that started this process (:mod:`ssvm_bench.jobs`).
 
     Attributes
     ----------
     solver : Solver or None
-        As it is, once there is one.
+        The current solver; None until it is built or restored.
     """
 
     config: RunConfig
@@ -81,7 +81,7 @@ class PathStep:
     solver: Solver | None = None
 
     def __post_init__(self) -> None:
-        """Say whose checkpoints these are, and make the recorder."""
+        """Compute the identity of the run's checkpoints, and create its recorder."""
         config = self.config
         self.progress = checkpoints.Progress()
         whose = f"{config.hash()}/seed={config.seed}"
@@ -99,7 +99,7 @@ class PathStep:
         return Recorder(self.problem, self.display, held_out, self._store, rounds, bound)
 
     def resume(self) -> bool:
-        """Go to where the run was left, or has ended before; return whether there is a way."""
+        """Restore the run where it was left or had ended; return whether that was possible."""
         if self.had_finished or self.config.force:
             return False
 
@@ -118,7 +118,7 @@ class PathStep:
         return True
 
     def make(self, before: Solver | None) -> Outcome:
-        """Do the run, from a solver that has solved another λ if there is one."""
+        """Execute the run, warm-started from the solver of another λ if there is one."""
         config, display = self.config, self.display
         if before is not None:
             self.begin = time.perf_counter()
@@ -131,7 +131,7 @@ class PathStep:
             try:
                 if self.solver is None:
                     self.solver = components.started(config, self.problem, before)
-                else:  # as it was left
+                else:  # restored from a checkpoint
                     self.solver.clock.start()
                 about = before is not None, self.progress, written.write_if_due
                 reason = loop(config, self.solver, self.recorder, *about)
@@ -151,7 +151,7 @@ class PathStep:
             return Outcome("interrupted", reason, where, self._summary(reason))
 
     def _finish(self, reason: str) -> Outcome:
-        """Write the files of a run that has come to its end."""
+        """Write the files of a run that has finished."""
         config, recorder, summary = self.config, self.recorder, self._summary(reason)
         folder = config.folder
         if self.had_finished:
@@ -174,7 +174,7 @@ class PathStep:
         return Outcome("finished", reason, folder, summary)
 
     def _vocabulary(self) -> Vocabulary | None:
-        """Return the names to keep: with a kernel always, as predictions need no data then."""
+        """Return the names to store; with a kernel always, so that predictions need no data."""
         if getattr(self.config.oracle, "has_kernel", False):
             return Vocabulary.of(self.dataset)
         return getattr(self.dataset, "vocabulary", None)
@@ -190,7 +190,7 @@ class PathStep:
         )
 
     def _store(self, rows: checks.Columns | None = None, **state: Any) -> None:
-        """Put the rows so far on disk, and the state if it is given; off the clock."""
+        """Write the rows so far to disk, and the state if it is given; the clock is paused."""
         if self.had_finished:
             return
         assert self.solver is not None
@@ -233,12 +233,12 @@ class PathStep:
         }
         try:
             checks.check(plain(about), checks.METADATA)
-        except ValueError as error:  # a component has said so
+        except ValueError as error:  # the value is a component's
             raise RunFailedError(f"No run can be made of that: {error}.") from error
         return about
 
     def _latent(self) -> dict[str, str]:
-        """Return what tells the fixed latent values of the problem from others, if it has some."""
+        """Return a digest of the problem's fixed latent values, if it has some."""
         values = self.recorder.problem.latent()
         if values is None:
             return {}

@@ -1,8 +1,8 @@
-"""What a finished run predicts: for the examples that it held out, or those of another file.
+"""Predictions of a finished run, for the examples that it held out or those of another file.
 
-A run folder has the weights and, where the data have names, those of labels and features
-(:class:`~ssvm_bench.datasets.vocabulary.Vocabulary`), by which another file is read. All examples
-are predicted in one compiled pass.
+A run folder contains the weights and, where the data have names, the names of labels and features
+(:class:`~ssvm_bench.datasets.vocabulary.Vocabulary`). Another file is read by these names. All
+examples are predicted in one compiled pass.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _OPTIONS: checks.Shape = {
     "solver": {"name": checks.TEXT},
     **{key: {"name": checks.TEXT, "kind": checks.TEXT} for key in ("dataset", "oracle")},
 }
-"""What is asked of a run's options beside that they are those of its components."""
+"""What a run's options must contain, besides being valid options of its components."""
 
 HELD_OUT = ("test", "validation")
-"""What is predicted of a run's own data: the first of these that there is, or the training set."""
+"""Splits of a run's own data to predict: the first one that exists, else the training set."""
 
 
 class Model(NamedTuple):
@@ -48,11 +48,11 @@ class Model(NamedTuple):
         Of the dataset that it was trained on.
     vocabulary : Vocabulary, optional
     w : ndarray of float64, shape (d,)
-        With a kernel, over the basis.
+        The weights; with a kernel, over the basis.
     basis : ndarray of numbers or csr_array, shape (parts, f), optional
         Features of the parts that a kernel's w is a sum over; None: those of the run's data.
     iteration : int
-        After which these were the weights.
+        The iteration after which the run had these weights.
     """
 
     folder: Path
@@ -65,20 +65,20 @@ class Model(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a figure calls it."""
+        """Title of the run in a figure."""
         return f"{self.config['solver']['name']}, iteration {self.iteration}"
 
 
 class Examples(NamedTuple):
-    """What to predict.
+    """Examples to predict.
 
     Attributes
     ----------
     dataset : Dataset
     labelled : bool
-        Whether it has true labels.
+        Whether the examples have true labels.
     of : str
-        Which examples they are, in words.
+        Description of the examples, in words.
     """
 
     dataset: Dataset
@@ -140,7 +140,7 @@ def load(folder: Path) -> Model:
 def _over_support(
     found: Written, w: np.ndarray, vocabulary: Vocabulary
 ) -> tuple[np.ndarray, Any | None]:
-    """Return the w of a kernel over its support, and the features of that, if they are there."""
+    """Return a kernel's w over its support, and the support's features; w, None if not stored."""
     basis = found.support(vocabulary.n_features + (vocabulary.bias != 0))
     if basis is None:
         return w, None
@@ -154,14 +154,14 @@ def _over_support(
 
 
 def examples(model: Model, data: Path | None) -> Examples:
-    """Return the examples of a file, or those of the run's own data that it held out.
+    """Return the examples of a file, or those of the run's own data that `HELD_OUT` names.
 
     Raises
     ------
     ConfigError
-        The run is of a kind that cannot be predicted for.
+        Runs of this kind cannot predict the examples of a file.
     RunFailedError
-        The data cannot be had; or they are of another form or structure than the run's.
+        The data cannot be loaded; or their form or structure differs from the run's.
     """
     name = model.config["dataset"]["name"]
     if data is not None:
@@ -177,7 +177,7 @@ def examples(model: Model, data: Path | None) -> Examples:
 def _own(model: Model) -> Dataset:
     """Return the dataset of a run."""
     dataset = load_dataset(registry.config("dataset", model.config["dataset"]))
-    assert isinstance(dataset, Dataset)  # as a whole
+    assert isinstance(dataset, Dataset)  # not a stream
     if dataset.fingerprint != model.fingerprint:
         raise RunFailedError(
             f"{model.folder} was trained on other data: their fingerprint was {model.fingerprint}, "
@@ -192,9 +192,9 @@ def predict(model: Model, dataset: Dataset) -> np.ndarray:
     Raises
     ------
     ConfigError
-        What is predicted are no labels of parts.
+        The run does not predict labels of parts.
     RunFailedError
-        The run has other weights than these examples need.
+        The run has another number of weights than these examples need.
     """
     if dataset.structure == "latent":
         raise ConfigError(f"{model.folder} finds objects in canvases, and predicts no labels.")
@@ -214,7 +214,7 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
     Raises
     ------
     RunFailedError
-        The run has other weights than these examples need.
+        The run has another number of weights than these examples need.
     """
     config = registry.config("oracle", model.config["oracle"])
     oracle = predictor(config, dataset)
@@ -229,14 +229,14 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
 
 
 def predictor(config: Any, dataset: Dataset) -> Any:
-    """Return the oracle that predicts: what examples and classes count is a matter of training."""
+    """Return the oracle that predicts: weights of examples and classes matter in training only."""
     if hasattr(config, "class_weight"):
         config = replace(config, class_weight="none")
     return oracle_of(config, dataset.derived(costs=None, margins=None))
 
 
 def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:
-    """Yield a line a part, in order, and an empty one behind each example of several parts."""
+    """Yield one line per part, in order; an empty line follows each example of a structure."""
     if dataset.structure == "regression":
         yield from (f"{value:.9g}" for value in predicted.tolist())
         return
@@ -250,14 +250,14 @@ def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:
 
 
 def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | None:
-    """Return the mean loss of predicted labels; None: it is the share of wrong ones."""
+    """Return the mean loss of predicted labels; None if the loss is the share of wrong labels."""
     config = registry.config("oracle", model.config["oracle"])
     matrix = config.loss_matrix(dataset) if hasattr(config, "loss_matrix") else None
     return None if matrix is None else loss_of_labels(matrix, dataset, predicted)
 
 
 def score(dataset: Dataset, predicted: np.ndarray) -> scores.Scores:
-    """Return how good predicted labels are."""
+    """Return the scores of predicted labels."""
     names, truth = list(dataset.label_names), dataset.y.astype(np.int64)
     K = len(names)
     if dataset.unseen is not None:

@@ -1,4 +1,4 @@
-"""The rows of a run's trace: evaluated, and put on disk while the run goes on."""
+"""The rows of a run's trace: evaluated, and written to disk while the run works."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ logger = logging.getLogger(__name__)
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 KEEP_SECONDS = 10.0
-"""For no longer than that, a row is in memory alone."""
+"""Longest time that a row is in memory only."""
 
 _COUNTS = ("round", "_first", "_before", "_changes", "_eval_time")
-"""Numbers that a recorder knows besides its rows."""
+"""Numbers of a recorder's state, besides its rows."""
 
 
 class Recorder:
-    """Evaluates what a solver reports, and keeps the rows of the trace.
+    """Evaluates the iterates that a solver reports, and keeps the rows of the trace.
 
     Parameters
     ----------
@@ -39,28 +39,28 @@ class Recorder:
     display : Display
         Shows every row.
     held_out : mapping
-        Name → the mean loss of predictions by w for held-out examples, which only `predict` asks.
+        Name → function from w to the mean loss on held-out examples; only `predict` calls it.
     keep : callable, optional
-        Puts the rows so far on disk.
+        Writes the rows so far to disk.
     latent_rounds : int
-        Most problems that the run may go through, one after the other.
+        Largest number of rounds, each with a problem of its own.
     bound : bool
-        Whether primal values are bounded from above (``eval.bound``).
+        Whether to compute upper bounds of primal values (``eval.bound``).
 
     Attributes
     ----------
     problem : Objective
-        The present one.
+        The problem of the current round.
     round : int
-        Its number, from 1.
+        Number of the current round, from 1.
     rows : list of dict
         The trace so far.
     w : object
-        The last row's point for the data as they are (:mod:`ssvm_bench.oracles.objective`): the
-        weights of their features.
+        The last row's point in the coordinates of the data (:mod:`ssvm_bench.oracles.objective`):
+        the weights of their features.
     losses : dict of str to float
-        Mean loss of its predictions for the examples: of ``"train"`` and of each held-out name;
-        NaN until `predict`.
+        Mean loss of the last row's predictions, for ``"train"`` and for each held-out name; NaN
+        until `predict` is called.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Recorder:
         self._best = math.inf, self.w
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs: all but display, problem and held-out losses."""
+        """Return what `restore` needs: all except display, problem and held-out losses."""
         primal, point = self._best
         return {
             **{name: getattr(self, name) for name in _COUNTS},
@@ -101,20 +101,20 @@ class Recorder:
         }
 
     def restore(self, state: Mapping[str, Any], problem: Objective, point: Any) -> None:
-        """Go on from what another one knew, of the same run.
+        """Restore the state of another recorder of the same run.
 
         Parameters
         ----------
         state : mapping
         problem : Objective
-            That of its latent values.
+            The problem with the latent values of the state.
         point : object
-            Of the problem; any.
+            Any point of the problem.
 
         Raises
         ------
         StateError
-            If it is the state of no such run.
+            If it cannot be the state of such a run.
         """
         expect(state.keys() == self.state().keys(), "has other names")
         for name in _COUNTS:
@@ -138,10 +138,10 @@ class Recorder:
         return found
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
-        """Add, show and return the row of an iteration; the clock stands still meanwhile."""
+        """Add, show and return the row of an iteration; the clock is paused meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self._earlier = self._iterate  # and the one before it is free, before there is another
+            self._earlier = self._iterate  # frees the one before it, before there is a new one
             self._iterate, dual = solver.reported()
             if self._begins_at is not None:
                 self._iterate, self._begins_at = self._begins_at, None
@@ -190,7 +190,7 @@ class Recorder:
         self.display.row(row)
 
     def end_round(self) -> Any:
-        """Let the iterate with the lowest primal value of the round be the last; return it."""
+        """Make the round's iterate with the lowest primal value the last one; return it."""
         primal, point = self._best
         row = self.rows[-1]
         if self.latent_rounds > 1 and primal < row["primal"]:
@@ -202,13 +202,13 @@ class Recorder:
         return self._iterate
 
     def begin_round(self, problem: Objective, changes: int) -> None:
-        """Go on with another problem, from where the last one ended.
+        """Begin a round with another problem, at the point where the last round ended.
 
         Parameters
         ----------
         problem : Objective
         changes : int
-            Number of latent values that are others.
+            Number of latent values that have changed.
         """
         self.problem, self._changes = problem, changes
         self.round += 1
@@ -223,12 +223,12 @@ class Recorder:
         if kept is None:
             return {}
         if not np.array_equal(kept.w, self._iterate):
-            # by a fresh problem: the answers of this one may depend on earlier calls
+            # by a fresh problem: the oracle's results may depend on earlier calls
             (primal, _), dual = self.problem.fresh().measured(kept.w), kept.dual
         return {"primal_after_exact": primal, "dual_after_exact": dual}
 
     def _bounds(self, point: Any, primal: float, dual: float) -> dict[str, float]:
-        """Return an upper bound of the primal value, and the gap to it, if that is wanted."""
+        """Return an upper bound of the primal value, and its gap, if ``bound`` is set."""
         if not self.bound:
             return {}
         above = self.problem.upper_bound(point, primal)
@@ -240,21 +240,21 @@ class Recorder:
         self.problem.check_bound(self._iterate, self._earlier, row["primal"], row["dual"])
 
     def keep(self) -> None:
-        """Put the rows on disk if it is time; to be called in every iteration."""
+        """Write the rows to disk if it is time; to be called in every iteration."""
         if self._flusher is not None:
             self._flusher.look(self.rows)
 
     def predict(self) -> None:
-        """Find the losses of the last row's iterate."""
+        """Compute the losses of the last row's iterate."""
         self.losses |= self.problem.losses(self._iterate)
         for name, loss in self.held_out.items():
             self.losses[name] = loss(self.w)
         _check_numbers(self.losses)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last row, the best primal and dual, and ``train_loss`` and others.
+        """Return the last row, the best primal and dual values, and the mean losses.
 
-        The best of the present problem, that is: of the last latent round.
+        The best values are those of the last latent round: earlier rounds have other problems.
         """
         if not self.rows:
             return {}
@@ -268,13 +268,13 @@ class Recorder:
 
 
 def _check_numbers(found: Mapping[str, Any]) -> None:
-    """Raise ``RunFailedError`` unless all that components say of an iterate are numbers."""
+    """Raise ``RunFailedError`` unless all values that components report are numbers."""
     for name, value in found.items():
         if not isinstance(name, str) or not name.isprintable():
             raise RunFailedError(f"{shown(repr(name))} is no name of a column")
         is_count = name in COLUMNS and COLUMNS[name].dtype == "int64"
         if isinstance(value, int | np.integer):
-            good = -(1 << 63) <= value < 1 << 63  # as a column holds
+            good = -(1 << 63) <= value < 1 << 63  # the range of a column
         else:
             good = isinstance(value, _NUMBERS) and (not is_count or float(value).is_integer())
         if not good:
@@ -284,7 +284,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
 
 
 def _rows(state: Any) -> list[dict[str, Any]]:
-    """Return the rows of a state, which has columns of numbers, of the same length."""
+    """Return the rows of a state; raise unless its columns are numbers, and equally many."""
     columns: list[Any] = list(state.values()) if isinstance(state, Mapping) else [None]
     for column in columns:
         expect(isinstance(column, np.ndarray) and column.ndim == 1, "has no columns")
@@ -299,15 +299,15 @@ def _rows(state: Any) -> list[dict[str, Any]]:
 
 
 class TraceFlusher:
-    """Puts rows on disk before they are too old, at a cost far below 1 % of the time.
+    """Writes rows to disk before they are too old, at a cost far below 1 % of the time.
 
-    It looks at the rows after every iteration, and there is no thread beside the solver: a row is
-    written early if it would be too old after another iteration of twice the length of the last.
+    It checks the rows after every iteration, and uses no thread: a row is written early if it would
+    be too old after another iteration of twice the length of the last one.
 
     Parameters
     ----------
     write : callable
-        Gets all rows so far.
+        Called with all rows so far.
     now : callable
         Seconds on a monotonic clock.
     """
@@ -322,7 +322,7 @@ class TraceFlusher:
         self._looked = now()
 
     def look(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows if one of them waits for long enough."""
+        """Write the rows if one of them has waited long enough."""
         now = self.now()
         if self._waits_since is None and len(rows) > self._size:
             self._waits_since = now

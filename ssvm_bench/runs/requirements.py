@@ -1,4 +1,4 @@
-"""What a run's solver, oracle, budget, data and workers need of each other, checked beforehand."""
+"""Checks that solver, oracle, budget, data and workers fit together, before a run begins."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
 
 _LARGEST = 1e300
-"""A bound of what float64 holds, with room for sums."""
+"""A bound on values in float64, with a margin for sums."""
 
 
 def check_requirements(config: RunConfig) -> None:
-    """Check what solver, oracle and budget need of each other, before anything is loaded.
+    """Check that solver, oracle and budget fit together, before anything is loaded.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_requirements(config: RunConfig) -> None:
     solver, oracle, budget = config.solver, config.oracle, config.budget
     if isinstance(oracle, OracleConfig):
         oracle.check_regulariser(config.lam is not None or bool(config.path or config.prior.text()))
-    if not isinstance(solver, SolverConfig):  # of another package, and says nothing of itself
+    if not isinstance(solver, SolverConfig):  # from another package: it declares nothing
         return
     solver.check_path(bool(config.path))
     solver.check_latent(getattr(config.oracle, "has_latent", False), bool(config.path))
@@ -74,15 +74,15 @@ def check_requirements(config: RunConfig) -> None:
 
 
 def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
-    """Check what solver and λ need of the data, before anything is compiled.
+    """Check that solver and λ fit the data, before anything is compiled.
 
-    Of examples that are read in chunks, those of the first one stand for all.
+    If examples are read in chunks, the first chunk represents all of them.
 
     Raises
     ------
     ConfigError
-        If there are too few examples, or they are of another structure; or numbers of this size
-        would overflow.
+        If there are too few examples, if their structure does not fit the solver, or if numbers of
+        this size would overflow.
     """
     dataset = examples
     if not isinstance(dataset, Dataset):
@@ -100,7 +100,7 @@ def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
 
 def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
     """Raise ``ConfigError`` if numbers can overflow with features of up to ``largest``."""
-    bound = max(largest, 1.0) * parts  # of ‖φ⋆‖, generously
+    bound = max(largest, 1.0) * parts  # a generous bound on ‖φ⋆‖
     mean, variance = config.prior.moments()
     widest = float(np.trace(variance) if variance.ndim == 2 else variance.max())
     of = f"features of up to {largest:g}" + f" and variances of up to {widest:g}" * (widest != 1.0)
@@ -124,12 +124,12 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
 
 
 def check_calls(config: RunConfig) -> None:
-    """Check that others can make the oracle calls of a run, and slow ones, before data are loaded.
+    """Check that the run allows workers, batches and delays of oracle calls; load no data.
 
     Raises
     ------
     ConfigError
-        If they cannot.
+        If it does not.
     """
     solver, parallel, how = config.solver, config.parallel, batch_and_delay(config)
     asked = "parallel" if parallel.elsewhere or parallel.batch > 1 else "oracle.delay"
@@ -169,7 +169,7 @@ def check_calls(config: RunConfig) -> None:
 
 
 def check_oracle(config: RunConfig, terms: Any) -> None:
-    """Raise ``ConfigError`` if answers depend on who was asked before, and there are several."""
+    """Raise ``ConfigError`` if workers call an oracle whose results depend on earlier calls."""
     if config.parallel.elsewhere and isinstance(terms, Oracle) and terms.fresh() is not terms:
         raise ConfigError(
             f"The answers of oracle={config.oracle.name} depend on its earlier calls, so that "

@@ -1,10 +1,10 @@
 """One run, from its configuration to its files.
 
-While a run goes on, its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are put on
+During a run, its trace so far and its state (:mod:`ssvm_bench.runs.checkpoints`) are written to
 disk: ``kill -9`` costs the rows of the last ten seconds, and what was computed since the last
-checkpoint. The next start of the same run goes on from there; and one with a larger budget from
-its end, if it has kept its state. What a smaller budget has, is in the trace
-(:mod:`ssvm_bench.results.budgets`).
+checkpoint. The next start of the same run resumes from the checkpoint. A run with a larger budget
+resumes from the end, if the final state was kept. A run with a smaller budget is read from the
+trace (:mod:`ssvm_bench.results.budgets`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(
     wait: bool = True,
     engine: str = LOCAL,
 ) -> Outcome:
-    """Do one run and write its files, unless it has finished before; first those of its path.
+    """Execute one run and write its files, unless it has finished before; first those of its path.
 
     Parameters
     ----------
@@ -61,19 +61,19 @@ def run(
     display : Display
         Shows how it goes.
     concurrent_runs : int
-        Number of other runs that go on beside this one, for the trace's metadata.
+        Number of other runs that are executed at the same time, for the trace's metadata.
     wait : bool
         Whether to wait for another process that works on the same run.
     engine : str
-        What made this process, for the metadata: see :mod:`ssvm_bench.jobs`.
+        Backend that started this process, for the metadata: see :mod:`ssvm_bench.jobs`.
 
     Raises
     ------
     ConfigError
         If dataset, oracle and solver do not fit together.
     RunFailedError
-        If the data cannot be had, the run fails, or its files cannot be written; or if the run has
-        finished before, on other data.
+        If the data cannot be loaded, the run fails, or its files cannot be written; or if the run
+        has finished before, on other data.
     """
     begin = time.perf_counter()
     memory.give_back()
@@ -133,7 +133,7 @@ def run(
 
 
 def _skipped(before: Trace) -> Outcome:
-    """Tell that there is nothing to do."""
+    """Say that the run has finished before; return its outcome."""
     if before.is_truncated:
         end, whole = before.summary["iteration"], before.metadata["cut_from"]["iteration"]
         logger.info(
@@ -148,7 +148,7 @@ def _skipped(before: Trace) -> Outcome:
 
 
 def _first(runs: list[PathStep]) -> int:
-    """Return which run of a path to begin with: the last one that goes on, or the first."""
+    """Return the index of the run to begin a path with: the last that can resume, or the first."""
     for k in reversed(range(len(runs))):
         if all(one.had_finished for one in runs[:k]) and runs[k].resume():
             return k
@@ -156,7 +156,7 @@ def _first(runs: list[PathStep]) -> int:
 
 
 def _tell_unseen(dataset: Dataset | DataStream) -> None:
-    """Say how many labels that are held out training does not know."""
+    """Warn of held-out labels that are unknown to training."""
     for name, examples in dataset.held_out.items():
         if examples.unseen is not None:
             logger.warning(
@@ -167,7 +167,7 @@ def _tell_unseen(dataset: Dataset | DataStream) -> None:
 
 
 def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
-    """Raise an error if a folder holds a finished run of a dataset whose content was another."""
+    """Raise an error if a folder holds a finished run on data with another fingerprint."""
     if is_whole(folder):
         before = read_metadata(folder)["dataset"]["fingerprint"]
         if before != dataset.fingerprint:
@@ -181,20 +181,20 @@ def _check_same_data(folder: Path, dataset: Dataset | DataStream) -> None:
 # ---- without files ----------------------------------------------------------------------------
 
 _warm: set[Hashable] = set()
-"""Kinds of problems whose kernels are there."""
+"""Kinds of problems whose kernels have been compiled."""
 
 
 class Trained(NamedTuple):
-    """What a run without files has made.
+    """Result of a run without files.
 
     Attributes
     ----------
     recorder : Recorder
         With the trace and w.
     reason : str
-        Why it has ended.
+        Why the run has ended.
     solver : Solver
-        As it was left.
+        In its final state.
     """
 
     recorder: Recorder
@@ -208,10 +208,10 @@ def train(
     display: Display,
     before: tuple[float, Mapping[str, Any]] | None = None,
 ) -> Trained:
-    """Do a run, after those of its path, on examples that a Python program has; write no files.
+    """Execute a run, after those of its path, on the examples of a Python program; write no files.
 
-    Kernels are compiled once for each kind of problem in a process, not once for each call: a
-    search over parameters makes many.
+    A process compiles kernels once per kind of problem, not once per call: a search over parameters
+    makes many calls.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def train(
     display : Display
         Shows how it goes.
     before : float and mapping, optional
-        λ and the state (`checkpoints.of_solver`) of a solver of the same problem, to go on from.
+        λ and the state (`checkpoints.of_solver`) of a solver of the same problem, to continue from.
 
     Raises
     ------
@@ -266,12 +266,12 @@ def train(
                     f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a "
                     "larger lam."
                 )
-    assert solver is not None  # a run has a step
+    assert solver is not None  # a path has at least one run
     return Trained(recorder, reason, solver)
 
 
 def _kind(config: RunConfig, dataset: Dataset) -> Hashable:
-    """Return what decides which kernels there are."""
+    """Return what determines which kernels are compiled."""
     x, y = dataset.x, dataset.y
     options = config.oracle, config.solver, config.prior, config.parallel, bool(config.path)
     return *options, dataset.structure, type(x), x.dtype, y.dtype

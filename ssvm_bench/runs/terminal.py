@@ -1,8 +1,8 @@
-"""What a run says while it works, and the table it ends with.
+"""The status output of a run, and its closing table.
 
-Status goes to stderr: one live line on a terminal, one line an evaluated iteration when piped.
-Results go to stdout: the closing table and the folder of the run's files. Nothing here runs in
-the background, so that drawing never disturbs a time measurement.
+Status goes to stderr: one live line on a terminal, one line per evaluated iteration when piped.
+Results go to stdout: the closing table and the folder of the run's files. No thread draws in the
+background, so drawing never disturbs a time measurement.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ REDRAW_SECONDS = 0.1
 """A live line is redrawn at most this often."""
 
 _NOT_TOLD = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source"})
-"""Options that are no heading of their own where runs differ: they have one, or tell nothing."""
+"""Options that the ``options`` column leaves out: they have a column or do not matter."""
 
 Row: TypeAlias = Mapping[str, Any]
 
 
 class Display:
-    """What the runner tells of a run; of this one, nothing is shown (``quiet=true``).
+    """Shows the progress of a run; this base class shows nothing (``quiet=true``).
 
-    `start` comes first, then `row` after each evaluated iteration, then `finish` if the run got to
-    its end. A `message` may come at any time. `close` leaves the terminal in order whatever has
-    happened.
+    The runner calls `start` first, `row` after each evaluated iteration, and `finish` if the run
+    reaches its end. It may call `message` at any time. `close` leaves the terminal in order,
+    whatever has happened.
     """
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
@@ -75,7 +75,7 @@ COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
 
 
 class PlainLines(Display):
-    """One aligned line for each evaluated iteration; for pipes and log files.
+    """Prints one aligned line per evaluated iteration; for pipes and log files.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class PlainLines(Display):
         self.started = clock()
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
-        """Print what runs, and the heading of the lines to come."""
+        """Print which run begins, and the heading line."""
         self.budget, self.started = config.budget, self.clock()
         prior = config.prior.text()
         self.message(
@@ -112,7 +112,7 @@ class PlainLines(Display):
         self.message(self.cells(row))
 
     def cells(self, row: Row) -> str:
-        """Return the row below its heading."""
+        """Return the row as a line whose cells are aligned with the heading."""
         cells = [f"{show(row[key]):>{width}}" for key, (_, width, show) in COLUMNS.items()]
         return " ".join(cells) + f" {self.eta(row):>8}"
 
@@ -128,12 +128,12 @@ class PlainLines(Display):
         return words.minutes((self.clock() - self.started) * (1 - share) / share)
 
     def message(self, text: str) -> None:
-        """Print the text, unwrapped and as it is."""
+        """Print the text without wrapping or markup."""
         self.console.print(Text(text), soft_wrap=True)
 
 
 class LiveLine(PlainLines):
-    """One line that is redrawn in place; for terminals."""
+    """Redraws one line in place; for terminals."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(console, clock)
@@ -148,14 +148,14 @@ class LiveLine(PlainLines):
             self.live = None
 
     def heading(self) -> None:
-        """Print the heading line, and open the live one below it."""
+        """Print the heading line, and open the live line below it."""
         super().heading()
         self.line = Text()
         self.live = Live(self.line, console=self.console, auto_refresh=False)
         self.live.start()
 
     def row(self, row: Row) -> None:
-        """Redraw the line, if that has not just been done."""
+        """Redraw the line, unless that was done less than `REDRAW_SECONDS` ago."""
         self.line = Text(self.cells(row), no_wrap=True, overflow="crop")
         if self.live is not None and self.clock() - self.drawn >= REDRAW_SECONDS:
             self.live.update(self.line, refresh=True)
@@ -168,9 +168,9 @@ class LiveLine(PlainLines):
 
 @contextmanager
 def make_display(quiet: bool = False) -> Iterator[Display]:
-    """Give the block the display that fits: nothing, a live line on a terminal, or plain lines.
+    """Yield the display that fits: a silent one, a live line on a terminal, or plain lines.
 
-    It shows the messages of the block, too.
+    The display also shows the messages that are logged in the block.
     """
     display = Display()
     if not quiet:
@@ -182,7 +182,7 @@ def make_display(quiet: bool = False) -> Iterator[Display]:
 
 
 def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
-    """Return the table of the runs: upright for one run, one line each for several.
+    """Return the table of the runs: vertical for one run, one line per run for several.
 
     Parameters
     ----------
@@ -215,14 +215,14 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
 
 
 def _entries(config: RunConfig, status: str, summary: Row, options: str | None) -> dict[str, str]:
-    """Return heading → text of one run; ``options`` tell it from others of its solver."""
+    """Return heading → text of one run; ``options`` distinguish it from its solver's other runs."""
     data = f"{config.dataset.name} ({summary.get('source', config.source)})"
     shown = {
         name: show(summary[key]) if key in summary else "-"
         for key, (name, _, show) in COLUMNS.items()
     }
     ended = str(summary.get("stop_reason") or status)
-    if ended.startswith("max_") and not config.solver.has_dual:  # else the gap tells it
+    if ended.startswith("max_") and not config.solver.has_dual:  # else the gap says so
         ended += ", not converged"
     if status == "skipped":
         ended += " (finished before)"

@@ -1,4 +1,4 @@
-"""What the check of a component finds: the claims of its contract, each kept or not."""
+"""Findings of the check of a component: the claims of its contract, each kept or broken."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class Findings:
 
     @contextmanager
     def claim(self, text: str) -> Iterator[None]:
-        """Check a claim in the block, which raises whatever is wrong."""
+        """Check a claim in the block, which raises an exception if the claim does not hold."""
         try:
             yield
         except BrokenError as error:
             self.lines.append((BROKEN, text, str(error)))
-        except BaseException as error:  # of the component: that is a finding, too
+        except BaseException as error:  # raised by the component: a finding, too
             self.lines.append((BROKEN, text, described(error)))
         else:
             self.lines.append((KEPT, text, ""))
 
     def note(self, text: str, detail: str) -> None:
-        """Tell what is no breach, and worth knowing."""
+        """Add a remark: nothing is broken, but the user should know it."""
         self.lines.append((NOTED, text, detail))
 
     def check(self, text: str, test: Callable[[], object], unless: str = "") -> None:
-        """Check a claim by a call, unless there is a reason why that cannot be done."""
+        """Check a claim by calling ``test``, unless there is a reason why that is not possible."""
         if unless:
             self.lines.append((NOT_CHECKED, text, unless))
             return

@@ -1,4 +1,4 @@
-"""``ssvm-bench check``: a component by its name, on instances that fit it."""
+"""``ssvm-bench check``: checks a component, given by name, on instances that fit it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLES = 8
 def check(
     group: str, name: str, words: Sequence[str], config_dirs: Sequence[Path] = ()
 ) -> Iterator[Findings]:
-    """Check a component; yield what was found, instance by instance.
+    """Check a component; yield the findings of each instance.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def check(
         ``"oracle"``, ``"solver"`` or ``"dataset"``.
     name : str
     words : sequence of str
-        Further options, as overrides. With one of the dataset, its first examples are the instance.
+        Further options, as overrides. If one names a dataset, its first examples are the instance.
     config_dirs : sequence of Path
         Further folders of config files.
 
@@ -59,7 +59,7 @@ def check(
     given = None
     if any(word.lstrip("+").startswith("dataset=") for word in words):
         dataset = load_dataset(config.dataset)
-        assert isinstance(dataset, Dataset)  # as a whole
+        assert isinstance(dataset, Dataset)  # not a stream
         given = dataset.head(_EXAMPLES)
     yield from (_solver_of if group == "solver" else _oracle_of)(config, build, given)
 
@@ -67,13 +67,13 @@ def check(
 def _oracle_of(
     config: RunConfig, build: Callable[[Dataset], Oracle], given: Dataset | None
 ) -> Iterator[Findings]:
-    """Check an oracle on a dataset, or on small ones of all structures that it accepts."""
+    """Check an oracle on a given dataset, or on small ones of all structures that it accepts."""
     refused, findings = "", None
     for data in [given] if given is not None else _small(config.oracle):
         with registry.blamed("oracle", config.oracle.kind):
             try:
                 oracle = build(data)
-            except ConfigError as error:  # an instance of another kind
+            except ConfigError as error:  # it does not accept this instance
                 refused = str(error)
                 continue
         findings = Findings(f"oracle {config.oracle.name} on {_described(data)}")
@@ -101,7 +101,7 @@ def _small(config: Any) -> Iterator[Dataset]:
 def _solver_of(
     config: RunConfig, build: Callable[[Dataset], Oracle], given: Dataset | None
 ) -> Iterator[Findings]:
-    """Check a solver on the oracle of a dataset, or on small problems of ours."""
+    """Check a solver on the oracle of a given dataset, or on small built-in problems."""
     solver = config.solver
     module = registry.module("solver", solver.kind)
     if getattr(solver, "needs_path", False):
@@ -141,7 +141,7 @@ def check_dataset(
     load : callable
         Loads the dataset.
     build : callable
-        Makes the oracle that it brings.
+        Builds the oracle of the dataset.
     findings : Findings
     """
     dataset: Any = None
@@ -183,11 +183,11 @@ def check_dataset(
 
 
 N_FEATURES = 3
-_SIZES = (3, 1, 4, 2, 3)  # parts of the examples of structures
+_SIZES = (3, 1, 4, 2, 3)  # numbers of parts of structured examples
 
 
 def small(structure: str, n_labels: int = 3) -> Dataset:
-    """Return a few examples of a structure, whose features say much about their labels."""
+    """Return a few examples of a structure; their features are informative of the labels."""
     bits = np.random.PCG64(7)
     if structure == LANDMARKS:
         return _landmarks(bits)
@@ -214,7 +214,7 @@ def small(structure: str, n_labels: int = 3) -> Dataset:
 
 
 def _segments(bits: np.random.PCG64) -> Dataset:
-    """Return texts of two characters, of one column and of two."""
+    """Return texts over two characters, which are one and two columns wide."""
     alphabet = Alphabet(("i", "o"), (1, 2))
     texts = [(1,) * (size // 2) + (0,) * (size % 2) for size in _SIZES]
     y = np.concatenate([alphabet.columns(text) for text in texts]).astype(np.uint8)

@@ -1,7 +1,7 @@
 """The contract of oracles (:mod:`ssvm_bench.oracles.base`), checked against its definitions.
 
-Labelings to compare with are the ground truth, what the oracle itself returns for other weights
-and, where a labeling is any label for each part, random ones.
+The labelings to compare with are the ground truth, those that the oracle itself returns at other
+weights and, where each part may have any label, random ones.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Check:
     Attributes
     ----------
     weights : list of ndarray
-        The w at which it is asked.
+        The w at which the oracle is called.
     labelings : list of list of ndarray
-        Of each example, some labelings, the ground truth first.
+        Some labelings of each example, the ground truth first.
     """
 
     def __init__(self, oracle: Oracle, findings: Findings) -> None:
@@ -51,7 +51,7 @@ class Check:
         self.labelings: list[list[np.ndarray]] = []
 
     def all(self) -> None:
-        """Check everything; what needs labelings, only if there are any."""
+        """Check all claims, or only the first one if it yields no labelings."""
         with self.findings.claim("argmax and predict return labelings"):
             self.labelings = [self._some_labelings(i) for i in self.some]
         if not self.labelings:
@@ -78,7 +78,7 @@ class Check:
         found = [truth]
         for w in self.weights:
             found.append(oracle.argmax(w, i))
-            if oracle.latent() is None:  # else predictions are over more than is trained with
+            if oracle.latent() is None:  # else predict maximises over more labelings
                 found.append(oracle.predict(w, i))
         for y in found:
             expect(
@@ -99,7 +99,7 @@ class Check:
                 expect(0.0 <= loss < math.inf, f"example {i}: the loss of {_shown(y)} is {loss}")
 
     def _defined(self, i: int, y: np.ndarray) -> np.ndarray:
-        """Return n φ^{iy}, of d + 1 numbers, by its definition."""
+        """Return n φ^{iy}, shape (d + 1,), by its definition."""
         oracle, truth = self.oracle, self.oracle.truth(i)
         plane = np.zeros(oracle.d + 1)
         for sign, labeling in ((1.0, y), (-1.0, truth)):
@@ -126,7 +126,7 @@ class Check:
                 )
 
     def _value(self, i: int, y: np.ndarray, w: np.ndarray, loss: float) -> tuple[float, float]:
-        """Return the score of y above the truth's, with or without the loss, and its rounding."""
+        """Return score(y) − score(truth), with or without the loss, and a bound of its rounding."""
         plane = self._defined(i, y)
         plane[-1] -= (1.0 - loss) * self.oracle.loss(i, y)
         terms = plane * np.append(w, 1.0)
@@ -170,7 +170,7 @@ class Check:
         oracle = self.oracle.fresh()
         asked = [(w, i) for w in self.weights for i in self.some]
         first = [oracle.argmax(w, i).copy() for w, i in asked]
-        if oracle is not self.oracle:  # its answers may depend on earlier calls
+        if oracle is not self.oracle:  # its results may depend on earlier calls
             oracle = self.oracle.fresh()
             again = [oracle.argmax(w, i) for w, i in asked]
         else:
@@ -189,7 +189,7 @@ class Check:
                 expect(length <= radius * (1 + ROUNDING), f"example {i}: {length} > {radius}")
 
     def _ties(self) -> None:
-        """Tell whether of several best labelings it is the first one."""
+        """Note a prediction at w = 0 that is not the first one of several best labelings."""
         for i in self.some:
             w = np.zeros(self.oracle.d)
             y = self.oracle.predict(w, i)

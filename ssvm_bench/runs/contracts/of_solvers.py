@@ -1,7 +1,7 @@
 """The contract of solvers (:mod:`ssvm_bench.solvers.base`): what they report, and what they count.
 
-Calls are counted by an oracle of which solvers know the abstract methods alone, as if it were that
-of another package.
+The oracle that counts calls shows a solver its abstract methods only, as an oracle of another
+package would.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Row = tuple[np.ndarray, float, float]
 """w, primal and dual."""
 
 ITERATIONS = 40
-LAM = 0.5  # with which every method is quick
+LAM = 0.5  # every method is quick with it
 ROUNDING = 1e-9
 _COSTS = (1e-5, 1e-7)
 _RESTORED = 7
 
 
 def _handed_on(name: str) -> Any:
-    """Return a method of `Counting` that is that of the oracle inside."""
+    """Return a method of `Counting` that delegates to the inner oracle."""
     return lambda self, *arguments: getattr(self.inner, name)(*arguments)
 
 
@@ -58,7 +58,7 @@ class Counting(Oracle):
         return self.inner.best_plane(w, i)
 
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
-        """Count a call a term."""
+        """Count one call per term."""
         self.calls += self.n if terms is None else len(terms)
         return self.inner.risk(w, with_plane, terms)
 
@@ -69,7 +69,7 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
     Parameters
     ----------
     build : callable
-        Makes the solver of a problem, with a clock and a seed.
+        Builds the solver of a problem, given a clock and a seed.
     config : dataclass
         Its ``Config``.
     oracle : Oracle
@@ -122,7 +122,7 @@ def _duality(rows: list[Row]) -> None:
 
 
 def _trace(build: Build, oracle: Oracle, restored: int | None = None) -> list[Row]:
-    """Return every row; from one on, those of a solver that is restored."""
+    """Return all rows; from index ``restored`` on, those of a solver restored from its state."""
     solver = _built(build, oracle)
     solver.begin()
     rows = []

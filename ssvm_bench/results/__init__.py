@@ -1,1 +1,1 @@
-"""What runs leave behind: traces, run folders, the best values seen, where numbers come from."""
+"""The results of runs: traces, run folders, the best values seen, provenance, scores."""

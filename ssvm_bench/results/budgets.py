@@ -1,18 +1,18 @@
-"""What a finished run says of other budgets: its rows up to where they end.
+"""Runs of smaller budgets, read from a finished run: its rows up to where the budget ends.
 
-A budget says when a run ends, not what is computed. So a finished run is that of every budget that
-ends within its rows, which is at the first of them with
+A budget determines when a run ends, not what it computes. So a finished run contains the run of
+every budget that ends within its rows, at the first row with
 
 .. code-block:: text
 
     iteration ≥ max_iterations,   time ≥ max_seconds   or   (P − F)/max(|P|, 1e-12) ≤ gap_tol
 
-Of such a beginning, the rows, the best values and the stop reason are known; losses and weights are
-those of the run's end, and are not its own. A run that ended for a reason of its own (it converged)
-is that of every budget.
+Rows, best values and stop reason of such a beginning are known. Losses and weights are known only
+for the end of the finished run. A run that ended for a reason of its own, such as convergence, is
+the run of every budget that does not end earlier.
 
-A run has a row at the iteration at which it ends; so one that a limit of iterations ends has to be
-among the rows. Time is up at the first row that is late enough.
+A run has a row at the iteration at which it ends. So an iteration limit must be the iteration of a
+row; a time limit is reached at the first row that is late enough.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.trace import Trace
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
-"""Stop reasons that are a limit of the budget, in the order in which they are looked at."""
+"""Stop reasons that are a limit of the budget, in the order in which they are checked."""
 
 
 class Ending(NamedTuple):
-    """Where a budget ends a run: after so many rows, and why."""
+    """Where a budget ends a run: the number of rows until then, and the reason."""
 
     rows: int
     reason: str
@@ -50,9 +50,9 @@ def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
     ----------
     rows : Columns
     reason : str or None
-        Why it has ended, if it has.
+        Why the run has ended, if it has.
     budget : Budget
-        Another one.
+        Another budget.
     """
     reached, iteration = _reached(rows, budget), np.asarray(rows["iteration"])
     there = np.flatnonzero(reached.any(axis=0))
@@ -64,17 +64,17 @@ def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
         return None
     why = LIMITS[int(np.argmax(reached[:, last]))]
     if own is not None and why == "gap_tol" and last == iteration.size - 1:
-        why = own  # it is looked at first
+        why = own  # it is checked first
     return Ending(last + 1, why)
 
 
 def goes_as_far(rows: Columns, reason: str, budget: Budget) -> bool:
-    """Tell whether a run did not end before a budget would have ended it; as `ending`."""
+    """Tell whether a run reached a limit of a budget, or ended for a reason of its own."""
     return reason not in LIMITS or bool(_reached(rows, budget).any())
 
 
 def _reached(rows: Columns, budget: Budget) -> np.ndarray:
-    """Return which limit each row has reached, shape (len(LIMITS), rows)."""
+    """Return which limits each row has reached, shape (len(LIMITS), rows)."""
     columns = ("iteration", "time", "primal", "gap")
     iteration, time, primal, gap = (np.asarray(rows[name], float) for name in columns)
     limits = budget.max_iterations, budget.max_seconds
@@ -84,7 +84,7 @@ def _reached(rows: Columns, budget: Budget) -> np.ndarray:
 
 
 def budget_of(trace: Trace) -> Budget | None:
-    """Return the budget that a run was made with; None if it does not say."""
+    """Return the budget of a run; None if its configuration contains no valid one."""
     stored = trace.config.get("budget")
     try:
         return None if stored is None else validation.build(Budget, stored, Budget.section)
@@ -93,19 +93,19 @@ def budget_of(trace: Trace) -> Budget | None:
 
 
 def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | None:
-    """Return the run of a configuration, as far as its budget goes, from what has finished.
+    """Return the finished run of a configuration, truncated to its budget.
 
     Parameters
     ----------
     config : RunConfig
-        Whose dataset's source is known.
+        Its dataset's source is known.
     skipped : SkippedFiles, optional
-        Gets what is there and cannot be read.
+        Collects runs that cannot be read.
 
     Returns
     -------
     Trace or None
-        None if there is no such run, or it does not go as far.
+        None if there is no such run, or it ends before the budget does.
     """
     if not os.path.lexists(config.folder):
         recover(config.folder.parent)
@@ -122,7 +122,7 @@ def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | 
 
 
 def truncate(trace: Trace, config: RunConfig) -> Trace | None:
-    """Return what a run has of a configuration that differs in the budget; None if too little."""
+    """Return a run truncated to a configuration's budget; None if the run does not reach it."""
     asked = config.resolved().get("budget")
     about, frame = trace.metadata, trace.frame
     if about["config"].get("budget") == asked:
@@ -146,7 +146,7 @@ def truncate(trace: Trace, config: RunConfig) -> Trace | None:
 
 
 def best(primal: np.ndarray, dual: np.ndarray) -> dict[str, float]:
-    """Return what a summary has of all rows: the best values, and how often the primal rises."""
+    """Return the summary of all rows: the best values, and the share of rows where P rises."""
     return {
         "best_primal": primal.min(),
         "primal_rises": np.mean(primal[1:] > primal[:-1]) if primal.size > 1 else math.nan,

@@ -1,4 +1,4 @@
-"""The file ``checkpoint`` beside a partial trace: what a run needs to go on where it was.
+"""The file ``checkpoint`` beside a partial trace: the state that a run resumes from.
 
 It is an uncompressed npz file of numpy: the arrays of the state under their names, as
 ``solver/phi/w``, and ``about``, the text of a JSON document,
@@ -7,9 +7,9 @@ It is an uncompressed npz file of numpy: the arrays of the state under their nam
 
     {"whose": what `identity` returns, "state": the state, {"npy": name} in place of an array}
 
-A state means something only to the code that wrote it, so the program's own sources and the
-versions of what it computes with belong to the identity. One of another identity, or one that is
-not what was written, is not read.
+Only the code that wrote a state can interpret it. So the identity covers the program's own sources
+and the versions of the packages that it computes with. A checkpoint of another identity, or one
+that is not what was written, is not read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class UnusableError(Exception):
 
 
 def identity(run: str, data: str) -> dict[str, str]:
-    """Return what a checkpoint has to agree in with whoever reads it.
+    """Return the identity of a checkpoint, which must be equal where it is read.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def identity(run: str, data: str) -> dict[str, str]:
 
 @functools.cache
 def program() -> str:
-    """Return a digest of the program's sources, and of the versions of what they stand on."""
+    """Return a digest of the program's sources and of the versions of Python and its packages."""
     package = Path(__file__).parents[1]
     versions = [platform.python_version(), *map(metadata.version, _PACKAGES)]
     digest = hashlib.sha256(" ".join(versions).encode())
@@ -79,7 +79,7 @@ def write(file: BinaryIO, whose: Mapping[str, str], state: Mapping[str, Any]) ->
     Raises
     ------
     TypeError
-        If it has anything else in it.
+        If the state contains anything else.
     """
     arrays: dict[str, np.ndarray] = {}
     about = json.dumps({"whose": dict(whose), "state": _without_arrays(state, (), arrays)})
@@ -88,7 +88,7 @@ def write(file: BinaryIO, whose: Mapping[str, str], state: Mapping[str, Any]) ->
 
 
 def _without_arrays(value: Any, path: tuple[str, ...], arrays: dict[str, np.ndarray]) -> Any:
-    """Return a state without its arrays, which are put into a mapping under their full names."""
+    """Return a state without its arrays; add them to ``arrays`` under their full names."""
     if isinstance(value, Mapping):
         return {key: _without_arrays(part, (*path, key), arrays) for key, part in value.items()}
     if not isinstance(value, np.ndarray):
@@ -125,7 +125,7 @@ def read(folder: Path, whose: Mapping[str, str]) -> dict[str, Any]:
             return _read(file, whose)
         except UnusableError:
             raise
-        except Exception as error:  # whatever a spoilt file makes zipfile, numpy and json raise
+        except Exception as error:  # zipfile, numpy and json may raise anything
             raise UnusableError("it is damaged") from error
 
 
@@ -133,7 +133,7 @@ def _read(file: BinaryIO, whose: Mapping[str, str]) -> dict[str, Any]:
     with zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         size = os.fstat(file.fileno()).st_size
-        if sum(info.file_size for info in archive.infolist()) > size:  # unpacked, it is more
+        if sum(info.file_size for info in archive.infolist()) > size:  # it would unpack to more
             raise UnusableError("it is damaged")
         if members[_ABOUT].file_size > _LARGEST_ABOUT:
             raise UnusableError("it is damaged")
@@ -151,9 +151,9 @@ def _read(file: BinaryIO, whose: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    """Return an array whose checksum is right; it is contiguous, and can be written to."""
+    """Return an array whose checksum is right; it is contiguous and writable."""
     with archive.open(member) as stream:
         found = np.lib.format.read_array(stream, allow_pickle=False)
-        if stream.read(1):  # the checksum is looked at where the member ends
+        if stream.read(1):  # the checksum is checked at the end of the member
             raise UnusableError("it is damaged")
     return np.ascontiguousarray(found)

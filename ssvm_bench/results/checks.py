@@ -1,9 +1,9 @@
-"""What is read of results is checked before anything is made of it.
+"""Checks of results when they are read, before anything uses them.
 
-A kill never leaves half a file, but disks and people do change files. So what is written carries
-checksums: a JSON document one of itself, the rows of a trace one of themselves and of the other
-files of their run (`trace`). Files without any, of earlier versions, are read as well. Either way,
-types and ranges are looked at: consumers take what a `Trace` says of itself for granted.
+A kill never leaves half a file, but disks and people do change files. So written files carry
+checksums: a JSON document its own; a trace those of its rows and of the other files of its run
+(`trace`). Files of earlier versions, which have none, are read as well. Types and ranges are
+checked in all cases: readers of a `Trace` rely on them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # a run does without pandas, which takes time and memory to i
     import pandas as pd
 
 Columns: TypeAlias = "Mapping[str, np.ndarray] | pd.DataFrame"
-"""The rows of a trace: name → one number a row."""
+"""The rows of a trace: name → one number per row."""
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
 
 CHECKSUM = "sha256"
-"""Key of the checksum in a document of its own."""
+"""Key of a document's checksum within the document."""
 
 
 # ---- documents --------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def opened(data: bytes) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is none, or another one than was written.
+        If it is no JSON document, or not the one that was written.
     """
     content = document(data)
     if not isinstance(content, dict):
@@ -68,7 +68,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def document(data: bytes | str) -> Any:
-    """Return what a JSON document says, if other programs could say it, too."""
+    """Return the content of a JSON document; raise ``ValueError`` if it is not standard JSON."""
     try:
         value = json.loads(data)
     except RecursionError:
@@ -98,16 +98,16 @@ def _check_plain(value: Any, levels: int) -> None:
 def table_of(content: bytes) -> pa.Table:
     """Return the table in a Parquet file, read by this thread alone.
 
-    Threads that Arrow has just started abort a process that ends at once.
+    If a process ends just after Arrow has started threads, they abort it.
     """
     return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def table_checksum(table: pa.Table, *more: bytes) -> str:
-    """Return the checksum of a table's columns, and of more, however they are stored."""
+    """Return the checksum of a table's columns, however they are stored, and of ``more``."""
     digest = hashlib.sha256()
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_string(column.type):  # as a JSON list of which each text is written once
+        if pa.types.is_string(column.type):  # as a JSON list; each distinct text is encoded once
             numbers, texts = coded(column)
             written = [json.dumps(text) for text in texts]
             content = f"[{', '.join(written[k] for k in numbers)}]".encode()
@@ -122,7 +122,7 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
-    """Return a column of texts as numbers of different ones, in the order in which they come."""
+    """Return a column of texts as indices, and the distinct texts in order of appearance."""
     found = column.combine_chunks().dictionary_encode("encode")
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
@@ -141,14 +141,14 @@ def check_rows(rows: Columns) -> None:
 
 
 class Value(NamedTuple):
-    """What a value has to be, in words, and whether it is."""
+    """A condition on a value: in words, and as a test."""
 
     what: str
     holds: Callable[[Any], bool]
 
 
 Shape: TypeAlias = "Value | Mapping[str, Shape]"
-"""Of a mapping: key → shape. A key that ends with a question mark may be missing, or null."""
+"""For a mapping: key → shape. A key that ends with a question mark may be missing, or null."""
 
 
 def _is_moment(value: Any) -> bool:
@@ -199,7 +199,7 @@ METADATA: Shape = {
     **dict.fromkeys(("versions?", "threads?"), TEXTS),
     **dict.fromkeys(("prior?", "objective?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
 }
-"""What a run says of itself, as far as anything is made of it."""
+"""The metadata of a run, as far as they are used."""
 
 SUMMARY: Shape = {
     "stop_reason": TEXT,

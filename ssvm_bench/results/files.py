@@ -24,14 +24,14 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def reason_of(error: Exception) -> str:
-    """Return in one short line what an error says, to be continued."""
+    """Return the message of an error as one short line without a full stop."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     text = f"no {text}" if isinstance(error, KeyError) else text
     return shown((text.splitlines() or [type(error).__name__])[0].rstrip("."), 120)
 
 
 def cannot_write(path: Path, error: OSError) -> RunFailedError:
-    """Return the error that says so, and what to do."""
+    """Return the error that says that a file cannot be written, and what to do."""
     return RunFailedError(
         f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
         "choose another place (results_dir=…, --output), then draw again."
@@ -44,9 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 class SkippedFiles:
-    """Damaged runs and files: a message about each of the first, and one about the rest.
+    """Logs damaged runs and files: a message for each of the first, and one for the rest.
 
-    The last one comes when the ``with`` block ends.
+    The last message comes when the ``with`` block ends.
 
     Attributes
     ----------

@@ -1,14 +1,14 @@
-"""A results folder: where it is read, and where what is made of its runs is written.
+"""A results folder: where results are read, and where files derived from runs are written.
 
 .. code-block:: text
 
     <results_dir>/
       runs/                     raw runs, always here
-      COMMITTED                 says that what else is here is committed, and a reference
-      own/                      what is made of the runs of this machine, then
+      COMMITTED                 says that all else in this folder is committed, as a reference
+      own/                      files derived from the runs of this machine, in that case
 
-Committed results are read, and change only where ``results_dir=…`` asks for it: first steps in a
-checkout leave it as it is.
+Committed results are read. They change only where ``results_dir=…`` asks for it, so that first
+steps in a checkout leave them unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ResultsFolder(NamedTuple):
     root : Path
         ``results_dir``: all of it is read.
     made : Path
-        Where what is made of the runs is written.
+        The folder to which files derived from runs are written.
     """
 
     root: Path
@@ -44,12 +44,12 @@ class ResultsFolder(NamedTuple):
 
     @property
     def read(self) -> tuple[Path, ...]:
-        """The folders that are read, that of the user's own first."""
+        """The folders that are read, the user's own one first."""
         return tuple(dict.fromkeys((self.made, self.root)))
 
     @property
     def notice(self) -> str:
-        """What a user should know about where things are written; nothing if it is as usual."""
+        """A message that says where files are written; empty if that is ``root``."""
         if self.made == self.root:
             return ""
         return (
@@ -67,14 +67,14 @@ def results_folder(results_dir: Path, overrides: Sequence[str]) -> ResultsFolder
 
 
 def plain(results_dir: Path | ResultsFolder) -> ResultsFolder:
-    """Return a folder of which nothing is protected; one that is given as it is."""
+    """Return a results folder without a protected part, or the `ResultsFolder` that is given."""
     if isinstance(results_dir, ResultsFolder):
         return results_dir
     return ResultsFolder(results_dir, results_dir)
 
 
 def sweep(results_dir: Path | ResultsFolder) -> None:
-    """Remove what killed writers have left anywhere, and bring back what they were replacing."""
+    """Remove what killed writers have left anywhere, and restore what they were replacing."""
     for place in plain(results_dir).read:
         recover(place, "runs/*/*/*/")
         files.sweep(place)

@@ -1,4 +1,4 @@
-"""What the bench has measured: the rows of ``<results_dir>/bench/*.json``."""
+"""Measurements of the bench: the rows of ``<results_dir>/bench/*.json``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FOLDER = "bench"
 
 
 class Measurement(NamedTuple):
-    """One row: of which dataset and source, what was measured, and its value.
+    """One row: the dataset and its source, the measured quantity, and its value.
 
-    ``low`` and ``high`` are the ends of the single comparisons that the value is the median of.
+    ``value`` is the median of several comparisons, ``low`` and ``high`` are their extremes.
     """
 
     subject: str
@@ -28,7 +28,7 @@ class Measurement(NamedTuple):
 
 
 def read(results_dir: Path) -> Sequence[Measurement]:
-    """Return all rows of all machines, the last measured of each; none of unreadable files."""
+    """Return the rows of all machines, the latest one of each quantity; skip unreadable files."""
     rows: list[tuple[str, Measurement]] = []
     for path in sorted((results_dir / FOLDER).glob("*.json")):
         try:

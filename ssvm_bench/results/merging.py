@@ -1,15 +1,15 @@
-"""The runs of several results folders in one.
+"""Merges the runs of several results folders into one.
 
-Of a run that is in more than one of them, the finished one is taken, else the longer one. Runs of
-the same configuration have the same data: those of another fingerprint are refused. So are real
-and synthetic data side by side, which no figure would show together. All that is looked at before
-anything is written. A run that was there before is replaced only by a better one.
+If several folders contain a run, a finished one is preferred, then the longer one. Runs of one
+configuration must have the same data: another fingerprint is refused. So is a mixture of real and
+synthetic data, which no figure would show together. All of this is checked before anything is
+written. An existing run is replaced only by a better one.
 
-What is merged can come from anywhere. So folders are those of a results folder, and no links; and
-what is copied of a run are the files that a run has, as their checksums say. A checkpoint goes with
-it if this version of the program can go on from it.
+Folders to merge can come from anywhere. So only the layout of a results folder is followed, and no
+links. Only the files that belong to a run are copied, and only if their checksums agree. A
+checkpoint is copied if this version of the program can resume from it.
 
-Figures, claims and stored traces are made of runs: they are drawn anew, by ``ssvm-bench plot``.
+Figures, claims and stored traces are derived from runs: ``ssvm-bench plot`` makes them anew.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from ssvm_bench.results.trace import UNFINISHED
 SYNTHETIC = "synthetic"
 
 _LAYOUT = ("runs", "*", "*", "*", "seed=*")
-"""Folders from a results folder to a run: also dataset, solver and hash."""
+"""Folders on the way from a results folder to a run; ``*``: dataset, solver and hash."""
 
 logger = logging.getLogger(__name__)
 
 
 class Merged(NamedTuple):
-    """What became of the runs.
+    """Result of a merge.
 
     Attributes
     ----------
     copied, there : int
-        Runs that were copied, and those that were as good where they were to go.
+        Numbers of runs copied, and of runs that were as good in the target folder.
     damaged : int
-        Folders that were passed over.
+        Number of folders that were skipped.
     """
 
     copied: int
@@ -63,12 +63,12 @@ class _Found(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """Return how good it is."""
+        """Return the sort key of the run; the greater, the better."""
         return self.finished, self.iterations
 
     @property
     def folder(self) -> Path:
-        """Return where its files are."""
+        """Return the folder of its files."""
         folder = self.root / self.name
         return folder if self.finished else partial_folder(folder)
 
@@ -79,9 +79,9 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     Parameters
     ----------
     roots : sequence of Path
-        Results folders; earlier ones go first where runs are equally good.
+        Results folders; of equally good runs, that of the first folder is taken.
     into : Path
-        Where to; made if it is not there. It may have runs.
+        The target folder, created if missing. It may have runs.
     source : str, optional
         Only runs on ``real`` data, or on ``synthetic`` data.
 
@@ -123,7 +123,7 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
 
 
 def _folders(root: Path, links: bool) -> Iterator[Path]:
-    """Yield the runs of a results folder, and links on the way to some unless they are followed."""
+    """Yield the run folders of a results folder, and links on the way unless those are followed."""
     places = [root]
     for pattern in _LAYOUT:
         inner = [path for place in places for path in sorted(place.glob(pattern))]
@@ -133,7 +133,7 @@ def _folders(root: Path, links: bool) -> Iterator[Path]:
 
 
 def _of(root: Path, folder: Path, run: Written) -> _Found:
-    """Return what is said of a run; raise ``RunFailedError`` if it is not the one of its place."""
+    """Return a run that was read; raise ``RunFailedError`` if its path is that of another one."""
     name, finished = folder.relative_to(root), run.summary["stop_reason"] not in UNFINISHED
     if finished == folder.name.endswith(PARTIAL) or finished != is_finished(folder):
         raise cannot_read(folder, "it has not finished, or lacks a file")
@@ -149,7 +149,7 @@ def _of(root: Path, folder: Path, run: Written) -> _Found:
 
 
 def _kind(run: _Found) -> str:
-    """Return whether a run is on synthetic data in place of real ones, or on the dataset itself."""
+    """Return ``synthetic`` if synthetic data replaced the dataset of a run, else ``real``."""
     return SYNTHETIC if run.metadata["dataset"]["source"] == SYNTHETIC else "real"
 
 
@@ -178,7 +178,7 @@ def _check_same(one: _Found, other: _Found) -> None:
 
 
 def _copy(run: _Found, into: Path) -> None:
-    """Copy the files of a run, at once, in the place of those that are there."""
+    """Copy the files of a run, all at once, replacing those that are there."""
     target, partial = into / run.name, partial_folder(into / run.name)
     content: dict[str, Content] = {**read(run.folder, links=False).files}
     path = run.folder / checkpoint_file.NAME
@@ -191,12 +191,12 @@ def _copy(run: _Found, into: Path) -> None:
         write_folder(target, content)
         with suppress(RunFailedError):
             if read(partial).table["iteration"][-1].as_py() > run.iterations:
-                return  # of an extension
+                return  # it belongs to an extension
         files.remove(partial)
 
 
 def _is_checkpoint(path: Path, run: _Found) -> bool:
-    """Tell whether a file is a checkpoint of a run that this version can go on from."""
+    """Tell whether a file is a checkpoint of the run that this version can resume from."""
     whose = f"{run.name.parent.name}/{run.name.name}", run.metadata["dataset"]["fingerprint"]
     if not path.exists():
         return False

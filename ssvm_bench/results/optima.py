@@ -1,12 +1,12 @@
 """The best primal and dual values ever seen: ``<results_dir>/reference/optima.json``.
 
 Suboptimality is measured against the highest dual and the lowest primal value of any run on the
-same problem instance: the data (fingerprint) and λ. Here they are kept, each with the run that saw
-it, so that a curve does not depend on which runs still lie in the results folder. A value is only
-ever replaced by a better one. Delete the file to start afresh.
+same problem instance: the data (fingerprint) and λ. These values are stored, each with the run that
+reached it, so that a curve does not depend on which runs are still in the results folder. A value
+is only ever replaced by a better one. Delete the file to start afresh.
 
-A dual value bounds the optimum whatever the oracle. A primal value that an inexact oracle
-measured may lie below it: it is marked ``"exact": false``, and makes way for any exact one.
+A dual value bounds the optimum with any oracle. A primal value measured by an inexact oracle may be
+below the optimum: it is marked ``"exact": false``, and any exact value replaces it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reference(
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 
-    Where the file is committed, what the runs saw goes to one of its own, and both count.
+    If the file is committed, the values of runs go to another file in ``own/``, and both count.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def reference(
     results_dir : Path or ResultsFolder
         The results folder.
     skipped : SkippedFiles, optional
-        Gets runs below the results folder that cannot be read; and the file if it is damaged,
-        which is left as it is.
+        Collects runs below the results folder that cannot be read, and the file if it is damaged; a
+        damaged file is left unchanged.
 
     Raises
     ------
     RunFailedError
-        If the file is damaged, and is not to be skipped; or cannot be written.
+        If the file is damaged, and ``skipped`` is not given; or if it cannot be written.
     """
     where = plain(results_dir)
     path = where.made / FILE
@@ -81,7 +81,7 @@ def reference(
 def untold(
     traces: Iterable[Trace], results_dir: Path | ResultsFolder
 ) -> tuple[dict[ProblemInstance, Best], dict[ProblemInstance, Best]]:
-    """Return the best values of runs and file, and those that runs saw, and the file does not say.
+    """Return the best values of runs and file, and those of them that are not in the file.
 
     Neither the file nor runs below the results folder are touched. Raises as `reference`.
     """
@@ -121,7 +121,7 @@ def _tighten_file(
 def _tightened(
     known: Mapping[ProblemInstance, Instance], others: Iterable[Instance]
 ) -> dict[ProblemInstance, Instance]:
-    """Return the better of the values, sorted; of two equal ones, the one known."""
+    """Return the better of the values, sorted; of two equal ones, the known one."""
     result = dict(known)
     for other in others:
         problem = ProblemInstance(str(other["fingerprint"]), float(other["lam"]))
@@ -147,7 +147,7 @@ def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
 def _instances(
     traces: Sequence[Trace], results_dir: Path, skipped: SkippedFiles | None
 ) -> Iterator[Instance]:
-    """Yield what each run saw."""
+    """Yield the best values of each run."""
     for trace in traces:
         yield _instance(trace)
     done = {trace.folder for trace in traces if not trace.is_truncated}
@@ -214,7 +214,7 @@ def _read(path: Path) -> dict[ProblemInstance, Instance]:
         for instance in content["instances"]:
             checks.check(instance, checks.INSTANCE)
         return _tightened({}, content["instances"])
-    except Exception as error:  # whatever a damaged file makes a reader raise
+    except Exception as error:  # a reader may raise anything on a damaged file
         raise RunFailedError(
             f"Cannot read the best values in {path}: {reason_of(error)}. Restore the file, or "
             "delete it: then it is made again from the runs there are."

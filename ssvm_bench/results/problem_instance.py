@@ -1,4 +1,4 @@
-"""A problem instance: what runs have in common whose values may be compared."""
+"""A problem instance: what two runs must have in common for their values to be comparable."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class ProblemInstance(NamedTuple):
-    """The data, by their fingerprint, with what else tells the objective behind it; and its λ or ν.
+    """The fingerprint of the data, followed by details of the objective; and its λ or ν.
 
-    That is the latent values that are fixed (``@``); and, after a space, the prior of w, the
-    kernel, or what a family says with more than one objective.
+    These details are the fixed latent values (after ``@``) and, after a space, the prior of w, the
+    kernel, or the name of the objective in a family with several.
     """
 
     fingerprint: str
@@ -18,7 +18,7 @@ class ProblemInstance(NamedTuple):
 
 
 COLUMNS = ("dataset", "source", "n", "lam", "fingerprint")
-"""What a table says of a problem instance."""
+"""Columns that describe a problem instance in a table."""
 
 
 class Best(NamedTuple):
@@ -29,7 +29,7 @@ class Best(NamedTuple):
 
 
 BestValues: TypeAlias = Mapping[ProblemInstance, Best]
-"""As `optima.reference` gives them."""
+"""As `optima.reference` returns them."""
 
 
 def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
@@ -41,7 +41,7 @@ def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
 
 
 def named_in(fingerprint: str) -> str:
-    """Return what the fingerprint of a problem instance tells of the objective; mostly nothing.
+    """Return the details of the objective in a problem instance's fingerprint; mostly empty.
 
     >>> named_in("5f0c N(0, 4)"), named_in("5f0c softmax, linear"), named_in("5f0c")
     ('prior N(0, 4)', 'softmax, linear', '')
@@ -51,13 +51,13 @@ def named_in(fingerprint: str) -> str:
 
 
 def weight_in(fingerprint: str) -> str:
-    """Return the letter of the regulariser's weight: ν of a family with objectives of its own."""
+    """Return the letter of the regulariser's weight: ν if the objective has a name, else λ."""
     named = named_in(fingerprint)
     return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
 
 
 def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a table says of the problem instance of a run: ``COLUMNS``."""
+    """Return the values of ``COLUMNS`` for the problem instance of a run."""
     data, instance = metadata["dataset"], instance_of(metadata)
     values = data["name"], data["source"], data["n"], instance.lam, instance.fingerprint
     return dict(zip(COLUMNS, values, strict=True))

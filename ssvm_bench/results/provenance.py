@@ -67,9 +67,9 @@ def versions() -> dict[str, str]:
 def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
     """Return a checkout's commit and whether its code (not its results) has changed since.
 
-    As it was when first asked for: that is what a process has loaded. Only a folder with its own
-    ``.git`` counts: an installed package must not report the commit of whatever repository its
-    environment happens to lie in.
+    The first call decides, because it is closest to what the process has loaded. Only a folder with
+    its own ``.git`` counts: an installed package must not report the commit of a repository that
+    its environment happens to be in.
     """
     if not (checkout / ".git").exists():
         return None, None
@@ -81,7 +81,7 @@ def _source_commit(checkout: Path) -> tuple[str | None, bool | None]:
 
 
 def _node() -> str:
-    """Return of what kind the machine is, besides its processor."""
+    """Return the number of cores and the memory of the machine."""
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     cores = os.cpu_count() or 1
     return f"{cores} core{'s' * (cores != 1)}, {size / 2**30:.0f} GB"
@@ -101,7 +101,7 @@ def cpu_model() -> str:
 
 
 def _output(*command: str) -> str | None:
-    """Return what a program prints, or None if it cannot be asked."""
+    """Return what a program prints, or None if it fails."""
     # Inside a git hook, GIT_DIR and its kin point at the hook's repository.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
@@ -117,14 +117,14 @@ def _output(*command: str) -> str | None:
 
 
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return what a reader of a figure may ask about its runs.
+    """Return the provenance of the runs behind a figure.
 
     Returns
     -------
     dict
         ``runs`` and how many of them were ``timed_beside_other_runs``; first and last day of
         ``started``; ``commits`` of the code and ``versions`` of packages, ``cpu``, ``cores``,
-        ``system``, ``clock``, and of runs that know it ``engine`` and ``node``: each value with
+        ``system``, ``clock``, and ``engine`` and ``node`` of runs that store them: each value with
         the number of runs that had it; ``datasets``.
     """
     runs = [trace.metadata for trace in traces]

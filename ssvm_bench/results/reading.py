@@ -1,8 +1,8 @@
-"""Reading what a run has left, and telling whether it is what was written (`results.trace`).
+"""Reads the files of a run, and checks that they are what was written (`results.trace`).
 
-Every reader looks at the whole folder: its files agree with the checksums in the trace, or nothing
-is made of any of them. A file without a checksum was put there later, and is refused. Traces of
-earlier versions have no checksums: of those folders, types and ranges are checked, as of all.
+Every reader checks the whole folder: if a file disagrees with the checksums in the trace, none is
+used. A file without a checksum was added later, and is refused. Traces of earlier versions have no
+checksums. Types and ranges are checked in all folders.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
 
 _BESIDE = (schema.CONFIG, schema.SUMMARY, schema.WEIGHTS, schema.NAMES, schema.TRACEBACK)
-"""What a run can have beside its trace, which has their checksums."""
+"""Files that a run can have beside its trace, which contains their checksums."""
 
 
 class Written(NamedTuple):
@@ -70,12 +70,12 @@ class Written(NamedTuple):
         return w, self._iteration
 
     def support(self, f: int) -> Any | None:
-        """Return the features of parts that a kernel's w is a sum over; None: they are not there.
+        """Return the features of the parts that a kernel's w is a sum over; None if not stored.
 
         Parameters
         ----------
         f : int
-            Features of a part.
+            Number of features of a part.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Written(NamedTuple):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """What the run calls labels and features, if it does."""
+        """The names of labels and features, if the run has them."""
         if schema.NAMES not in self.files:
             return None
         from ssvm_bench.datasets.vocabulary import Vocabulary
@@ -109,7 +109,7 @@ class Written(NamedTuple):
             return Vocabulary.read(content)
 
     def labels(self, n: int, n_labels: int) -> tuple[np.ndarray, int]:
-        """Return the labels of n points that a run of transduction found, as `weights`."""
+        """Return the labels of n points from transduction, and after how many iterations."""
         with self._parsing(schema.WEIGHTS) as content:
             y = _array(content, "y")
             if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
@@ -129,9 +129,9 @@ class Written(NamedTuple):
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a folder holds a finished run: its four files, and a stop reason of one.
+    """Tell whether a folder holds a finished run: its four files, and a final stop reason.
 
-    Whether they are what was written, `read_run` finds out.
+    Whether they are what was written is checked by `read_run`.
     """
     if folder.name.startswith(".") or folder.name.endswith(PARTIAL):
         return False
@@ -168,7 +168,7 @@ def read_weights(folder: Path) -> tuple[np.ndarray, int]:
 
 
 def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
-    """Return the labels of n points that a finished run of transduction found, as `read_weights`.
+    """Return the labels of n points from a finished transduction, and after how many iterations.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
 
 
 def read_trace(folder: Path) -> Trace:
-    """Read a run; also a partial one, if its folder is named.
+    """Read a run; or a partial trace, if that is the folder's content.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def read_run(folder: Path) -> Trace:
 
 
 def damage(folder: Path) -> str:
-    """Return why a run's folder is not what was written; nothing if it is, or is not there."""
+    """Return why a run's folder is not what was written; empty if it is, or does not exist."""
     if not os.path.lexists(folder):
         return ""
     try:
@@ -215,12 +215,12 @@ def damage(folder: Path) -> str:
 
 
 def is_whole(folder: Path) -> bool:
-    """Tell whether a folder holds a finished run, all of which is as it was written."""
+    """Tell whether a folder holds a finished run that is what was written."""
     return is_finished(folder) and not damage(folder)
 
 
 def remove_superseded(folder: Path) -> None:
-    """Remove the partial trace of a run that has finished since; only while its lock is held."""
+    """Remove the partial trace of a run that has finished since; call only while it is locked."""
     if is_superseded(folder):
         files.remove(partial_folder(folder))
 
@@ -228,13 +228,13 @@ def remove_superseded(folder: Path) -> None:
 def is_superseded(folder: Path) -> bool:
     """Tell whether a run's partial trace is the beginning of the finished one.
 
-    One that goes further is that of an extension, one that began later was made by force, and one
-    of an error has its traceback.
+    A partial trace that goes further belongs to an extension, one that began later to a forced run,
+    and one of an error has a traceback to keep.
     """
     partial = partial_folder(folder)
     if not partial.is_dir() or not is_finished(folder):
         return False
-    if not (partial / schema.TRACE).exists():  # what a removal has left
+    if not (partial / schema.TRACE).exists():  # left by a removal
         return True
     try:
         begun, whole = read_trace(partial), read_trace(folder)
@@ -250,7 +250,7 @@ def is_superseded(folder: Path) -> bool:
 def read(folder: Path, links: bool = True) -> Written:
     """Return a run, finished or not, whose files agree with their checksums.
 
-    One that goes on replaces its folder every few seconds: files of two folders do not agree, and
+    A run at work replaces its folder every few seconds. Files of two such folders do not agree, and
     are read again.
 
     Parameters
@@ -274,7 +274,7 @@ def read(folder: Path, links: bool = True) -> Written:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from the one that replaces it; None while there is none."""
+    """Return what distinguishes a folder from its replacement; None while there is no folder."""
     try:
         found = folder.stat()
     except OSError:
@@ -327,7 +327,7 @@ def _array(content: bytes, name: str) -> np.ndarray:
 
 
 def _arrays(content: bytes, names: Collection[str]) -> dict[str, np.ndarray]:
-    """Return those of some arrays that an ``.npz`` has, if it is as small as a file of results."""
+    """Return the named arrays that an ``.npz`` has; raise ``ValueError`` if it is too large."""
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         if sum(member.file_size for member in stored.zip.infolist()) > files.LARGEST:
             raise ValueError(f"it has more than {files.LARGEST} bytes, unpacked")
@@ -335,7 +335,7 @@ def _arrays(content: bytes, names: Collection[str]) -> dict[str, np.ndarray]:
 
 
 def _header(of: pa.Schema) -> dict[str, Any]:
-    """Return the ``ssvm_bench`` metadata of a trace, of this version."""
+    """Return the ``ssvm_bench`` metadata of a trace; raise unless they have this version."""
     content = (of.metadata or {}).get(schema.METADATA_KEY)
     if content is None:
         raise ValueError(f"it has no '{schema.METADATA_KEY.decode()}' metadata")
@@ -348,7 +348,7 @@ def _header(of: pa.Schema) -> dict[str, Any]:
 
 @contextmanager
 def _refused(folder: Path, name: str) -> Iterator[None]:
-    """Turn whatever a damaged file makes its reader raise, in the block, into a message."""
+    """Turn any exception that a damaged file raises in the block into one with a message."""
     try:
         yield
     except RunFailedError:

@@ -24,11 +24,11 @@ NOT_A_CURVE = frozenset(
         *("checkpoint", "checkpoint.every", "checkpoint.keep"),
     }
 )
-"""Options that make no other curve: repeats, how to run, and what a problem instance covers."""
+"""Options that do not separate curves: seed, way of execution, parts of a problem instance."""
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return the items that agree in a key, in the order in which they come."""
+    """Return key → the items with that key, both in the order of appearance."""
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -52,9 +52,9 @@ def repeats_of(
 def labels(traces: Sequence[Trace]) -> list[str]:
     """Name each run's curve: its solver, and the options in which runs of that solver differ.
 
-    So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are
-    not taken for repeats of one another. Options of the solver itself are named on all problem
-    instances if they differ on one, so that one thing has one name in a figure; others only there.
+    So a sweep over ``solver.T`` gives the curves ``mpbcfw T=5`` and ``mpbcfw T=10``, which are not
+    taken for repeats of one another. An option of the solver that differs on one problem instance
+    is named on all: a curve has one name per figure. Other options are named where they differ.
     """
     names = [str(trace.solver["name"]) for trace in traces]
     groups = [(trace.problem, name) for trace, name in zip(traces, names, strict=True)]
@@ -68,15 +68,15 @@ def differing_options(
     groups: Sequence[Hashable],
     hidden: Callable[[str], bool] = lambda _: False,
 ) -> tuple[list[str], list[str]]:
-    """Return of each run the options around its solver, and those of it, in which runs differ.
+    """Return, for each run, its differing options outside the solver, and those of the solver.
 
     Parameters
     ----------
     traces : sequence of Trace
     groups : sequence
-        The group of each run within which options around the solver are looked at.
+        The group of each run; options outside the solver are compared within a group.
     hidden : callable
-        Tells which options, as ``budget.max_seconds``, make no other curve, beside `NOT_A_CURVE`.
+        Tells which options, besides `NOT_A_CURVE`, do not separate curves: ``budget.max_seconds``.
     """
     options = _of_today([trace.options for trace in traces])
     names = [str(of_run["solver.name"]) for of_run in options]
@@ -90,7 +90,7 @@ def differing_options(
 
 
 def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> list[str]:
-    """Name each run's curve by the options in which runs differ that agree in a key."""
+    """Name each run's curve by the options in which it differs from runs with the same key."""
     groups = grouped(range(len(traces)), lambda k: key(traces[k]))
     named = ((ks, labels([traces[k] for k in ks])) for ks in groups.values())
     found = {k: label for ks, names in named for k, label in zip(ks, names, strict=True)}
@@ -98,7 +98,7 @@ def labels_within(traces: Sequence[Trace], key: Callable[[Trace], Hashable]) -> 
 
 
 def _of_today(options: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return options to which older runs have those added since, at their defaults."""
+    """Return the options of runs; older runs get those added since, with their defaults."""
     made = list(options)
     if len({frozenset(of_run) for of_run in options}) == 1:
         return made
@@ -107,7 +107,7 @@ def _of_today(options: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for kind, runs in grouped(range(len(made)), kinds.__getitem__).items():
             own = {frozenset(key for key in made[k] if key.startswith(f"{group}.")) for k in runs}
             if kind is not None and len(own) > 1:
-                with suppress(ConfigError, RunFailedError):  # a plug-in may have gone
+                with suppress(ConfigError, RunFailedError):  # a plug-in may be missing
                     known = flatten({group: registry.defaults(group, kind)})
                     for k in runs:
                         made[k] = known | made[k]
@@ -115,7 +115,7 @@ def _of_today(options: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _dual_of(trace: Trace) -> str:
-    """Return, as if it were an option, what a run's dual is: of averages, it once was their own."""
+    """Return which dual value a run logs, as an option: older runs log that of their averages."""
     averaged = trace.options.get("solver.average") is True
     return "own" if averaged and DUAL_OF_AVERAGE not in trace.frame else "best"
 
@@ -123,14 +123,14 @@ def _dual_of(trace: Trace) -> str:
 def differences(
     options: Sequence[Mapping[str, Any]], groups: Sequence[Hashable], hidden: AbstractSet[str]
 ) -> list[str]:
-    """Return of each run the options in which runs of its group differ, as ``T=5 step=…``.
+    """Return, for each run, the options in which runs of its group differ, as ``T=5 step=…``.
 
-    They tell runs apart in a legend or a table.
+    They identify runs in a legend or a table.
 
     Parameters
     ----------
     options : sequence of mapping
-        Those of each run, as `flatten` gives them.
+        Options of each run, as `flatten` returns them.
     groups : sequence
         The group of each run.
     hidden : set of str
@@ -151,7 +151,7 @@ def differences(
 
 
 def _shown(value: Any) -> str:
-    """Return a value of an option as the command line has it."""
+    """Return the value of an option as on the command line."""
     if value is None:
         return "null"
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)

@@ -1,10 +1,10 @@
 """A folder of files that appears at once, and that one process at a time works on.
 
-The files are written and synced in a hidden sibling folder, which is then renamed; or exchanged
-with the one that it replaces, by a single call of the system. So a run folder either does not exist
-or is complete, whenever the process dies, and one that was there is there at any moment. Where the
-system or the file system cannot exchange two folders, the old one steps aside first, and is brought
-back by the next reader or writer. Siblings of ``seed=0`` that no reader takes for a run:
+The files are written and synced in a hidden sibling folder. It is then renamed, or exchanged by one
+system call with the folder that it replaces. So a run folder either does not exist or is complete,
+whenever the process dies, and an existing one is there at any moment. Where the system or the file
+system cannot exchange two folders, the old one is moved aside first; if the writer dies then, the
+next reader or writer restores it. Siblings of ``seed=0`` that no reader takes for a run:
 
 ========================  ======================================================================
 ``.seed=0.lock``          held by the process that works on this configuration
@@ -40,7 +40,7 @@ _HERE, _RENAME_EXCHANGE = -100, 2
 """Linux's AT_FDCWD, and the flag of renameat2."""
 
 _GLANCE_SECONDS = 0.5
-"""For longer than that, nobody holds a lock who only looks whether it is held."""
+"""A process that only tests whether a lock is held does not hold it for longer than that."""
 
 
 def partial_folder(folder: Path) -> Path:
@@ -56,8 +56,8 @@ class HeldError(Exception):
 def lock(folder: Path, wait: bool = True) -> Iterator[None]:
     """Hold a run's folder for this process, so that the same configuration is run only once.
 
-    Whoever has waited should look again whether the run `is_finished`. Left-overs of writers
-    that died are cleared away first.
+    A caller that has waited should check again whether the run `is_finished`. Left-overs of dead
+    writers are removed first.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def lock(folder: Path, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     HeldError
-        If another process holds the folder, and is not to be waited for.
+        If another process holds the folder, and ``wait`` is false.
     RunFailedError
         If the results folder cannot be written.
     """
@@ -102,7 +102,7 @@ def is_locked(folder: Path) -> bool:
         mutex.acquire(blocking=False)
     except filelock.Timeout:
         return True
-    except OSError:  # of somebody else, who may be at work or not
+    except OSError:  # a lock of another user, who may be at work or not
         return False
     mutex.release()
     return False
@@ -113,22 +113,22 @@ def _lock_file(folder: Path) -> Path:
 
 
 def recover(place: Path, pattern: str = "") -> None:
-    """Bring back runs whose replacement was killed half-way, unless somebody is at work on them.
+    """Restore runs whose replacement was killed half-way, unless a process is at work on them.
 
     Parameters
     ----------
     place : Path
     pattern : str
-        Which folders below it to look through: ``"**/"``; by default that one alone.
+        Which folders below ``place`` to search: ``"**/"``; by default ``place`` alone.
     """
     for old in place.glob(f"{pattern}.seed=*.old-*"):
         folder = old.with_name(old.name[1:].rpartition(".old-")[0].removesuffix(PARTIAL))
         with suppress(HeldError, RunFailedError), lock(folder, wait=False):
-            pass  # that does it
+            pass  # taking the lock restores the run
 
 
 def _clear_left_overs(folder: Path) -> None:
-    """Undo the steps of writers that were killed. Sound only while the lock is held."""
+    """Undo the steps of writers that were killed. Safe only while the lock is held."""
     for kind in ("old", "tmp"):
         for name in (folder.name, folder.name + PARTIAL):
             for stale in folder.parent.glob(f".{name}.{kind}-*"):
@@ -139,12 +139,11 @@ def _clear_left_overs(folder: Path) -> None:
 
 
 Content: TypeAlias = "bytes | Callable[[BinaryIO], object] | Path"
-"""What to write to a file, or what writes it; or a file that gets a further name, if it is there.
-"""
+"""The bytes of a file, a function that writes them, or a file to link to if it exists."""
 
 
 def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
-    """Make a folder of files appear at once, replacing the one that is there.
+    """Make a folder of files appear at once, replacing an existing one.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
                     with suppress(FileNotFoundError):
                         try:
                             os.link(content, temporary / name)
-                        except OSError:  # a file can have but one name here
+                        except OSError:  # no hard links here
                             shutil.copyfile(content, temporary / name)
                     continue
                 with (temporary / name).open("wb") as file:
@@ -176,7 +175,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
 
 
 def _publish(temporary: Path, folder: Path) -> None:
-    """Rename, or exchange with the folder that is there, which is then the temporary one."""
+    """Rename the temporary folder; if there is a folder of that name, exchange the two."""
     aside: list[Path] = []
     while True:
         try:
@@ -196,7 +195,7 @@ def _publish(temporary: Path, folder: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places at once; return False if the system cannot do that here."""
+    """Exchange two names at once; return False if the system cannot do that here."""
     rename: Any = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False

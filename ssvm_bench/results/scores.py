@@ -1,11 +1,11 @@
-"""How good predicted labels are: accuracy, each label, each pair of labels, and chunks.
+"""Scores of predicted labels: accuracy, of each label, of each pair of labels, and of chunks.
 
 Chunks in sequences of labels are counted as the CoNLL shared tasks do (conlleval). A label is a
-prefix and a type, ``B-NP``, or ``O``, of no chunk. A chunk begins
+prefix and a type, as ``B-NP``, or ``O`` outside of all chunks. A chunk begins
 
 * at B-, and at S- or U- (a chunk of one part);
-* at any other label but O, where the part before is O, of another type, or the end of a chunk:
-  E-, L-, S- or U-; or where the sequence begins;
+* at any other label except O, where the part before is O, of another type, or the end of a
+  chunk: E-, L-, S- or U-; or where the sequence begins;
 
 and ends before the next one begins, before an O, and with the sequence. It is found if a predicted
 chunk has the same first and last part, and the same type:
@@ -35,7 +35,7 @@ _WHOLE = 1000  # labels of a confusion matrix that is written with its zeros
 
 
 class Counts(NamedTuple):
-    """How many chunks, or parts with a label, there are, were predicted, and were found."""
+    """Numbers of chunks, or of parts with a label: true ones, predicted ones, and both at once."""
 
     true: int
     predicted: int
@@ -64,18 +64,18 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """The counts of a comparison, which everything follows from.
+    """The counts of a comparison, from which all scores follow.
 
     Attributes
     ----------
     names : tuple of str
         Of the labels; those that training does not know are the last.
     n_known : int
-        How many training knows.
+        Number of labels that training knows.
     pairs : ndarray of int64, shape (pairs, 3)
-        True label, predicted label, and of how many parts; pairs that there are, in their order.
+        True label, predicted label, and number of parts, for each pair that occurs; sorted.
     chunks : mapping
-        Type → counts of chunks, ``""`` all; empty where labels are not those of chunks.
+        Type → counts of chunks, ``""``: of all types; empty if labels are not those of chunks.
     """
 
     names: tuple[str, ...]
@@ -95,12 +95,12 @@ class Scores:
 
     @property
     def unseen(self) -> int:
-        """Parts whose true label training does not know."""
+        """Number of parts whose true label training does not know."""
         return sum(of.true for of in self.labels[self.n_known :])
 
     @cached_property
     def labels(self) -> list[Counts]:
-        """How many parts have each label, how many were predicted to, and both."""
+        """Numbers of parts of each label: that have it, for which it was predicted, and both."""
         true, predicted, counts = self.pairs.T
         right = np.where(true == predicted, counts, 0)
         of_each = [
@@ -110,12 +110,12 @@ class Scores:
         return [Counts(*of) for of in np.array(of_each).T.tolist()]
 
     def confusion(self, labels: np.ndarray) -> np.ndarray:
-        """Return parts with the true label of the row for which that of the column was predicted.
+        """Return the number of parts by true label (row) and predicted label (column).
 
         Parameters
         ----------
         labels : ndarray of integers
-            Of which labels, rising.
+            The labels of rows and columns, in rising order.
         """
         true, predicted, counts = self.pairs[np.isin(self.pairs[:, :2], labels).all(axis=1)].T
         found = np.zeros((labels.size, labels.size), np.int64)
@@ -149,7 +149,7 @@ class Scores:
         return found
 
     def lines(self) -> Iterator[str]:
-        """Yield what is shown in a terminal."""
+        """Yield the lines to show in a terminal."""
         right = sum(of.found for of in self.labels)
         yield f"accuracy {self.accuracy:8.2%}  ({right} of {self.parts} parts)"
         if self.unseen:
@@ -187,7 +187,7 @@ class Scores:
 
 
 def _table(title: str, rows: dict[str, Counts]) -> Iterator[str]:
-    """Yield the counts of chunks or labels of which there are any."""
+    """Yield a table of the chunks or labels whose counts are not all 0."""
     rows = {name: row for name, row in rows.items() if any(row)}
     wide = max(map(len, (title, *rows)))
     yield f"{title:<{wide}}  precision   recall       F1     true predicted    right"
@@ -210,7 +210,7 @@ def compare(
     names : sequence of str
         Of the labels; those that training does not know are the last.
     n_known : int
-        How many training knows.
+        Number of labels that training knows.
     truth, predicted : ndarrays of integers, shape (parts,)
     offsets : ndarray of int64, shape (n + 1,)
         Example i has the parts ``offsets[i]:offsets[i + 1]``.
@@ -226,7 +226,7 @@ def compare(
 
 
 def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Any:
-    """Return how good predicted chunks are, of each type and, as ``"all"``, of all.
+    """Return the scores of predicted chunks: of each type and, as ``"all"``, of all.
 
     Parameters
     ----------
@@ -236,13 +236,13 @@ def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
     Returns
     -------
     DataFrame
-        A row a type: ``true``, ``predicted`` and ``found`` chunks, ``precision``, ``recall``,
+        One row per type: ``true``, ``predicted`` and ``found`` chunks, ``precision``, ``recall``,
         ``f1``.
 
     Raises
     ------
     ValueError
-        Labels are not those of chunks; or an example has other parts in both.
+        Labels are not those of chunks; or an example has different sizes in the two sequences.
     """
     import pandas as pd
 
@@ -279,7 +279,7 @@ def count_chunks(
 
     The parameters are those of `compare`.
     """
-    kinds = ["", *sorted({name[2:] for name in names} - {""})]  # first that of O
+    kinds = ["", *sorted({name[2:] for name in names} - {""})]  # the first is that of O
     true, guessed = (_chunks(names, kinds, labels, offsets) for labels in (truth, predicted))
     sets = true, guessed, np.intersect1d(true, guessed, assume_unique=True)
     of_kinds = [np.bincount(codes % len(kinds), minlength=len(kinds)) for codes in sets]
@@ -291,12 +291,12 @@ def count_chunks(
 def _chunks(
     names: Sequence[str], kinds: Sequence[str], labels: np.ndarray, offsets: np.ndarray
 ) -> np.ndarray:
-    """Return a number for each chunk, of its first part, its last part and its type."""
+    """Return one number per chunk, which encodes its first part, its last part and its type."""
     number = {kind: k for k, kind in enumerate(kinds)}
     kind = np.array([number[name[2:]] for name in names])[labels]
     first = np.array([name[:1] for name in names])[labels]
     opens, closes = (np.isin(first, [*letters]) for letters in ("BSU", "ELSU"))
-    fresh = np.ones(labels.size, bool)  # no chunk goes on from the part before
+    fresh = np.ones(labels.size, bool)  # no chunk continues from the part before
     fresh[1:] = closes[:-1] | (kind[1:] != kind[:-1])
     fresh[offsets[:-1]] = True
     begins = (kind > 0) & (opens | fresh)

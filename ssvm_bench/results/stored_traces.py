@@ -1,16 +1,15 @@
 """Thinned traces, small enough to be kept: ``<results_dir>/traces/<experiment>/``.
 
-Raw runs are large and stay on the machine that made them. What figures, claims and report need of
-them is kept here. There is one parquet file per dataset and solver, and one of its own for
-synthetic data. It has the metadata and summary of every run. Of its rows it has the first, the
-last, those with the best primal and dual, and at most `ROWS` more, evenly spaced in
-log(iteration + 1). Which iterations those are depends on the longest of the repeats alone, so
-repeats keep the same ones.
+Raw runs are large and stay on the machine that executed them. What figures, claims and report need
+is stored here. There is one parquet file per dataset and solver, and a separate one for synthetic
+data. It contains the metadata and summary of every run, and of its rows the first, the last, those
+with the best primal and dual, and at most `ROWS` more, evenly spaced in log(iteration + 1). These
+iterations depend only on the longest of the repeats, so all repeats keep the same ones.
 
-Values that are subtracted from one another, primal and dual ones, keep all digits, others seven.
+Primal and dual values, which are subtracted from one another, keep all digits; others keep seven.
 
-A file holds the configurations last written to it, and those drawn together with them: runs of
-other configurations of that dataset and solver make way, other seeds of the same ones stay.
+A file holds the configurations last written to it, and those drawn together with them. Runs of
+other configurations of that dataset and solver are removed; other seeds of the same ones stay.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from ssvm_bench.results.trace import COLUMNS, DUAL_OF_AVERAGE, Trace
 
 FORMAT = 1
 RUN = "run"
-"""Column that holds all of a run but its rows, as JSON; parquet keeps each text once."""
+"""Column with all of a run except its rows, as JSON; parquet stores each text once."""
 
 CHECKSUM_KEY = b"ssvm_bench_checksum"
 ROWS = 140
-"""Rows that are kept of a run, but for four that always are."""
+"""Largest number of rows kept of a run, besides the four that are always kept."""
 
 EXACT = ("primal", "dual", DUAL_OF_AVERAGE, "primal_after_exact", "dual_after_exact")
 DERIVED = "gap"
-RESULTS_DIR = "results"  # by default: a stored run is of no folder of one machine
+RESULTS_DIR = "results"  # the default: stored runs name no folder of one machine
 
 
 def write(
@@ -65,20 +64,20 @@ def write(
     results_dir, name
         The results folder and the experiment's name.
     skipped : SkippedFiles, optional
-        Gets a file that is there and cannot be read, which is left as it is.
+        Collects existing files that cannot be read; they are left unchanged.
     stay : collection of str
         Own hashes of further configurations whose stored runs stay.
 
     Returns
     -------
     list of Trace
-        The same runs as `read` gives them.
+        The same runs, as `read` returns them.
 
     Raises
     ------
     RunFailedError
-        If a file cannot be written; or the one that is there cannot be read, and is not to be
-        skipped.
+        If a file cannot be written; or if an existing one cannot be read, and ``skipped`` is not
+        given.
     """
     root, made = plain(results_dir)
     places = grouped(traces, lambda trace: _folder(made, name) / _file_name(trace))
@@ -100,7 +99,7 @@ def write(
 def read(
     results_dir: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
 ) -> list[Trace]:
-    """Return the stored traces of an experiment; none if there are none.
+    """Return the stored traces of an experiment; an empty list if there are none.
 
     The folder of a trace is where its raw run was, below this results folder; it need not exist.
 
@@ -109,12 +108,12 @@ def read(
     results_dir, name
         The results folder and the experiment's name.
     skipped : SkippedFiles, optional
-        Gets files that are damaged.
+        Collects damaged files.
 
     Raises
     ------
     RunFailedError
-        If a file is damaged, and is not to be skipped.
+        If a file is damaged, and ``skipped`` is not given.
     """
     where = plain(results_dir)
     found: dict[tuple[str, Path], Trace] = {}
@@ -134,7 +133,7 @@ def read_file(path: Path, results_dir: Path) -> list[Trace]:
     """Return the traces in a file; raise ``RunFailedError`` if it is damaged."""
     try:
         return _traces(files.read(path), results_dir)
-    except Exception as error:  # whatever a damaged file makes a reader raise
+    except Exception as error:  # a reader may raise anything on a damaged file
         raise RunFailedError(
             f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "
             "delete it and run the experiment again."
@@ -142,7 +141,7 @@ def read_file(path: Path, results_dir: Path) -> list[Trace]:
 
 
 def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
-    """Return the rows that are kept of each of some repeats."""
+    """Return the rows to keep of each of some repeats."""
     longest = max((trace.values("iteration") for trace in traces), key=len)
     ratio = 1.0 + 1e-3
     while len(longest) > ROWS and len(np.unique(_bins(longest, ratio))) > ROWS:
@@ -151,7 +150,7 @@ def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
 
 
 def _kept(frame: pd.DataFrame, ratio: float) -> np.ndarray:
-    """Tell which rows are kept: the first in each bin, and the special ones."""
+    """Return which rows to keep: the first in each bin, and the special ones."""
     kept = np.zeros(len(frame), bool)
     kept[[0, -1]] = True
     kept[np.unique(_bins(frame["iteration"].to_numpy(float), ratio), return_index=True)[1]] = True
@@ -181,12 +180,12 @@ def _file_name(trace: Trace) -> str:
 
 
 def suffix(source: str) -> str:
-    """Return what the names of files end with that show a source of data, and never another."""
+    """Return the suffix of names of files that show data of one source only."""
     return {"real": "", ALTERED: "-altered"}.get(shown_as(source), f"-{source}")
 
 
 def _key(trace: Trace) -> tuple[str, int]:
-    """Return what tells the runs of one file apart: their own hash, and the seed, in order."""
+    """Return the sort key of a run within one file: its own hash and its seed."""
     return trace.own_hash, trace.seed
 
 
@@ -206,7 +205,7 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
 
 
 def _run(trace: Trace) -> str:
-    """Return all of a run but its rows, and but where the results were on its machine."""
+    """Return all of a run as JSON, except its rows and the path of its results folder."""
     config = dict(trace.config)
     if "results_dir" in config:
         config["results_dir"] = RESULTS_DIR

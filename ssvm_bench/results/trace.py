@@ -1,7 +1,7 @@
 """The trace of a run: its schema and its writer; `results.reading` has its reader.
 
-A run lives in ``<results_dir>/runs/<dataset>/<solver>/<config hash>/seed=<seed>/``, a folder that
-appears at once (:mod:`ssvm_bench.results.run_folder`):
+A run's files are in ``<results_dir>/runs/<dataset>/<solver>/<config hash>/seed=<seed>/``, a
+folder that appears at once (:mod:`ssvm_bench.results.run_folder`):
 
 ========================  ======================================================================
 ``trace.parquet``         one row per evaluated iteration (``COLUMNS``), metadata ``ssvm_bench``
@@ -9,9 +9,9 @@ appears at once (:mod:`ssvm_bench.results.run_folder`):
 ``summary.json``          last row, stop reason, best dual and primal, mean losses, wall time
 ``weights.npz``           ``w``, float64[d]; of transduction also ``y``, the labels; with a kernel
                           the features of the support (`ssvm_bench.oracles.kernels.SUPPORT`)
-``names.json.gz``         what labels and features are called, where the data have names
-``checkpoint``            what the run needs to go on (:mod:`ssvm_bench.results.checkpoint_file`);
-                          of finished ones, where that is asked for
+``names.json.gz``         names of labels and features, where the data have names
+``checkpoint``            the state to resume from (:mod:`ssvm_bench.results.checkpoint_file`);
+                          of finished runs, if that is requested
 ========================  ======================================================================
 """
 
@@ -80,11 +80,11 @@ COLUMNS: dict[str, Column] = {
     "approx_passes": Column("int64", "", "approximate passes in this iteration"),
     "w_norm": Column("float64", "", "‖w‖₂ of the reported iterate"),
 }
-"""The columns of every trace, in order. A trace may have more of them (float64) behind these."""
+"""The columns of every trace, in order. A trace may have further columns (float64) after these."""
 
 DUAL_OF_AVERAGE = "dual_of_average"
 """A further column: F(φ) of the reported iterate where that is an average of iterates. ``dual`` is
-then the larger one of this and of the latest iterate's."""
+then the larger one of this value and that of the latest iterate."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Trace:
     metadata : dict
         Configuration, dataset {name, source, n, d, radius, fingerprint}, lam, seed, clock,
         provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known. ``hash``
-        is `RunConfig.own_hash`; older runs have the folder's name for it.
+        is `RunConfig.own_hash`; for older runs, the folder's name takes its place.
     summary : dict
         What ``summary.json`` holds.
     folder : Path
@@ -115,7 +115,7 @@ class Trace:
         return {}
 
     def values(self, column: str) -> np.ndarray:
-        """Return a column of the rows, float64, not to be changed."""
+        """Return a column of the rows as float64; do not modify it."""
         if column not in self._columns:
             self._columns[column] = self.frame[column].to_numpy(float)
         return self._columns[column]
@@ -137,7 +137,7 @@ class Trace:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the metadata say of the dataset."""
+        """The metadata of the dataset."""
         return self.metadata["dataset"]
 
     @property
@@ -152,7 +152,7 @@ class Trace:
 
     @functools.cached_property
     def options(self) -> dict[str, Any]:
-        """The configuration by full names of options; not to be changed."""
+        """The configuration by full names of options; do not modify it."""
         return flatten(self.config)
 
     @property
@@ -162,12 +162,12 @@ class Trace:
 
     @property
     def own_folder(self) -> Path:
-        """What the run is called: the folder that it would have if no other budget shared it."""
+        """The folder of the run if it shared none with other budgets; identifies the run."""
         return self.folder.parent.with_name(self.own_hash) / self.folder.name
 
     @property
     def title(self) -> str:
-        """Dataset, solver, hash and seed, as its folder is called."""
+        """Dataset, solver, hash and seed, as in the path of its folder."""
         return "/".join(self.folder.parts[-4:])
 
     @property
@@ -188,7 +188,7 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def dual_of_reported(trace: Trace) -> np.ndarray:
-    """Return F(φ) of the reported iterates, for averages their own, shape (rows,)."""
+    """Return F(φ) of the reported iterates, also where these are averages, shape (rows,)."""
     return trace.values(DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in trace.frame else "dual")
 
 
@@ -196,7 +196,7 @@ def dual_of_reported(trace: Trace) -> np.ndarray:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """Return the columns of rows, NaN where a row has none of that name."""
+    """Return rows as columns, with NaN where a row lacks a value."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
 
@@ -223,20 +223,20 @@ def write_run(
     metadata, config, summary : dict
         For the parquet metadata, ``config.yaml`` and ``summary.json``. Not-a-number becomes null.
     weights : ndarray, shape (d,), or mapping of str to ndarray
-        Weights of the reported iterate: ``w`` alone, or the arrays to keep, among them ``w``. A w
-        of `Nonzeros` is stored whole, and compressed.
+        Weights of the reported iterate: ``w`` alone, or the arrays to store, among them ``w``. A
+        `Nonzeros` w is stored as a dense array, compressed.
     vocabulary : Vocabulary, optional
-        What the labels and features of the dataset are called.
+        Names of the dataset's labels and features.
     with_checkpoint : bool
-        Whether the checkpoint of the partial trace, the state at the end, is to be kept.
+        Whether to keep the checkpoint of the partial trace, which is the state at the end.
     partial : Path, optional
-        Where that is; by default beside the folder.
+        Folder of the partial trace; by default beside the run's folder.
 
     Raises
     ------
     RunFailedError
         If the folder cannot be written (disk full, no permission). Nothing is left behind, and
-        a run that stood there before still stands.
+        a run that was there before is unchanged.
     """
     stored = io.BytesIO()
     arrays: dict[str, Any] = {**weights} if isinstance(weights, Mapping) else {"w": weights}
@@ -276,9 +276,9 @@ def write_partial(
     rows, metadata, summary
         As for `write_run`; ``summary["stop_reason"]`` is one of ``UNFINISHED``.
     traceback : str, optional
-        What was raised; kept as ``traceback.txt``.
+        Traceback of the exception; stored as ``traceback.txt``.
     checkpoint : callable, optional
-        Writes the state to go on from to a file; None: the last one stays.
+        Writes the state to resume from to a file; None: the last checkpoint stays.
 
     Returns
     -------
@@ -295,7 +295,7 @@ def write_partial(
     beside = {SUMMARY: checks.json_bytes(plain(summary))}
     if traceback is not None:
         beside[TRACEBACK] = traceback.encode(errors="backslashreplace")
-    # quickly, because this happens while runs go on
+    # quickly, because runs wait for it
     trace = _parquet(rows, metadata, beside, use_dictionary=False, compression="none")
     place = partial_folder(folder)
     state = place / CHECKPOINT if checkpoint is None else checkpoint
@@ -330,6 +330,6 @@ def _parquet(
 
 
 def _array(values: np.ndarray) -> pa.Array:
-    """Return the numbers as Arrow has them; ``pa.array`` would import pandas."""
+    """Return numbers as an Arrow array; ``pa.array`` would import pandas."""
     of = pa.from_numpy_dtype(values.dtype)
     return pa.Array.from_buffers(of, values.size, [None, pa.py_buffer(values)])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 NONE = "–"
-"""What is written of a number that does not exist."""
+"""Text for a number that does not exist."""
 
 
 def number(value: float | None, form: str = ".3g", none: str = NONE) -> str:
@@ -70,7 +70,7 @@ def minutes(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """Return a number as an axis is labelled with it: 0.02, 5,000, 20k, 1M."""
+    """Return a number as a label of an axis: 0.02, 5,000, 20k, 1M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= max(size, 1e4):
             return f"{value / size:.4g}{letter}"
@@ -93,12 +93,12 @@ def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> s
 
 
 def reached(value: float, text: Callable[[float], str]) -> str:
-    """Return what it took to get somewhere; infinite: a run did not get there."""
+    """Return what it took to reach a gap; infinite: the run did not reach it."""
     return "not reached" if math.isinf(value) else text(value)
 
 
 def median(ends: Sequence[float], repeats: int, text: Callable[[float], str]) -> str:
-    """Return a median, and of several repeats their minimum and maximum behind it.
+    """Return a median, followed by minimum and maximum if there are several repeats.
 
     >>> median((2.0, 1.0, math.inf), 3, times), median((2.0, 2.0, 2.0), 1, times)
     ('2× (1× – not reached)', '2×')

@@ -1,7 +1,7 @@
-"""Runs by the workers of a dask scheduler, one that is there or one of its own.
+"""Executes runs by the workers of a dask scheduler: an existing one, or one of its own.
 
-The scheduler gives the jobs of a worker that died to others, as often as its ``allowed-failures``
-says (3). Each thread of a worker makes one run at a time.
+If a worker dies, the scheduler moves its jobs to others, as often as ``allowed-failures`` says (3).
+Each thread of a worker executes one run at a time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ssvm_bench.jobs.tokens import CancelToken
 
 
 class Dask(Executor):
-    """An executor of dask: the scheduler at an address, or else a cluster of some workers."""
+    """The executor of dask: the scheduler at an address, or else a cluster of its own."""
 
     def __init__(self, options: Options, token: CancelToken) -> None:
         super().__init__(token)
-        for name in ("distributed", "distributed.client"):  # which has a level of its own
+        for name in ("distributed", "distributed.client"):  # the client's has its own level
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._cluster: Any = None
         if options.address is not None:
@@ -40,7 +40,7 @@ class Dask(Executor):
                 processes=True,
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
-                memory_limit=0,  # of the workers, whose children have the data
+                memory_limit=0,  # none for workers: their children hold the data
                 silence_logs=logging.CRITICAL,
             )
             self._client = distributed.Client(self._cluster)
@@ -48,7 +48,7 @@ class Dask(Executor):
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def problems(self) -> Mapping[str, object]:
-        """Ask every worker whether it can make runs."""
+        """Check on every worker whether it can execute runs."""
         if self._cluster is not None:
             self._client.register_plugin(_DeafToTerminal())
         hosts: Counter[str] = Counter()
@@ -58,14 +58,14 @@ class Dask(Executor):
         return dict(self._client.run(CancelToken.problem, self.token, on_error="return"))
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
-        """Give jobs to the scheduler."""
+        """Submit jobs to the scheduler."""
         for number, job in jobs.items():
             future = self._client.submit(perform, job, pure=False)
             self._numbers[future] = number
             future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
-        """Return a job that has ended; raise ``RunFailedError`` if the scheduler has."""
+        """Return a job that has ended; raise ``RunFailedError`` if the scheduler has ended."""
         if self._client.status in ("closing", "closed"):  # it has tried to reconnect
             raise RunFailedError(
                 "The dask scheduler has ended. Runs that it had begun end after their iteration; "
@@ -84,15 +84,15 @@ class Dask(Executor):
         return [(self._numbers.pop(future), result)]
 
     def close(self, finished: bool) -> None:
-        """Leave the scheduler, which then forgets its jobs, or end the own one."""
+        """Leave the scheduler, which then drops the jobs; shut down a cluster of its own."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
 
 class _DeafToTerminal(distributed.WorkerPlugin):
-    """Ctrl-C of the terminal is for the program, not for the workers of its cluster."""
+    """Lets workers ignore Ctrl-C of the terminal: it is for the program, not for its cluster."""
 
     def setup(self, worker: Any) -> None:
-        """Change what the process of a worker does."""
+        """Ignore the signal in the process of a worker."""
         interrupts.ignore_signals(interrupts.OF_TERMINAL)

@@ -1,7 +1,7 @@
-"""One loop that hands out the runs of an experiment as jobs, and what it says to executors.
+"""The loop that submits the runs of an experiment as jobs, and the interface of executors.
 
-A run whose process died is begun again, as often as the executor says. A run that another process
-is at work on is looked at again in the end.
+A run whose process died is submitted again, at most `Executor.retries` times. A run that another
+process works on is submitted again at the end, and then waits for that process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Ended: TypeAlias = "Outcome | RunFailedError"
-"""What becomes of a run."""
+"""The outcome of a run, or the error that ended it."""
 
 _POLL_SECONDS = 0.2  # a signal does not end a wait
 _PREFIX = "SSVM_BENCH_"
@@ -42,22 +42,22 @@ class LostError(RunFailedError):
 
 
 class Setting(NamedTuple):
-    """What the process of a run is started with; jobs that agree in it can share a process.
+    """Settings of the process of a run; jobs with equal settings can share a process.
 
     Attributes
     ----------
     backend : str
-        For the metadata of the run.
+        Name of the backend, for the metadata of the run.
     beside : int
-        Number of other runs that may go on beside it.
+        Number of other runs that may be executed at the same time.
     place : Path
-        Folder that relative paths are relative to.
+        Working directory, to which relative paths refer.
     folders : tuple of Path
-        Where components are besides.
+        Further folders with components.
     variables : tuple of (str, str)
         Environment variables.
     token : CancelToken or None
-        The process ends its run when it is cancelled; None on this machine.
+        When the token is cancelled, the process ends its run; None on this machine.
     """
 
     backend: str
@@ -74,10 +74,10 @@ class Job(NamedTuple):
     Attributes
     ----------
     key : str
-        Which run: the same for the same run in another call.
+        Identifies the run: another call has the same key for it.
     payload : bytes
-        Pickle of its config and of whether to wait for others that work on it. Only the process
-        that makes the run reads it: the classes of components stay out of the executor's ones.
+        Pickle of its config and of whether to wait for another process that works on it. Only the
+        process that executes the run unpickles it; processes of the executor never load components.
     setting : Setting
     seed : int
     dataset : str
@@ -92,30 +92,30 @@ class Job(NamedTuple):
 
 
 class JobResult(NamedTuple):
-    """What became of a job, and what its runner had to say."""
+    """The outcome of a job, and the messages that its run logged."""
 
     answer: Outcome | SsvmBenchError
     messages: tuple[str, ...] = ()
 
     @classmethod
     def failed(cls, error: BaseException, library: str) -> JobResult:
-        """Return what a library says of a job as an error of ours, with its traceback."""
+        """Return an exception that a library raised for a job as a ``RunFailedError``."""
         found = RunFailedError(f"{library} says {type(error).__name__}: {shown(error, 300)}.")
         found.traceback = "".join(traceback.format_exception(error))
         return cls(found)
 
 
 class Executor(ABC):
-    """Makes jobs somewhere. Each backend is a subclass, made of options and token.
+    """Executes jobs. Each backend is a subclass, built from options and token.
 
     Attributes
     ----------
     at_once : int
-        Number of jobs that it makes at once, as far as it knows.
+        Number of jobs that it executes at once, as far as it is known.
     beside : int
-        Number of other jobs on the node of one, at most.
+        Largest number of other jobs on the node of a job.
     retries : int
-        So often is a run begun again whose process died.
+        How often a run is submitted again if its process died.
     """
 
     at_once = 1
@@ -126,9 +126,9 @@ class Executor(ABC):
         self.token = token
 
     def problems(self) -> Mapping[str, object]:
-        """Return node → its `CancelToken.problem`, or the error that asking for it gave.
+        """Return node → its `CancelToken.problem`, or the exception that this call raised.
 
-        It is called once, before any job is submitted; `at_once` and `beside` are known then.
+        It is called once, before any job is submitted; `at_once` and `beside` are known afterwards.
         """
         return {}
 
@@ -138,34 +138,34 @@ class Executor(ABC):
 
     @abstractmethod
     def wait(self, seconds: float) -> Iterable[tuple[int, JobResult | str | None]]:
-        """Return what has happened to jobs since; after some seconds nothing.
+        """Return the events since the last call, or none if there are none for ``seconds``.
 
-        None says that a job has begun, a text is what the runner of one has to say.
+        An event is None if the job has begun, a text if its run logged a message, or the result.
         """
 
     def interrupt(self, count: int) -> str | None:
-        """Answer Ctrl-C, which has come so often: end all jobs, each with a result; return None.
+        """Handle the ``count``-th Ctrl-C: end all jobs, each with a result; return None.
 
-        A text says that there is nothing to wait for, and what becomes of jobs that are left where
-        they are; it may be empty.
+        If it returns a text, there is nothing to wait for. The text says what happens to jobs that
+        keep running; it may be empty.
         """
         self.token.cancel()
         return None if count == 1 else ""
 
     @abstractmethod
     def close(self, finished: bool) -> None:
-        """Give back what is held; unless all was to be left or has ended, cancel what has not."""
+        """Release all resources; cancel unfinished jobs, unless ``finished``."""
 
 
 class Dispatcher:
-    """Makes runs by an executor.
+    """Executes runs by an executor.
 
     Parameters
     ----------
     backend : str
         Name of the executor.
     open_executor : callable
-        From a token (on this machine None) to the executor, which is ready then.
+        Takes a token (None on this machine); returns the executor, which is ready.
 
     Attributes
     ----------
@@ -184,15 +184,15 @@ class Dispatcher:
         started: Callable[[int], object],
         ended: Callable[[int, Ended], object],
     ) -> bool:
-        """Make runs, several at once.
+        """Execute runs, several at once.
 
         Parameters
         ----------
         runs : mapping
             The runs by number, in the order in which they are begun.
         started, ended : callable
-            Get the number of a run when it begins, as far as that is known; and its number and
-            what became of it when it has ended.
+            Called with the number of a run when it begins, as far as that is known; and with its
+            number and its outcome when it has ended.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class Dispatcher:
         ConfigError
             If dataset, oracle and solver of a run do not fit together; the others are stopped.
         RunFailedError
-            If the executor cannot be reached, or a node cannot make runs.
+            If the executor cannot be reached, or a node cannot execute runs.
         """
         self._runs, self._started, self._ended = runs, started, ended
         self._left, self._held, self._died = set(runs), list[int](), Counter[int]()
@@ -233,7 +233,7 @@ class Dispatcher:
                 os.close(held)
 
     def _loop(self, arrived: interrupts.Arrived) -> bool:
-        """Go on until all runs have ended, or a signal ends it; return whether all have."""
+        """Loop until all runs have ended, or a signal ends the loop; return whether all have."""
         self._submit(self._runs)
         while self._left or self._held:
             if not self._left:
@@ -280,7 +280,7 @@ class Dispatcher:
         self._executor.submit(jobs)
 
     def _take(self, number: int, result: JobResult) -> None:
-        """Take what became of a job."""
+        """Process the result of a job."""
         answer = result.answer
         for text in result.messages:
             logger.info(text)
@@ -310,7 +310,7 @@ class Dispatcher:
 
 
 def check_nodes(problems: Mapping[str, object]) -> None:
-    """Raise ``RefusedError`` if a node cannot make runs: see `Executor.problems`."""
+    """Raise ``RefusedError`` if a node cannot execute runs: see `Executor.problems`."""
     for node, problem in problems.items():
         if isinstance(problem, RefusedError):
             raise problem
@@ -322,6 +322,6 @@ def check_nodes(problems: Mapping[str, object]) -> None:
 
 
 def _key(config: RunConfig) -> str:
-    """Return what tells a run from others, before its data are loaded."""
+    """Return an identifier of a run that does not depend on its data."""
     options = {key: value for key, value in config.resolved().items() if key != "quiet"}
     return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]

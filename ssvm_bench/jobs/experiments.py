@@ -1,11 +1,11 @@
 """Experiments: all runs of a grid, one after the other or several at once.
 
-A run that has finished is never made again, so an experiment that was interrupted, or in which
-runs failed, is completed by the same command. Several processes on one results folder share the
-work: a run that another one makes is passed over, and looked at again at the end.
+A finished run is not executed again. So the same command completes an experiment that was
+interrupted, or in which runs failed. Several processes on one results folder share the work: a run
+that another process executes is skipped, and checked again at the end.
 
-What the files say is read by `config.experiment`; what is drawn of finished runs is a matter of
-`report.experiment_files`.
+`config.experiment` reads experiment files; `report.experiment_files` draws figures of finished
+runs.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class ExperimentOutcome:
-    """What became of an experiment.
+    """The outcome of an experiment.
 
     Attributes
     ----------
     configs : list of RunConfig
         Its runs.
     outcomes : dict
-        Number of a run in `configs` → what became of it, finished or not.
+        Index of a run in `configs` → its outcome, finished or not.
     failures : dict
-        Number of a run → why it failed.
+        Index of a run → why it failed.
     tracebacks : dict
-        Number of a run that failed → its traceback, of whatever process.
+        Index of a run that failed → its traceback, from whichever process.
     interrupted : bool
         Whether it was stopped before all runs had been looked at.
     figures : list of Path
-        The files drawn of them, by :mod:`ssvm_bench.report.experiment_files`.
+        The files drawn of the runs, by :mod:`ssvm_bench.report.experiment_files`.
     """
 
     configs: list[RunConfig]
@@ -58,7 +58,7 @@ class ExperimentOutcome:
     figures: list[Path] = field(default_factory=list)
 
     def fail(self, number: int, error: RunFailedError) -> None:
-        """Note that a run failed, and why."""
+        """Record that a run failed, and why."""
         self.failures[number], self.tracebacks[number] = str(error), error.traceback
         logger.warning("%s failed: %s", title(self.configs[number]), error)
 
@@ -74,7 +74,7 @@ class ExperimentOutcome:
 
     @property
     def finished(self) -> list[RunConfig]:
-        """The finished runs, with those along their paths, and where their data came from."""
+        """The finished runs and those along their paths, with the sources of their data."""
         known = [config.with_source(outcome.summary["source"]) for config, outcome in self._done]
         return along_paths(known)
 
@@ -96,20 +96,20 @@ def run(
     shard: Shard | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> ExperimentOutcome:
-    """Make all missing runs of an experiment.
+    """Execute all missing runs of an experiment.
 
     Parameters
     ----------
     experiment : Experiment
-        What its file says.
+        The content of its file.
     overrides : sequence of str
-        For every run; an option of the experiment is replaced.
+        For every run; they replace options of the experiment.
     config_dirs : sequence of Path
         Further folders of config files.
     shard : Shard, optional
         Which of the runs; all by default.
     dispatcher : Dispatcher, optional
-        Makes several at once; by default, this process makes one after the other.
+        Executes several runs at once; by default, this process executes one after the other.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def run(
     ConfigError
         If an override or a combination of them is wrong.
     RunFailedError
-        If the dispatcher makes no runs.
+        If the dispatcher cannot execute runs.
     """
     configs = experiment.configs(overrides, config_dirs)
     if shard is not None:
@@ -141,7 +141,7 @@ def run(
         if result.interrupted:
             break
     if result.interrupted:
-        _look(result)  # at those, too, whose processes were ended with their files just written
+        _look(result)  # some processes may have ended just after writing their files
         how = "the same command, without force=true," if configs[0].force else "the same command"
         missing = f"{result.failed} of {words.runs(len(configs))} missing"
         logger.warning("Interrupted; %s: %s goes on.", missing, how)
@@ -149,7 +149,7 @@ def run(
 
 
 def _look(result: ExperimentOutcome) -> None:
-    """Count the runs that are there."""
+    """Add the outcomes of runs that have finished before."""
     for number, config in enumerate(result.configs):
         before = None if number in result.outcomes else finished_before(config)
         if before is not None:
@@ -157,7 +157,7 @@ def _look(result: ExperimentOutcome) -> None:
 
 
 def _in_turn(waiting: Mapping[int, RunConfig], result: ExperimentOutcome) -> None:
-    """Make runs one after the other, in this process."""
+    """Execute runs one after the other, in this process."""
     from ssvm_bench.runs import runner, terminal
 
     held: dict[int, RunConfig] = {}
@@ -189,7 +189,7 @@ def _in_turn(waiting: Mapping[int, RunConfig], result: ExperimentOutcome) -> Non
 def _at_once(
     waiting: Mapping[int, RunConfig], result: ExperimentOutcome, dispatcher: Dispatcher
 ) -> None:
-    """Make several runs at once, each in a process of its own."""
+    """Execute several runs at once, each in a process of its own."""
     left, total = dict(waiting), len(result.configs)
     begun = itertools.count(len(result.outcomes) + 1)
     durations = Durations((config, before.summary) for config, before in result.runs)
@@ -226,6 +226,6 @@ def _at_once(
 
 
 def title(config: RunConfig) -> str:
-    """Return how a run is called in messages."""
+    """Return the name of a run in messages."""
     lam = "" if config.lam is None else f" lam={config.lam}"
     return f"{config.dataset.name} {config.solver.name} seed={config.seed}{lam}"

@@ -1,4 +1,4 @@
-"""What the command line says of a backend, to which one it means something, and what is chosen."""
+"""Options of backends on the command line: which backend accepts which, and its dispatcher."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ MEANT = {
     "ray": ("jobs", "address"),
     "submitit": ("partition", "time_limit", "memory", "parallel"),
 }
-"""Backend → the options that mean something to it."""
+"""Backend → the options that it accepts."""
 
 _NEEDS = {"dask": ("dask", "distributed"), "ray": ("ray", "ray"), "submitit": ("slurm", "submitit")}
-"""Backend → the extra that it needs, and the package of it that is imported."""
+"""Backend → the extra that it needs, and the package to import."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is said; None is what is not said.
+    """Options given for a backend; None: not given.
 
     Attributes
     ----------
     jobs : int or None
-        Runs at once: processes of this machine, workers of a cluster of its own.
+        Runs at once: processes of this machine, or workers of a cluster of its own.
     address : str or None
-        Of a cluster that is there.
+        Address of an existing cluster.
     partition : str or None
-        Of SLURM.
+        Partition of SLURM.
     time_limit : int or None
-        Minutes of a job of SLURM.
+        Time limit of a SLURM job, in minutes.
     memory : str or None
-        Of such a job: ``4G``.
+        Memory of a SLURM job: ``4G``.
     parallel : int or None
-        Most of them at once.
+        Largest number of SLURM jobs at once.
     """
 
     jobs: int | None = None
@@ -55,7 +55,7 @@ class Options:
     parallel: int | None = None
 
     def check(self, backend: str) -> None:
-        """Raise ``ConfigError`` if some of it means nothing to a backend, or cannot be."""
+        """Raise ``ConfigError`` if a given option means nothing to a backend, or is not valid."""
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         for name in given:
             if name not in MEANT[backend]:
@@ -73,12 +73,12 @@ class Options:
         self.slurm_memory()
 
     def slurm_memory(self) -> str | None:
-        """Return the memory as SLURM takes it: ``4096M`` for ``4G``; None if none is said.
+        """Return the memory in SLURM's form: ``4096M`` for ``4G``; None if it is not given.
 
         Raises
         ------
         ConfigError
-            If it is no size.
+            If it is not a size.
         """
         if self.memory is None:
             return None
@@ -95,7 +95,7 @@ def _written(name: str) -> str:
 
 
 def chosen(backend: str, options: Options) -> Dispatcher | None:
-    """Return what makes runs; None stands for this process, one run after the other.
+    """Return the dispatcher; None means that this process executes one run after the other.
 
     Raises
     ------

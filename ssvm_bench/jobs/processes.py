@@ -1,16 +1,16 @@
-"""Processes that make runs: several on this machine, or one behind each job of another executor.
+"""Processes that execute runs: several on this machine, or one per job of another executor.
 
-Such a process is a child (:mod:`ssvm_bench.base.children`) that makes one run after the other, and
-keeps dataset and oracle of the last one. Its libraries are told to use one thread before they are
-loaded. That other runs go on beside it is part of a run's metadata: they share caches and memory.
+Such a process is a child (:mod:`ssvm_bench.base.children`) that executes one run after the other,
+and keeps dataset and oracle of the last one. Its libraries are set to one thread before they are
+loaded. The metadata of a run contain the number of concurrent runs: they share caches and memory.
 
-On this machine it is pinned to one core where the system allows it, so times are those of one core.
-Ctrl-C comes to the parent alone, which asks every child to end after its iteration, and hands a
-second one on. A child that dies loses the run it was making, and another one takes its place.
+On this machine a child is pinned to one core where the system allows it, so times are those of one
+core. Only the parent receives Ctrl-C. It asks every child to end after its iteration, and forwards
+a second Ctrl-C. A child that dies loses its current run, and another one replaces it.
 
-Other executors make jobs in threads, in processes with settings of their own, and kill these. There
-a child ends when its job is cancelled, or has nothing to do for a while. In any case, a child whose
-parent dies ends after its iteration, with a partial trace and a checkpoint.
+Other executors execute jobs in threads of processes with their own settings, and kill these. There
+a child ends when its job is cancelled, or when it has been idle for a while. In any case, a child
+whose parent dies ends after its iteration, with a partial trace and a checkpoint.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from ssvm_bench.runs.terminal import Display
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 20.0
-"""For so long a child of another executor waits for another job."""
+"""How long a child of another executor waits for its next job."""
 
 _LOOK_SECONDS = 1.0
-"""So often such a child looks whether its job has been cancelled."""
+"""How often such a child checks whether its job has been cancelled."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A child that makes runs, which is started when it gets the first one.
+    """A child that executes runs; it is started when it gets the first one.
 
     Attributes
     ----------
     core : int or None
-        Where it is pinned to; None: nowhere.
+        The core to which it is pinned; None: it is not pinned.
     number : int or None
-        Of the job that it is working on.
+        Number of the job that it works on; None: it is idle.
     dataset : str
         Name of the dataset that it has loaded.
     """
@@ -70,13 +70,13 @@ class Worker:
         child = self.child
         if child is None or child.process.poll() is not None:
             child = Child(work, job.setting, self.core, variables=dict(job.setting.variables))
-        with suppress(OSError):  # then there is an end to receive
+        with suppress(OSError):  # then `receive` reports how the child died
             child.connection.send_bytes(job.payload)
         self.child, self.setting = child, job.setting
         self.number, self.dataset = number, job.dataset
 
     def receive(self) -> JobResult | str:
-        """Return what the child has to say, or what became of its run."""
+        """Return the child's next message, or the result of its run."""
         assert self.child is not None
         try:
             answer = self.child.receive()
@@ -94,7 +94,7 @@ class Worker:
         return JobResult(answer)
 
     def end(self, ask: bool = False) -> None:
-        """End the child: after its iteration if it is asked to, else at once, unless it is idle."""
+        """End the child: after its iteration if ``ask``, else at once, unless it is idle."""
         if self.child is not None:
             if ask:
                 self.child.process.terminate()
@@ -114,7 +114,7 @@ class Processes(Executor):
         self._events: list[tuple[int, JobResult | str | None]] = []
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
-        """Take jobs. They are begun seed by seed, as far as possible where their dataset is."""
+        """Take jobs. They begin seed by seed, if possible in a child that has their dataset."""
         self._waiting |= jobs
         affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
         cores = sorted(affinity(0)) if affinity else [None]
@@ -127,7 +127,7 @@ class Processes(Executor):
             self._workers.append(Worker(cores[k % len(cores)]))
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult | str | None]]:
-        """Begin jobs where a worker is idle; return what has happened."""
+        """Begin jobs on idle workers; return the events since the last call."""
         for worker in self._workers:
             if worker.number is None and self._waiting:
                 number = choose(self._waiting, worker, self._workers)
@@ -145,7 +145,7 @@ class Processes(Executor):
         return [worker for worker in self._workers if worker.number is not None]
 
     def interrupt(self, count: int) -> None:
-        """Let children end after their iterations, the second time at once; begin no others."""
+        """Let children end after their iterations, the second time at once; cancel waiting jobs."""
         for worker in self._busy():
             assert worker.child is not None
             worker.child.process.terminate()
@@ -160,7 +160,7 @@ class Processes(Executor):
 
 
 def choose(waiting: Mapping[int, Job], worker: Worker, workers: list[Worker]) -> int:
-    """Return the number of the next run: its own dataset first, then one that nobody else has."""
+    """Return the number of the next run: on the worker's dataset, else on one that no other has."""
     others = {other.dataset for other in workers if other is not worker}
     first = next(iter(waiting.values()))
     numbers = [number for number, job in waiting.items() if job.seed == first.seed]
@@ -179,7 +179,7 @@ _lock = threading.Lock()
 
 
 def perform(job: Job) -> JobResult:
-    """Make the run of a job, unless this node cannot; resume it where another one had to stop."""
+    """Execute the run of a job, unless this node cannot; resume it where another one stopped."""
     assert job.setting.token is not None
     if refused := job.setting.token.problem():
         return JobResult(refused)
@@ -198,7 +198,7 @@ def perform(job: Job) -> JobResult:
 def end_runs() -> None:
     """End the runs of this process after their iterations; return when they have checkpoints.
 
-    To be called from a signal's handler: it reads no connection that `perform` may be reading.
+    A signal handler may call it: it reads no connection that `perform` may be reading.
     """
     for worker in list(_workers):
         if worker.number is not None:
@@ -209,7 +209,7 @@ def end_runs() -> None:
 
 
 def work(connection: Connection, setting: Setting, core: int | None) -> None:
-    """Make the runs that come through a pipe until it is closed; send their messages, too."""
+    """Execute the runs that arrive on a pipe until it is closed; send results and messages."""
 
     def send(text: str) -> None:
         with suppress(OSError):
@@ -237,9 +237,9 @@ def work(connection: Connection, setting: Setting, core: int | None) -> None:
             answer.traceback = traceback.format_exc()
         try:
             connection.send(answer)
-        except OSError:  # nobody listens any more
+        except OSError:  # the parent is gone
             raise
-        except Exception as error:  # it cannot be sent as it is
+        except Exception as error:  # the answer cannot be pickled
             connection.send(RunFailedError(f"{type(error).__name__}: {error}"))
 
 

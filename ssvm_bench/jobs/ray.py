@@ -1,6 +1,6 @@
-"""Runs by a ray cluster, one that is there or one of its own.
+"""Executes runs by a ray cluster: an existing one, or one of its own.
 
-A worker that died is replaced, and its job made again, three times.
+A worker that died is replaced, and its job is executed again, up to three times.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ssvm_bench.jobs.tokens import CancelToken
 
 REACH_SECONDS = 5
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Variables of a cluster of its own: no token in the home folder, no warning of the future."""
+"""Variables of a cluster of its own: no token in the home folder, no warning of changes."""
 
-_HEALTH_SECONDS = 3 * REACH_SECONDS  # a program that asks has to be started first
-_NODE_SECONDS = 60  # a process that answers has to be started first
+_HEALTH_SECONDS = 3 * REACH_SECONDS  # includes the start of the program that checks
+_NODE_SECONDS = 60  # includes the start of the process that answers
 
 
 class Ray(Executor):
-    """An executor of ray: the cluster at an address, or else one with some processors.
+    """The executor of ray: the cluster at an address, or else one with ``options.jobs`` CPUs.
 
     An address is ``host:6379``, ``ray://host:10001`` or ``auto``.
     """
@@ -48,7 +48,7 @@ class Ray(Executor):
             if address is not None:
                 _check_reachable(address)
             ray.init(address=address or "local", **quiet)
-        except Exception as error:  # of whatever kind, also bare ones
+        except Exception as error:  # of any class, also plain ones
             what = f"at {shown(address)}" if address else "of its own"
             raise RunFailedError(
                 f"No ray cluster answers {what} ({described(error)}). Start one with `ray start "
@@ -58,7 +58,7 @@ class Ray(Executor):
         self._numbers: dict[Any, int] = {}
 
     def problems(self) -> dict[str, object]:
-        """Ask every node whether it can make runs."""
+        """Check on every node whether it can execute runs."""
         nodes = [node for node in ray.nodes() if node["Alive"]]
         counts = [int(node["Resources"].get("CPU", 0)) for node in nodes]
         self.at_once, self.beside = max(sum(counts), 1), max(*counts, 1) - 1
@@ -71,12 +71,12 @@ class Ray(Executor):
         for name, reference in answers.items():
             try:
                 answers[name] = ray.get(reference, timeout=_NODE_SECONDS)
-            except Exception as error:  # whatever is missing there
+            except Exception as error:  # whatever the node lacks
                 answers[name] = error
         return answers
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
-        """Give jobs to the cluster."""
+        """Submit jobs to the cluster."""
         for number, job in jobs.items():
             self._numbers[self._perform.remote(job)] = number
 
@@ -94,7 +94,7 @@ class Ray(Executor):
         return ended
 
     def close(self, finished: bool) -> None:
-        """Leave the cluster, which then forgets its jobs, or end the own one."""
+        """Leave the cluster, which then drops the jobs; shut down one of its own."""
         ray.shutdown()
 
 
@@ -104,7 +104,7 @@ def _check_reachable(address: str) -> None:
     if parts.port is None or not parts.hostname:
         return
     socket.create_connection((parts.hostname, parts.port), timeout=REACH_SECONDS).close()
-    if not parts.scheme:  # ray itself would wait for minutes for what says nothing
+    if not parts.scheme:  # ray itself would wait minutes for a silent listener
         command = (sys.executable, "-m", "ray.scripts.scripts", "health-check")
         try:
             subprocess.run(

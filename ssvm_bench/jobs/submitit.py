@@ -1,16 +1,16 @@
-"""Runs by SLURM: one array job, submitted by submitit.
+"""Executes runs by SLURM: one array job, submitted by submitit.
 
-Each element of the array makes one run. Before the time limit, SLURM sends a signal that submitit
-answers by `Task.checkpoint`; the job is then requeued, and resumes the run from its checkpoint. On
-SIGTERM, as at a preemption, the run ends with a checkpoint, too, and SLURM decides on what follows.
+Each element of the array executes one run. Before the time limit, SLURM sends a signal that
+submitit handles by `Task.checkpoint`: the job is requeued, and resumes the run from its checkpoint.
+On SIGTERM, as at a preemption, the run also ends with a checkpoint; SLURM decides what follows.
 
-What submitit writes, and ``jobs.json`` (key of a run → SLURM's name of its job, ``12_3``), are in
+The files of submitit, and ``jobs.json`` (key of a run → SLURM's name of its job, ``12_3``), are in
 the token's folder. There the next call finds jobs that are still in the queue, and waits for them
-rather than submit them again. What became of a job is a JSON file beside submitit's own pickle,
-which is never read here: others may write to a results folder.
+instead of submitting them again. The outcome of a job is a JSON file beside submitit's own pickle.
+That pickle is never read here: others may write to a results folder.
 
-The states of jobs are those of SLURM's own commands: submitit asks the accounting database, which
-not every cluster has.
+The states of jobs are queried by SLURM's own commands: submitit queries the accounting database,
+which not every cluster has.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ REACH_SECONDS = 5
 _COMMAND_SECONDS = 30
 
 _REQUEUES = 1000
-"""So often may a job reach its limit: each time it has gone on."""
+"""How often a job may reach its time limit; it has made progress each time."""
 
 _NOTICE_SECONDS = 90
-"""So long before the limit, at most, SLURM sends the signal."""
+"""Largest time before the limit at which SLURM sends the signal."""
 
 _ASK_SECONDS = 2.0, 15.0
-"""Pauses between two looks at the queue: the first, and the longest."""
+"""Pauses between two queries of the queue: the first one, and the longest."""
 
 _RESULT_SECONDS = 20.0
-"""So long may a result take from its node to here."""
+"""Longest time that a result may take from its node to this one."""
 
 _ENDED = {
     "CANCELLED": "it was cancelled; the same command submits it again",
@@ -63,10 +63,10 @@ _ENDED = {
 
 
 class Task:
-    """What a job of SLURM does."""
+    """What a job of SLURM executes."""
 
     def __call__(self, job: Job) -> None:
-        """Make the run, and write what became of it."""
+        """Execute the run, and write its outcome."""
         from submitit import JobEnvironment
 
         try:
@@ -79,7 +79,7 @@ class Task:
         files.write(_result_file(JobEnvironment()), written(result).encode())
 
     def checkpoint(self, job: Job) -> Any:
-        """End the run with a checkpoint, and return what the requeued job does."""
+        """End the run with a checkpoint, and return what the requeued job executes."""
         from submitit.helpers import DelayedSubmission
 
         processes.end_runs()
@@ -88,7 +88,7 @@ class Task:
 
 @dataclass
 class _Watched:
-    """A job that is waited for: its number here, and since when it is not in the queue."""
+    """A job to wait for: the number of its run, and since when the job is not in the queue."""
 
     number: int
     job: Any
@@ -96,7 +96,7 @@ class _Watched:
 
 
 class Submitit(Executor):
-    """An executor of SLURM, whose jobs stay in the queue when the program is left.
+    """The executor of SLURM; its jobs stay in the queue when the program is interrupted.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class Submitit(Executor):
         self._pause, self._next = _ASK_SECONDS[0], 0.0
 
     def submit(self, jobs: Mapping[int, Job]) -> None:
-        """Put those into the queue that are not in it; wait for the others, too."""
+        """Submit the jobs that are not in the queue yet; wait for the others, too."""
         import submitit
 
         queue, new = states(), dict[int, Job]()
@@ -173,7 +173,7 @@ class Submitit(Executor):
         logger.info("SLURM has %s as job %s.", words.runs(len(jobs)), array)
 
     def wait(self, seconds: float) -> list[tuple[int, JobResult]]:
-        """Return jobs that have ended; the queue is asked more and more seldom."""
+        """Return jobs that have ended; query the queue less and less often."""
         now = time.monotonic()
         if now < self._next:
             time.sleep(min(seconds, self._next - now))
@@ -189,7 +189,7 @@ class Submitit(Executor):
         return found
 
     def _look(self, one: _Watched, state: State) -> JobResult | None:
-        """Return what became of a job, if that is known."""
+        """Return the result of a job; None if it is not known yet."""
         if state.name in LIVE:
             one.gone = None
             return None
@@ -200,7 +200,7 @@ class Submitit(Executor):
                 return result_of(content)
             except (ValueError, TypeError, KeyError, AttributeError):
                 return _failed(one, "what it says of its run cannot be read")
-        if one.job.paths.result_pickle.exists():  # written after the other file
+        if one.job.paths.result_pickle.exists():  # written after the JSON file
             return _failed(one, "it ended in an error")
         if state.name in _ENDED:
             return _failed(one, _ENDED[state.name])
@@ -217,7 +217,7 @@ class Submitit(Executor):
         return JobResult(error)
 
     def interrupt(self, count: int) -> str:
-        """Leave the jobs, and say how to cancel them."""
+        """Leave the jobs in the queue; return a text that says how to cancel them."""
         return (
             f"SLURM goes on with {words.runs(len(self._watched))}; the same command waits for them "
             "again, with --status it shows them. To cancel them: scancel "
@@ -225,7 +225,7 @@ class Submitit(Executor):
         )
 
     def close(self, finished: bool) -> None:
-        """Cancel what is not wanted any more, and forget arrays that have ended."""
+        """Cancel jobs that are not wanted any more; remove the folders of ended arrays."""
         if not finished and self._watched:
             with suppress(RunFailedError):
                 slurm("scancel", *self._watched)
@@ -244,7 +244,7 @@ def _failed(one: _Watched, why: str) -> JobResult:
 
 
 def _result_file(job: Any) -> Path:
-    """Return where a job writes what became of it, and who waits for it reads that."""
+    """Return the file of a job's outcome, which the job writes and this program reads."""
     return Path(job.paths.result_pickle).with_suffix(".json")
 
 
@@ -252,7 +252,7 @@ _ERRORS = {kind.__name__: kind for kind in (ConfigError, RunFailedError, LostErr
 
 
 def written(result: JobResult) -> str:
-    """Return what became of a job as JSON."""
+    """Return the result of a job as JSON."""
     answer, messages = result.answer, list(result.messages)
     if isinstance(answer, Outcome):
         found = {**vars(answer), "folder": str(answer.folder)}
@@ -263,12 +263,12 @@ def written(result: JobResult) -> str:
 
 
 def result_of(content: bytes) -> JobResult:
-    """Return what became of a job.
+    """Return the result of a job from its JSON.
 
     Raises
     ------
     ValueError, TypeError, KeyError, AttributeError
-        If that is not what `written` has returned.
+        If the content is not what `written` has returned.
     """
     found = json.loads(content)
     messages = tuple(map(str, found.pop("messages")))
@@ -287,7 +287,7 @@ _OUTCOME: checks.Shape = {
 
 
 def _tail(job: Any, characters: int = 4000) -> str:
-    """Return the end of what a job has written."""
+    """Return the end of what a job has written to stderr."""
     with suppress(OSError):
         return files.read(Path(job.paths.stderr)).decode(errors="replace")[-characters:]
     return ""
@@ -306,7 +306,7 @@ def _names(folder: Path) -> dict[str, str]:
 
 
 def _arrays(folder: Path) -> dict[Path, dict[str, str]]:
-    """Return the jobs of each token's folder, whatever has become of them."""
+    """Return the jobs of each token's folder, whether they have ended or not."""
     found = {path: _names(path) for path in sorted(folder.glob("*"))}
     return {path: names for path, names in found.items() if names}
 
@@ -316,7 +316,7 @@ def _roots(names: Iterable[str]) -> list[str]:
 
 
 def lines(results_dir: Path) -> list[str]:
-    """Return what there is to say of the queue, one line for each array that is in it."""
+    """Return lines that describe the queue, one for each array in it."""
     slurm("scontrol", "ping", seconds=REACH_SECONDS)
     queue, text = states(), []
     for names in _arrays(results_dir.absolute() / FOLDER).values():
@@ -334,24 +334,24 @@ def lines(results_dir: Path) -> list[str]:
 # ---- the queue --------------------------------------------------------------------------------
 
 LIVE = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD")
-"""States of jobs that are still to do something."""
+"""States of jobs that are waiting or at work."""
 
 
 class State(NamedTuple):
-    """Where a job is: SLURM's word, and its reason."""
+    """The state of a job: SLURM's name for it, and its reason."""
 
     name: str
     reason: str
 
 
 GONE = State("", "")
-"""Of a job that SLURM does not know any more."""
+"""The state of a job that SLURM does not know any more."""
 
 
 def states() -> dict[str, State]:
-    """Return the states of this user's jobs, elements of arrays apart: ``12_3`` → state.
+    """Return the states of this user's jobs, array elements separately: ``12_3`` → state.
 
-    Jobs that have ended are in it for some minutes.
+    Jobs that have ended are still listed for some minutes.
     """
     text = slurm("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r")
     rows = [line.strip().split("|", 2) for line in text.splitlines()]
@@ -359,7 +359,7 @@ def states() -> dict[str, State]:
 
 
 def _is_live(name: str, queue: Mapping[str, State]) -> bool:
-    """Tell whether a job is still to do something."""
+    """Tell whether a job is waiting or at work."""
     return queue.get(name, GONE).name in LIVE
 
 

@@ -1,11 +1,11 @@
-"""Tokens by which the nodes of an engine know that their jobs are wanted, and that they may run.
+"""Cancel tokens: by them, the nodes of a backend know whether their jobs are still wanted.
 
 A cancel token is a folder ``<results_dir>/.engines/<name>`` with a file ``token``. A node that does
-not find it makes no run. Removing it cancels all jobs of a call: those that wait end at once, and
-runs after their iteration, on whatever node, without a word to the executor.
+not find it executes no run. Removing it cancels all jobs of a call: waiting jobs end at once, and
+runs end after their iteration, on every node and without help of the executor.
 
-The process that has issued it holds a lock, which the system opens when that dies. So the next call
-on the same node finds what a killed one has left, and removes it; unless jobs of it are in a queue.
+The process that issued a token holds a lock, which the system releases when the process dies. So
+the next call on the same node removes the token of a killed one, unless jobs of it are in a queue.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _TOKEN, _NODE, _LOCK = "token", "node", f"{FOLDER}.lock"
 
 
 class RefusedError(RunFailedError):
-    """No run can be made on a node: other sources, or it does not see the results folder."""
+    """A node cannot execute runs: its sources differ, or it does not see the results folder."""
 
 
 @dataclass(frozen=True)
 class CancelToken:
-    """What a node has to agree with before it makes a run.
+    """What a node compares itself with before it executes a run.
 
     Attributes
     ----------
     folder : Path
-        In the results folder, of one call alone; it is gone when that has been cancelled.
+        Folder of one call, in the results folder; it is removed when the call is cancelled.
     program : str
-        Digest of the program's sources and of what they compute with.
+        Digest of the program's sources and of the packages that they compute with.
     versions : dict
         Package → version, to say what differs.
     """
@@ -71,7 +71,7 @@ class CancelToken:
             with filelock.FileLock(place.with_name(_LOCK)):
                 files.write(folder / _NODE, socket.gethostname().encode())
                 held = os.open(folder / _NODE, os.O_RDONLY | os.O_CLOEXEC)
-                with suppress(OSError):  # a file system without locks: there, nobody sweeps either
+                with suppress(OSError):  # a file system without locks: `sweep` does nothing there
                     fcntl.flock(held, fcntl.LOCK_EX)
                 files.write(folder / _TOKEN, folder.name.encode())
         except OSError as error:
@@ -82,7 +82,7 @@ class CancelToken:
         return cls(folder, checkpoint_file.program(), versions()), held
 
     def cancel(self) -> None:
-        """Cancel all jobs, and remove all that is in the folder."""
+        """Cancel all jobs, and remove the folder with all its files."""
         files.remove(self.folder / _TOKEN)
         files.remove(self.folder)
 
@@ -93,7 +93,7 @@ class CancelToken:
         return False
 
     def problem(self) -> RefusedError | None:
-        """Return why this node cannot make runs, if that is so."""
+        """Return why this node cannot execute runs; None if it can."""
         node = f"The node {socket.gethostname()}"
         if not self.is_valid():
             return RefusedError(
@@ -116,7 +116,7 @@ class CancelToken:
 
 
 def sweep(results_dir: Path) -> None:
-    """Remove the tokens of calls that were killed on this node, which ends what jobs still do."""
+    """Remove the tokens of calls that were killed on this node; this ends their remaining jobs."""
     place = results_dir.absolute() / FOLDER
     if not place.is_dir():
         return
@@ -130,12 +130,12 @@ def sweep(results_dir: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Tell whether the process that issued a token was one of this node, and is dead."""
+    """Tell whether the process that issued a token was on this node, and is dead."""
     try:
         with files.opened(folder / _NODE) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return file.read() == socket.gethostname().encode()
-    except FileNotFoundError:  # what a removal has left
+    except FileNotFoundError:  # left by a removal
         return not (folder / _TOKEN).exists()
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""The command line: commands, options, help texts, and what is shown of a dataset."""
+"""The command line: commands, options, help texts, and views of datasets."""
 
 from ssvm_bench.cli.commands import main
 

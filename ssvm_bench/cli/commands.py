@@ -1,8 +1,8 @@
 """The command line: arguments in, exit status out.
 
-Exit status 0: done. 1: the run failed. 2: a mistake in the call or in a config. Whatever goes
-wrong ends in one message on stderr; ``--debug`` shows the traceback instead. The modules that do
-the work are imported by the command that needs them, so that ``--help`` answers at once.
+Exit status 0: done. 1: the run failed. 2: a mistake in the call or in a config. Every error ends in
+one message on stderr; ``--debug`` also shows the traceback. Each command imports the modules that
+do its work, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ELSEWHERE = {
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
     **dict.fromkeys(("compare", "report", "verify"), "results"),
 }
-"""Command → the module beside this one that has it, which is imported when it is asked for."""
+"""Command → the module beside this one that defines it; imported when the command is used."""
 
 KINDS = {
     "datasets": "dataset",
@@ -44,7 +44,7 @@ KINDS = {
 _LISTED = f"[{'|'.join(KINDS)}]"
 
 COMPLETES = "_SSVM_BENCH_COMPLETE"
-"""Set by a shell that asks for completions."""
+"""Environment variable that a shell sets to request completions."""
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -70,7 +70,7 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 
 def _explain_os(error: OSError) -> str:
-    """Return the message for what the system refused: no fault of the program, whatever it is."""
+    """Return the message for an error of the operating system, never a fault of the program."""
     reason = error.strerror or str(error) or type(error).__name__
     file = shown(error.filename, 200) if error.filename else ""
     if isinstance(error, FileNotFoundError) and not file:
@@ -108,13 +108,13 @@ class Cli(Commands):
         try:
             status = super().main(arguments, **extra)
         except Exception as error:
-            # a shell that asks has nowhere to show a message
+            # a shell that requests completions cannot show a message
             status = 1 if os.environ.get(COMPLETES) else report(error, settings.debug)
         sys.exit(status or 0)
 
     @contained("The command failed")
     def invoke(self, ctx: click.Context) -> Any:
-        """Do what the command does."""
+        """Invoke the command, and show its messages on stderr."""
         from ssvm_bench.base import messages
 
         with messages.shown_by(messages.to_stderr):
@@ -152,7 +152,7 @@ def main(context: click.Context) -> None:
 
 
 class Run(Command):
-    """A command that also shows the options that every run has, as their classes describe them."""
+    """A command whose help also shows the options of every run, as their classes describe them."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the options."""
@@ -185,8 +185,8 @@ def run_command(
 ) -> int:
     """Train one solver on one dataset and write its trace.
 
-    A run that has finished before is skipped; force=true makes it again. An interrupted sweep is
-    resumed by the same command.
+    A run that has finished before is skipped; force=true executes it again. The same command
+    resumes an interrupted sweep.
 
     .. code-block:: console
 
@@ -210,7 +210,7 @@ def run_command(
 
 
 def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
-    """Make all runs; one that fails is reported, once if others fail alike, and stops none.
+    """Execute all runs; report failures, equal ones once, and continue after them.
 
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     """
@@ -241,7 +241,7 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
 
 
 def _run(config: RunConfig) -> Outcome:
-    """Make one run with the display that fits."""
+    """Execute one run with the display that fits."""
     from ssvm_bench.runs.runner import run
     from ssvm_bench.runs.terminal import make_display
 
@@ -303,7 +303,7 @@ def config_show_command(
 @json_option
 @click.pass_obj
 def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
-    """Show what there is, one line each."""
+    """List datasets, oracles, solvers and experiments, one line each."""
     from ssvm_bench.config import catalog
 
     if kind is not None and kind not in KINDS:

@@ -1,8 +1,8 @@
 """Completion of a command line: commands, names, options of a run, and what they can be set to.
 
-``_SSVM_BENCH_COMPLETE=bash_source ssvm-bench`` prints what a shell has to evaluate; it then asks
-with each press of the key. So that the answer comes at once, no component is imported: options are
-read in the source of its ``Config`` and of what that derives from.
+``_SSVM_BENCH_COMPLETE=bash_source ssvm-bench`` prints a script for the shell. The shell then calls
+the program at each press of the key. To be fast, this module imports no component: it reads options
+from the source of the component's ``Config`` and of its base classes.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _ADD = "compadd -U -V unsorted -a completions"
 
 @add_completion_class
 class _Bash(BashComplete):
-    """Takes words as they stand, not as bash splits them at ``=``."""
+    """Splits the line into words itself: bash also splits at ``=``."""
 
     source_template = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last one, and that."""
+        """Return the words before the last one, and the last one."""
         line = os.environ["COMP_WORDS"]
         words = [*split_arg_string(line), *([""] if line[-1:].isspace() else [])]
         return words[1:-1], words[-1]
@@ -62,7 +62,7 @@ class _Bash(BashComplete):
 
 @add_completion_class
 class _Zsh(ZshComplete):
-    """Leaves out the blank behind what has to go on: ``solver=``, ``solver.``."""
+    """Adds no blank after a word that is not complete: ``solver=``, ``solver.``."""
 
     source_template = ZshComplete.source_template.replace(
         _ADD, f"if [[ $completions[1] == *[=.] ]]; then {_ADD} -S ''; else {_ADD}; fi"
@@ -70,11 +70,11 @@ class _Zsh(ZshComplete):
 
 
 def names(kind: str) -> Callable[..., list[str]]:
-    """Return what completes a name of a group, or of ``"experiments"``."""
+    """Return the function that completes names of a group, or of ``"experiments"``."""
 
     def complete(context: click.Context, _: Any, incomplete: str) -> list[str]:
         of = context.params.get("kind") if kind == "kind" else kind
-        with suppress(Exception):  # what is wrong, the command itself says
+        with suppress(Exception):  # the command itself reports errors
             return _starting(incomplete, catalog.entries(str(of), _folders(context)))
         return []
 
@@ -129,7 +129,7 @@ def _is_section(name: str) -> bool:
 
 
 def _options(section: str, said: dict[str, str], folders: list[Path]) -> dict[str, _Option]:
-    """Return the options of a section; which component it is, has been said before, or is not."""
+    """Return the options of a section, of the component chosen by earlier words or the default."""
     if section not in catalog.COMPONENTS:
         return _fields(*_run()[section]) or _run()
     chosen = {**catalog.DEFAULTS, **{key: value.partition(",")[0] for key, value in said.items()}}
@@ -142,7 +142,7 @@ def _options(section: str, said: dict[str, str], folders: list[Path]) -> dict[st
 
 
 def _fields(of: ast.expr, file: Path) -> dict[str, _Option]:
-    """Return the fields of a dataclass, and of those that it derives from."""
+    """Return the fields of a dataclass and of its base classes."""
     found: dict[str, _Option] = {}
     file, node = _found(of, file)
     if isinstance(node, ast.ClassDef):
@@ -157,7 +157,7 @@ def _fields(of: ast.expr, file: Path) -> dict[str, _Option]:
 
 
 def _known(annotation: ast.expr, file: Path) -> Iterator[str]:
-    """Yield the words that an option can be set to, as far as its annotation says them."""
+    """Yield the words that an option can be set to, as far as its annotation lists them."""
     file, node = _found(annotation, file)
     if isinstance(node, ast.Name) and node.id == "bool":
         yield from ("true", "false")
@@ -185,7 +185,7 @@ def _words(node: Any, file: Path) -> Iterator[str]:
 
 
 def _found(node: Any, file: Path) -> tuple[Path, Any]:
-    """Return what a name stands for: a class, or the value of a constant; and the file of it."""
+    """Return the file and the node that a name refers to: a class, or the value of a constant."""
     if isinstance(node, ast.Attribute):
         return _found(ast.Name(node.attr), _found(node.value, file)[0])
     if not isinstance(node, ast.Name):
@@ -204,7 +204,7 @@ def _found(node: Any, file: Path) -> tuple[Path, Any]:
 
 
 def _imported(module: str, name: str) -> tuple[Path, Any]:
-    """Return what is imported from a module of ours, which may be a module itself."""
+    """Return the file and the node of a name imported from this package; it may be a module."""
     folder = _PACKAGE.parent.joinpath(*module.split("."))
     for file in (folder / f"{name}.py", folder / name / "__init__.py"):
         if file.is_file():

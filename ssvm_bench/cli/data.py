@@ -1,4 +1,4 @@
-"""The ``data`` commands: where each dataset stands, downloads, preparation, pictures."""
+"""The ``data`` commands: status, cards, downloads, preparation, pictures, export."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ trust_option = click.option(
 @click.group("data", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def data_command(context: click.Context) -> None:
-    """Show where each dataset stands, download it, prepare it, look at it.
+    """Show the status of datasets, download, prepare, look at and export them.
 
     Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
 
@@ -78,9 +78,9 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 @click.argument("name", shell_complete=completed("names", "dataset"))
 @options.json_option
 def card_command(name: str, as_json: bool) -> None:
-    """Tell what a dataset is, where it comes from, under which licence, and how to cite it.
+    """Show what a dataset is, where it comes from, under which licence, and how to cite it.
 
-    Examples are counted where the data are there; of images, where they are prepared, too.
+    Examples are counted if the data are on this machine; images, if they are also prepared.
     """
     from ssvm_bench.datasets.sources import card
 
@@ -102,9 +102,9 @@ def card_command(name: str, as_json: bool) -> None:
 @click.argument("name", shell_complete=completed("names", "dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
-    """Read the raw files whole, and tell what differs from the genuine ones.
+    """Read the raw files completely, and show what differs from the genuine ones.
 
-    Exit status 1 if anything does.
+    Exit status 1 if anything differs.
     """
     from ssvm_bench.datasets import sources
 
@@ -135,10 +135,9 @@ def fetch_command(name: str | None) -> None:
 @source_option
 @trust_option
 def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
-    """Compute what runs need of a dataset, or of all, and keep it.
+    """Compute what runs need of a dataset, or of all, and store it.
 
-    A run does so itself when it has to. A preparation that was interrupted goes on where it
-    stopped.
+    A run does this itself if necessary. An interrupted preparation resumes where it stopped.
     """
     from ssvm_bench.cli import dataset_views
 
@@ -164,9 +163,9 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 def show_command(name: str, **chosen: Any) -> None:
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
-    Shown are the superpixels, the ground truth, its majority in each superpixel, and what the
-    weights of finished runs predict. Of plates and faces: what is predicted before training and
-    after it, and the templates learned.
+    It shows the superpixels, the ground truth, its majority in each superpixel, and what the
+    weights of finished runs predict. For plates and faces, it shows predictions before and after
+    training, and the learned templates.
 
     .. code-block:: console
 
@@ -218,7 +217,7 @@ def export_command(
 ) -> None:
     """Write a dataset to FILE.parquet, for dataset=stream, or to FILE.npz, for dataset=file.
 
-    Examples that are held out are written once, as they are. OVERRIDES are options of the dataset,
+    Held-out examples are written once, unchanged. OVERRIDES are options of the dataset,
     as dataset.n_samples=1000.
 
     .. code-block:: console

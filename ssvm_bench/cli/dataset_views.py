@@ -1,4 +1,4 @@
-"""A dataset seen by a human: what has been prepared, its pictures, and what runs predict."""
+"""Views of a dataset: what has been prepared, its pictures, and predictions of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ssvm_bench.runs import prediction
 
 
 def prepared(name: str, source: str, allow_checksum_mismatch: bool = False) -> Iterator[str]:
-    """Load a dataset, preparing it where that is still to do; yield lines that describe it.
+    """Load a dataset, preparing it if necessary; yield lines that describe it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def show(
     source: str,
     allow_checksum_mismatch: bool = False,
 ) -> Path:
-    """Draw some pictures of a dataset, and what runs predict for them; return the file.
+    """Draw some pictures of a dataset, and predictions of runs for them; return the file.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def show(
     output : Path, optional
         The PNG file to write.
     source : str
-        ``"auto"``, ``"real"`` or ``"synthetic"``; with runs, auto stands for that of the first.
+        ``"auto"``, ``"real"`` or ``"synthetic"``; with runs, auto means that of the first.
     allow_checksum_mismatch : bool
         Use raw files that are not the genuine ones.
 
@@ -108,7 +108,7 @@ def show(
         figure = _draw_structures(module, name, numbers, runs, source)
     elif hasattr(module, "scene"):  # its superpixels are points
         config = sources.usual(name, source, allow_checksum_mismatch)
-        if runs:  # the first one's options, but for where the files are
+        if runs:  # the first run's options, except where the files are
             options = read_metadata(runs[0])["config"]["dataset"]
             made: Any = validation.convert(type(config), options, "dataset")
             config = replace(made, source=config.source, trust=config.trust)
@@ -160,7 +160,7 @@ def _take(dataset: Dataset, numbers: Sequence[int]) -> Dataset:
 def _rows(
     raw: PictureFile, dataset: Dataset, numbers: Sequence[int], runs: Sequence[Path]
 ) -> list[pictures.Row]:
-    """Return what is drawn of labeled pictures."""
+    """Return the rows to draw for labeled pictures."""
     chosen = _take(dataset, numbers)
     files, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
     predictions = [_predictions(run, dataset, chosen) for run in runs]
@@ -216,8 +216,8 @@ def _draw_structures(
 ) -> Figure:
     """Draw images whose labels are segments or landmarks, before training and after it.
 
-    Images are counted with those that are held out, in the order of the data. Options of the
-    dataset are those of the first run, if there are runs.
+    Indices of images include held-out ones, in the order of the data. Options of the dataset are
+    those of the first run, if there are runs.
     """
     config = _config(module, name, runs[0]) if runs else sources.usual(name, source)
     dataset, images = module.with_images(config)

@@ -1,4 +1,4 @@
-"""``ssvm-bench data export``: from the name of a dataset to a file of its examples."""
+"""``ssvm-bench data export``: writes the examples of a dataset to a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def export(
     config_dirs: Sequence[Path] = (),
     **options: Any,
 ) -> Iterator[str]:
-    """Write a dataset to a file; yield lines that say what is in it.
+    """Write a dataset to a file; yield lines that describe its content.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ def export(
     words : sequence of str
         Its options, as overrides.
     jitter : str, optional
-        How images are deformed, as `Jitter.read` takes it.
+        How to deform images, in the form of `Jitter.read`.
     config_dirs : sequence of Path
         Further folders of config files.
     **options
-        Of `Export`.
+        Fields of `Export`.
 
     Raises
     ------
     ConfigError
         A mistake in the call; or images are to be deformed, and there are none.
     RunFailedError
-        The dataset cannot be had, or the file not be written.
+        The dataset cannot be loaded, or the file cannot be written.
     """
     how = Export(jitter=None if jitter is None else Jitter.read(jitter), **options)
     for setting in overrides.read(words):
@@ -71,7 +71,7 @@ def export(
     (config,) = compose.compose_runs([f"dataset={name}", *words], config_dirs=config_dirs)
     images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
     dataset = load_dataset(config.dataset)
-    assert isinstance(dataset, Dataset)  # as a whole
+    assert isinstance(dataset, Dataset)  # not a stream
     if dataset.admissible is not None:
         raise ConfigError(
             f"{name} has {dataset.structure}, whose labelings are constrained, as no file of "
@@ -112,7 +112,7 @@ def export(
 
 
 def _arrays(dataset: Dataset, path: Path) -> str:
-    """Write a dataset to an npz; return a line that says what is in it."""
+    """Write a dataset to an npz; return a line that describes its content."""
     if dataset.structure not in npz.STRUCTURES:
         raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")
     try:

@@ -1,4 +1,4 @@
-"""``ssvm-bench new``: a plug-in to begin with, which is a copy of an example under another name."""
+"""``ssvm-bench new``: writes a plug-in to start from, a copy of an example with a new name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "d
 @click.argument("name")
 @click.pass_obj
 def new_command(settings: Settings, kind: str, name: str) -> None:
-    """Write a working solver, oracle or dataset into the folder NAME, to be changed.
+    """Write a working solver, oracle or dataset to the folder NAME, as a start for your own.
 
-    A solver is block-coordinate Frank–Wolfe. An oracle ranks documents, and brings a dataset of
-    queries; a dataset is that one, and brings the oracle.
+    The solver is block-coordinate Frank–Wolfe. The oracle ranks documents, and comes with a dataset
+    of queries. The dataset is that one, and comes with the oracle.
 
     .. code-block:: console
 
@@ -46,7 +46,7 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     Raises
     ------
     ConfigError
-        If the name is none of a module, or is taken; or there is such a folder.
+        If the name cannot be that of a module, or is taken; or if the folder exists.
     """
     from ssvm_bench.config import catalog
 

@@ -1,4 +1,4 @@
-"""What commands share: options before and after a command's name, the nearest name, the table."""
+"""Shared parts of commands: common options, suggestions of names, the closing table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = click.Path(path_type=Path)
 NATURAL, COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 FORMATS = ("png", "pdf", "svg", "pgf", "tex")
-"""Of a figure, for LaTeX ``pgf``; and of its tables, ``tex``."""
+"""Formats of a figure (``pgf`` for LaTeX), and ``tex`` for its tables alone."""
 
 
 def format_option(text: str) -> Callable[[Any], Any]:
@@ -58,12 +58,12 @@ class Settings:
 
 
 def collect_rarely() -> None:
-    """Look for garbage in cycles rarely: figures are many small objects, all in use."""
+    """Collect garbage rarely: figures are many small objects, all in use."""
     gc.set_threshold(50_000)
 
 
 def completed(name: str, *arguments: str) -> Callable[..., list[str]]:
-    """Return what completes a parameter: a function of `completion`, which only shells need."""
+    """Return the callback that completes a parameter; it imports `completion` when it is called."""
 
     def complete(*of_click: Any) -> list[str]:
         from ssvm_bench.cli import completion
@@ -75,7 +75,7 @@ def completed(name: str, *arguments: str) -> Callable[..., list[str]]:
 
 
 def _settings(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Add what is said before or after a command's name to the settings."""
+    """Add an option before or after a command's name to the settings."""
     if param.name == "debug":
         ctx.obj.debug |= value
     elif param.name == "verbose":
@@ -124,15 +124,15 @@ class Command(click.Command):
 
 
 class Commands(Command, click.Group):
-    """A group of commands that names the nearest one where there is none of a name."""
+    """A group of commands that suggests the nearest name for an unknown one."""
 
     command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
-        names, asked = self.list_commands(ctx), ctx.resilient_parsing  # how the line may go on
+        """Return the command, or raise an error that suggests the nearest one."""
+        names, asked = self.list_commands(ctx), ctx.resilient_parsing  # to complete the line
         if not asked and args and args[0] not in names and not args[0].startswith("-"):
             inside = "" if ctx.parent is None else f"{self.name} "
             raise ConfigError(
@@ -150,7 +150,7 @@ def print_json(content: Any) -> None:
 
 
 def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:
-    """Return what became of a run as plain values."""
+    """Return the outcome of a run as plain values."""
     return {
         **{group: getattr(config, group).name for group in ("dataset", "oracle", "solver")},
         "seed": config.seed,

@@ -1,4 +1,4 @@
-"""Commands that look at results folders: are they what their runs say, how do two compare."""
+"""Commands on results folders: verify one, compare two, write a report."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def verify_command(
 ) -> None:
     """Check that a results folder says what its runs say.
 
-    Checksums, weak duality, summaries and best values of stored traces and of runs; claims, tables
-    and the numbers of figures, made again; fingerprints of the data that are here; primal values at
-    stored weights. Nothing is changed or downloaded. What cannot be looked at is skipped, and is
-    told. Exit status 1 if anything differs.
+    It checks checksums, weak duality, summaries and best values of stored traces and of runs;
+    claims, tables and the numbers of figures, computed again; fingerprints of the data on this
+    machine; primal values at stored weights. Nothing is changed or downloaded. What cannot be
+    checked is reported as skipped. Exit status 1 if anything differs.
 
     .. code-block:: console
 
@@ -65,7 +65,7 @@ def verify_command(
 
 
 def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> ResultsFolder:
-    """Return the results folder that is named, or the usual one; all of it if it is asked for."""
+    """Return the named results folder, or the default one; if ``asked``, nothing is protected."""
     from ssvm_bench.config.compose import compose_runs
     from ssvm_bench.results.folder import OPTION, results_folder
 
@@ -115,7 +115,7 @@ def compare_command(
 
     Runs are paired by problem and seed. The ratios B ÷ A of time and of oracle calls, as medians
     with bands, go to a figure, a text, a CSV file and LaTeX tables. Seconds of different processors
-    are left out, unless they are asked for.
+    are left out without --seconds.
 
     A and B are folders, where `mine` is what this machine ran and `committed` what is stored in the
     results folder; or solvers, as legends name them.
@@ -152,10 +152,10 @@ def compare_command(
 def report_command(
     settings: Settings, overrides: tuple[str, ...], experiment: str | None, every: bool
 ) -> None:
-    """Write an HTML page over your own runs.
+    """Write an HTML page about your own runs.
 
-    It has a summary, figures to zoom and switch, time and oracle calls to several gaps, what each
-    run is, and what failed. A page needs no network; the figures of an experiment that are pictures
+    It contains a summary, figures to zoom and switch, time and oracle calls to several gaps, a
+    description of each run, and the failures. A page needs no network; pictures of an experiment
     are shown from their folder.
 
     .. code-block:: console

@@ -1,4 +1,4 @@
-"""Commands of many runs and of finished ones: experiments, figures, what runs say of examples."""
+"""Commands on many runs, and on finished ones: experiments, figures, merging, predictions."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def experiment_command(
     as_json: bool,
     **asked: Any,
 ) -> int:
-    """Make all missing runs of an experiment, then its figures; of a shard, the runs alone.
+    """Execute all missing runs of an experiment, then draw its figures; with --shard, draw none.
 
-    OVERRIDES replace what the experiment says. Datasets and solvers that it lists are chosen, with
-    the options that they have there.
+    OVERRIDES replace options of the experiment. dataset=… and solver=… choose among those that it
+    lists, with the options that they have there.
 
     .. code-block:: console
 
@@ -160,7 +160,7 @@ def plot_command(
 
 
 def _show_files(files: Sequence[Path]) -> None:
-    """Print where figures and tables are, and what a comparison says."""
+    """Print the paths of figures and tables, and the text of a comparison."""
     from ssvm_bench.figures.comparison import NAME
 
     for file in files:
@@ -187,8 +187,8 @@ def _show_files(files: Sequence[Path]) -> None:
 def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
     """Copy the runs of results folders into one.
 
-    Of a run that is in several, the finished one goes, then the longer one. `ssvm-bench plot`
-    then draws the figures.
+    If several folders contain a run, a finished one is preferred, then the longer one. `ssvm-bench
+    plot` then draws the figures.
 
     .. code-block:: console
 
@@ -207,7 +207,7 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     click.echo(f"{copied}.")
 
 
-# ---- what a finished run says of examples, and how good that is -------------------------------
+# ---- predictions of a finished run, and their scores ------------------------------------------
 
 run_argument = click.argument("run", type=FILE)
 
@@ -220,7 +220,7 @@ data_option = click.option(
 
 
 def _out_option(text: str) -> Callable[[Any], Any]:
-    """Return the option of a file to write to, with its help."""
+    """Return the option ``--out`` with its help."""
     return click.option("--out", metavar="FILE", type=FILE, help=text)
 
 
@@ -230,10 +230,10 @@ def _out_option(text: str) -> Callable[[Any], Any]:
 @_out_option("Where to write the labels. [default: standard output]")
 @click.pass_obj
 def predict_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
-    """Write the labels that a finished run predicts: a line a part, in the order of the data.
+    """Write the labels that a finished run predicts: one line per part, in the order of the data.
 
-    RUN is the folder of a run, or one with a single run in it. Behind each example of several parts
-    is an empty line.
+    RUN is the folder of a run, or one with a single run in it. An empty line follows each example
+    of several parts.
 
     .. code-block:: console
 
@@ -293,7 +293,7 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
 
 
 def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Model, Examples, Any]:
-    """Return model and examples, and what is predicted for them; say how long it took."""
+    """Return model, examples and predictions; print how long reading and predicting took."""
     from ssvm_bench.runs import prediction
 
     settings.config_dirs()

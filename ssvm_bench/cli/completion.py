@@ -113,7 +113,7 @@ def _starting(begin: str, listed: Any) -> list[str]:
     return [name for name in listed if name.startswith(begin)]
 
 
-# ---- options, as their source says them -------------------------------------------------------
+# ---- options, read from their source ----------------------------------------------------------
 
 _Option = tuple[ast.expr, Path]
 """The annotation of an option, and the file that it is in."""

@@ -123,7 +123,7 @@ def check_command(context: click.Context, name: str) -> None:
 @data_command.command("fetch")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 def fetch_command(name: str | None) -> None:
-    """Download a dataset, or all that are not there yet."""
+    """Download a dataset, or all that are missing."""
     from ssvm_bench.datasets import sources
 
     for dataset in _names(name):

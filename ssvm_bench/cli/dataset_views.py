@@ -88,7 +88,7 @@ def show(
     Raises
     ------
     ConfigError
-        The dataset has no pictures, or not so many; or a run is of other data.
+        The dataset has no pictures, or fewer than that; or a run is on other data.
     RunFailedError
         The data, or a run, cannot be read.
     """

@@ -24,7 +24,7 @@ FILE = click.Path(path_type=Path)
 NATURAL, COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 FORMATS = ("png", "pdf", "svg", "pgf", "tex")
-"""Formats of a figure (``pgf`` for LaTeX), and ``tex`` for its tables alone."""
+"""Formats of a figure (``pgf`` for LaTeX), and of its tables (``tex``)."""
 
 
 def format_option(text: str) -> Callable[[Any], Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def verify_command(
     context: click.Context, overrides: tuple[str, ...], rerun: int, seed: int
 ) -> None:
-    """Check that a results folder says what its runs say.
+    """Check that the files of a results folder agree with its runs.
 
     It checks checksums, weak duality, summaries and best values of stored traces and of runs;
     claims, tables and the numbers of figures, computed again; fingerprints of the data on this
@@ -44,7 +44,7 @@ def verify_command(
         ssvm-bench verify --rerun 5
         ssvm-bench verify results_dir=/scratch/results
 
-        ✓ the same   ✗ different   – nothing of it could be looked at
+        ✓ the same   ✗ different   – nothing of it could be checked
     """
     options.collect_rarely()
     from ssvm_bench.results.words import minutes

@@ -187,8 +187,8 @@ def _show_files(files: Sequence[Path]) -> None:
 def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> None:
     """Copy the runs of results folders into one.
 
-    If several folders contain a run, a finished one is preferred, then the longer one. `ssvm-bench
-    plot` then draws the figures.
+    If several folders contain a run, a finished one is preferred, then the longer one. The figures
+    are then drawn by `ssvm-bench plot`.
 
     .. code-block:: console
 

@@ -45,7 +45,7 @@ class ExperimentOutcome:
     tracebacks : dict
         Index of a run that failed → its traceback, from whichever process.
     interrupted : bool
-        Whether it was stopped before all runs had been looked at.
+        Whether it was interrupted before all runs had been processed.
     figures : list of Path
         The files drawn of the runs, by :mod:`ssvm_bench.report.experiment_files`.
     """
@@ -69,7 +69,7 @@ class ExperimentOutcome:
 
     @property
     def runs(self) -> list[tuple[RunConfig, Outcome]]:
-        """Every run that was looked at, in order."""
+        """Every run with an outcome, in order."""
         return [(self.configs[k], self.outcomes[k]) for k in sorted(self.outcomes)]
 
     @property

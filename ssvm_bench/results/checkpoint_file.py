@@ -38,7 +38,7 @@ _LARGEST_ABOUT = 1 << 26
 
 
 class UnusableError(Exception):
-    """A checkpoint that no run can go on from; the message says why, as the end of a sentence."""
+    """A checkpoint that no run can resume from; the message says why, as the end of a sentence."""
 
 
 def identity(run: str, data: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-if TYPE_CHECKING:  # a run does without pandas, which takes time and memory to import
+if TYPE_CHECKING:  # runs do without pandas: importing it takes time and memory
     import pandas as pd
 
 Columns: TypeAlias = "Mapping[str, np.ndarray] | pd.DataFrame"

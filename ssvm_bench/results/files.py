@@ -70,7 +70,7 @@ class SkippedFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Say how many more there were."""
+        """Say how many more were skipped."""
         more = len(self.problems) - SHOWN
         if more > 0:
             logger.warning("Passed over: %s more that cannot be read.", more)

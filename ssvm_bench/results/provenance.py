@@ -113,7 +113,7 @@ def _output(*command: str) -> str | None:
     return done.stdout.strip()
 
 
-# ---- of the runs behind a figure --------------------------------------------------------------
+# ---- provenance of the runs behind a figure ---------------------------------------------------
 
 
 def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:

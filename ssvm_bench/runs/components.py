@@ -191,7 +191,7 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
             solver.update_latent(better)
 
 
-# ---- who calls the oracle ---------------------------------------------------------------------
+# ---- callers of the oracle --------------------------------------------------------------------
 
 
 def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = None) -> Caller | None:

@@ -1,4 +1,4 @@
-"""Where an experiment stands: which of its runs are done, and how long the others may take.
+"""Status of an experiment: which of its runs are done, and how long the others may take.
 
 ==========  ================================================================================
 ``done``    it has finished, or a longer run that begins with it has

@@ -4,14 +4,14 @@ A run repeats the solver's outer iterations. It evaluates the reported iterate w
 paused, and ends for one of these reasons:
 
 ==================  ==========================================================================
-``gap_tol``         the relative gap (P − F)/max(P, 1e-12) is small enough
+``gap_tol``         the relative gap (P − F)/max(|P|, 1e-12) is small enough
 ``max_iterations``  outer iterations done
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
                     bundle methods: the relative gap is at most their ε; dual coordinate descent:
                     at most its tolerance
-``cache_full``      examples have left the cache of online dual coordinate descent with their
-                    weights, which a further pass would count again
+``cache_full``      examples have left the cache of online dual coordinate descent; their weights
+                    are fixed, and a further pass would count them again
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed

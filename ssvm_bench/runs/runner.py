@@ -59,7 +59,7 @@ def run(
     config : RunConfig
         Which run.
     display : Display
-        Shows how it goes.
+        Shows the progress.
     concurrent_runs : int
         Number of other runs that are executed at the same time, for the trace's metadata.
     wait : bool
@@ -220,7 +220,7 @@ def train(
     dataset : Dataset
         Its examples.
     display : Display
-        Shows how it goes.
+        Shows the progress.
     before : float and mapping, optional
         λ and the state (`checkpoints.of_solver`) of a solver of the same problem, to continue from.
 

@@ -50,7 +50,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.scores import Scores, are_chunks
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.prediction import predictor, score
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 PATH = (1000, 500, 200, 100, 50)
 """λ n, from the largest."""
@@ -85,9 +85,9 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
         return
     subject, lam = (dataset.name, dataset.source), f"lam={_best(words, dataset)}/n"
     config, test = compose_runs((*words, lam))[0], dataset.held_out["test"]
-    runner.train(config, dataset.head(2), Silent())  # what compiles is not timed
+    runner.train(config, dataset.head(2), Display())  # what compiles is not timed
     begin = process_time()
-    w = runner.train(config, dataset, Silent())[0].w
+    w = runner.train(config, dataset, Display())[0].w
     to_gap = process_time() - begin
     begin = process_time()
     predicted = predictor(config.oracle, test).predictions(w)
@@ -95,7 +95,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     yield Measurement(*subject, PREDICTION, *3 * (hundred_thousand,), unit="s")
     scores = score(test, predicted)
     yield _wrong(subject, "mpbcfw_fast", scores, lam)
-    last = runner.train(compose_runs((*words, "lam=1/n"))[0], dataset, Silent())[0].rows[-1]
+    last = runner.train(compose_runs((*words, "lam=1/n"))[0], dataset, Display())[0].rows[-1]
     note = f"{last['iteration']} iterations; relative gap {last['gap'] / last['primal']:.2g}"
     yield Measurement(*subject, CHUNKING_LONG, *3 * (last["time"],), unit="s", note=note)
     times = [_time_to(scores.accuracy - EQUAL, config, dataset, test) for _ in range(REPEATS)]

@@ -19,7 +19,7 @@ from ssvm_bench import StructuredSVM
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 GAP = 0.01
 """Relative gap at which both end."""
@@ -48,7 +48,7 @@ def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
     )
     beyond, taken = [], []
     for round_ in range(ROUNDS + 1):
-        alone = seconds(lambda: runner.train(config, dataset, Silent()))
+        alone = seconds(lambda: runner.train(config, dataset, Display()))
         fit = seconds(lambda: model.fit(X, y))
         if round_ > 0:  # the first one compiles
             beyond.append(100.0 * (fit / alone - 1.0))

@@ -25,7 +25,7 @@ from ssvm_bench.base import jit
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.runs import components, runner  # jit says where compiled kernels are kept
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
 OCR = ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=20")
@@ -130,7 +130,7 @@ def config_of(results_dir, *overrides, data=USPS):
 
 def run_here(results_dir, *overrides, data=USPS):
     """Make one small run in this process."""
-    return runner.run(config_of(results_dir, *overrides, data=data), Silent())
+    return runner.run(config_of(results_dir, *overrides, data=data), Display())
 
 
 def call(*arguments):

@@ -28,7 +28,7 @@ from ssvm_bench.datasets import conll2000
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.components import load_dataset
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 ROOT = Path(__file__).parents[1]
 N_PICTURES = 6
@@ -321,7 +321,7 @@ def test_the_estimator_makes_the_iterations_of_a_run(name, lam):
     assert row.seconds > 0.0
     words = (f"lam={lam}", "solver=mpbcfw_fast", "clock=work", "budget.gap_tol=0.01")
     (config,) = compose_runs((*call, *words, "budget.max_iterations=null"))
-    trained = runner.train(config, load_dataset(config.dataset), Silent()).recorder
+    trained = runner.train(config, load_dataset(config.dataset), Display()).recorder
     assert row.note.startswith(f"{trained.rows[-1]['iteration']} iterations")
 
 

@@ -26,7 +26,7 @@ from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs import checkpoints, components, loop, path_step, runner
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
 LEFT_AT = (0, 2, 10)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
@@ -70,7 +70,7 @@ WHOSE = checkpoint_file.identity("run", "data")
 
 
 def new_recorder(config, problem):
-    return Recorder(problem, Silent(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
+    return Recorder(problem, Display(), latent_rounds=getattr(config.solver, "latent_rounds", 1))
 
 
 def undisturbed_and_left(config):
@@ -194,7 +194,7 @@ def broken_off(config, monkeypatch, iteration):
     with monkeypatch.context() as patch:
         patch.setattr(path_step, "loop", failing)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
-            runner.run(config, Silent())
+            runner.run(config, Display())
 
 
 def gone_on_and_whole(config, other):
@@ -204,8 +204,8 @@ def gone_on_and_whole(config, other):
     """
     said = []
     with shown_by(said.append):
-        outcome = runner.run(config, Silent())
-    frames = [read_trace(one.folder).frame for one in (outcome, runner.run(other, Silent()))]
+        outcome = runner.run(config, Display())
+    frames = [read_trace(one.folder).frame for one in (outcome, runner.run(other, Display()))]
     frames = [frame.drop(columns=MEASURED) for frame in frames]
     pd.testing.assert_frame_equal(*frames, check_exact=True)
     return outcome, [text for text in said if text.startswith("Going on after iteration")]
@@ -227,7 +227,7 @@ def test_the_same_command_goes_on(tmp_path, monkeypatch):
 def test_a_path_goes_on_with_the_stage_that_was_left(tmp_path, monkeypatch):
     options = ("solver=mpbcfw", "clock=work", "path=[1.0]", "budget.max_iterations=4", ALWAYS)
     config = config_of(tmp_path / "a", *options)
-    runner.run(config.path_steps()[0], Silent())
+    runner.run(config.path_steps()[0], Display())
     broken_off(config, monkeypatch, 3)
     _, said = gone_on_and_whole(config, config_of(tmp_path / "b", *options))
     assert len(said) == 1
@@ -274,7 +274,7 @@ def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why
     change(content)
     file.write_bytes(content)
     with shown_by(said.append):
-        outcome = runner.run(config, Silent())
+        outcome = runner.run(config, Display())
     (told,) = said
     assert told.startswith(f"The checkpoint in {file.parent} is left aside: ")
     assert why in told
@@ -286,7 +286,7 @@ def test_force_begins_anew(tmp_path, monkeypatch):
     config, said = config_of(tmp_path, *FW, ALWAYS, "force=true"), []
     broken_off(config, monkeypatch, 3)
     with shown_by(said.append):
-        outcome = runner.run(config, Silent())
+        outcome = runner.run(config, Display())
     assert "resumed" not in read_trace(outcome.folder).metadata
     assert said == []
 

@@ -20,7 +20,7 @@ from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.reading import read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 WORK = ("clock=work", "solver=mpbcfw")
 KEPT = (*WORK, "checkpoint.keep=true")
@@ -35,7 +35,7 @@ def made(folder, *options):
     """Make a run; return what became of it, and what was said."""
     said = []
     with shown_by(said.append):
-        outcome = runner.run(config_of(folder, *options), Silent())
+        outcome = runner.run(config_of(folder, *options), Display())
     return outcome, [text for text in said if not text.startswith("Compiling")]
 
 

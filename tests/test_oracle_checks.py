@@ -16,7 +16,7 @@ from ssvm_bench.oracles.joint_scores import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 SOLVERS = ["bcfw", "mpbcfw", "mpbcfw_fast", "cutting_plane", "one_slack", "bmrm", "fw", "ssg"]
@@ -26,7 +26,7 @@ def train(tested, name, lam=0.5, **options):
     """Let a solver run to its end, and return the rows and the stop reason."""
     (config,) = compose_runs([f"solver={name}", "dataset=ocr", "budget.max_iterations=40"])
     posed = Problem(tested, lam)
-    recorder = Recorder(posed, Silent())
+    recorder = Recorder(posed, Display())
     reason = loop.loop(config, components.build_solver(config, posed, Clock("work")), recorder)
     return recorder.rows, reason
 

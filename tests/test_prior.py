@@ -32,7 +32,7 @@ from ssvm_bench.results.repeats import differences, labels
 from ssvm_bench.results.trace import flatten
 from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import PlainLines, Silent
+from ssvm_bench.runs.terminal import Display, PlainLines
 
 CHAINS = helpers.random_chains([2, 1, 2], 2, 2, seed=6)
 DATA = {"chains": CHAINS, "multiclass": helpers.random_multiclass(4, 3, 2, seed=5)}
@@ -212,7 +212,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     inner, test = (multiclass.build(run.oracle, data[name]) for name in ("train", "test"))
     mean, variance = moments("diagonal", inner.d)
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
-    recorder = Recorder(posed, Silent(), {"test": test.mean_loss})
+    recorder = Recorder(posed, Display(), {"test": test.mean_loss})
     made = helpers.solver(posed, "mpbcfw", clock=Clock("work"))
     loop.loop(run, made, recorder)
     seen = made.reported().w

@@ -28,7 +28,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.runs import components, path_step, recorder, runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import FrankWolfe
 
 EXACT, APPROXIMATE = 2.0**-10, 2.0**-14  # powers of two: sums of them are exact
@@ -95,7 +95,7 @@ def test_diverged(tmp_path, sabotage):
     sabotage(3, lambda solver: solver.w.fill(np.nan))
     config = config_of(tmp_path, "solver=fw")
     with pytest.raises(RunFailedError, match=r"diverged in iteration 3.*; try a larger lam"):
-        runner.run(config, Silent())
+        runner.run(config, Display())
     assert read_trace(partial_folder(config.folder)).summary["stop_reason"] == "diverged"
     assert not is_finished(config.folder)
 
@@ -118,7 +118,7 @@ def test_an_error_keeps_what_was_measured(tmp_path, sabotage, error, text):
     sabotage(3, fail)
     config = config_of(tmp_path, "solver=fw")
     with pytest.raises(RunFailedError, match=r"failed in iteration 3") as caught:
-        runner.run(config, Silent())
+        runner.run(config, Display())
     partial = partial_folder(config.folder)
     assert text in str(caught.value)
     assert str(partial) in str(caught.value)
@@ -316,7 +316,7 @@ def test_the_files_are_those_of_the_contract(tmp_path, name, source, n):
     words += (f"dataset.source={source}", f"dataset.n_samples={n}")
     config = config_of(tmp_path, *words, data=())
     folder = tmp_path / "runs" / name / "mpbcfw" / config.hash() / "seed=5"
-    assert runner.run(config, Silent()).folder == folder
+    assert runner.run(config, Display()).folder == folder
     assert sorted(path.name for path in folder.iterdir()) == FILES
 
     schema = pq.read_schema(folder / "trace.parquet")
@@ -402,7 +402,7 @@ def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(path_step, "write_partial", fail)
     config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
     with shown_by(said.append):
-        assert runner.run(config, Silent()).status == "finished"
+        assert runner.run(config, Display()).status == "finished"
     assert said == ["What was measured so far is not on disk: no room"] * 2
 
 

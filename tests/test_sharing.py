@@ -20,7 +20,7 @@ from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import write_partial
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -52,10 +52,10 @@ def test_the_lock_of_a_dead_process_does_not_block(tmp_path):
     command = [sys.executable, "-c", code, str(config.folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=program.environment()) as process:
         assert process.stdout.readline() == b"held\n"
-        assert runner.run(config, Silent(), wait=False).status == "held"
+        assert runner.run(config, Display(), wait=False).status == "held"
         process.kill()
         process.wait()
-    assert runner.run(config, Silent(), wait=False).status == "finished"
+    assert runner.run(config, Display(), wait=False).status == "finished"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])

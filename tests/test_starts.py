@@ -15,7 +15,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 ROUNDING = 1e-14
 """Of sums of a few dozen planes, relative to the largest number in them."""
@@ -96,7 +96,7 @@ def test_the_time_of_the_start_counts(tmp_path):
 def test_the_first_lambda_of_a_path_starts_and_the_others_go_on(tmp_path):
     options = ("solver=mpbcfw", "solver.start=oracle", "clock=work", "budget.max_iterations=3")
     path = config_of(tmp_path, *options, "path=[0.5,0.1]", "lam=0.02").with_source("synthetic")
-    runner.run(path, Silent())
+    runner.run(path, Display())
     first, *others = (read_trace(stage.folder).frame.iloc[0] for stage in path.path_steps())
     assert (first["oracle_calls"], first["dual"] < 0) == (30, True)
     for row in others:
@@ -107,7 +107,7 @@ def rows_of(folder, tested, *options, clock=None):
     """Run on a tiny problem from the oracle's start; return the rows and the stop reason."""
     config = config_of(folder, *options, "solver.start=oracle", "budget.max_iterations=2")
     posed = Problem(tested, 0.1)
-    recorder = Recorder(posed, Silent())
+    recorder = Recorder(posed, Display())
     made = components.build_solver(config, posed, clock or Clock("work"))
     reason = loop.loop(config, made, recorder)
     return reason, recorder.rows

@@ -95,7 +95,7 @@ class PathStep:
             for name, examples in self.dataset.held_out.items()
         }
         rounds = getattr(config.solver, "latent_rounds", 1)
-        bound = self.config.eval.bound
+        bound = config.eval.bound
         return Recorder(self.problem, self.display, held_out, self._store, rounds, bound)
 
     def resume(self) -> bool:

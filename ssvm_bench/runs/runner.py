@@ -258,7 +258,8 @@ def train(
             problem = components.problem_of(terms, lam, prior)
             display.start(stage, dataset.source, problem.n, problem.d, lam)
             rounds = getattr(stage.solver, "latent_rounds", 1)
-            recorder = Recorder(problem, display, latent_rounds=rounds)
+            bound = stage.eval.bound
+            recorder = Recorder(problem, display, latent_rounds=rounds, bound=bound)
             warm_started, solver = solver is not None, components.started(stage, problem, solver)
             reason = loop(stage, solver, recorder, warm_started)
             if reason == "diverged":

@@ -58,10 +58,6 @@ class Display:
         """End what is shown."""
 
 
-Silent = Display
-"""A display that shows nothing."""
-
-
 COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
     "iteration": ("iteration", 9, lambda value: f"{value}"),
     "oracle_calls": ("exact calls", 11, lambda value: f"{value:,}"),

@@ -31,7 +31,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.terminal import Silent
+from ssvm_bench.runs.terminal import Display
 
 FOLDER = Path(__file__).parent
 STRUCTURAL = {
@@ -137,7 +137,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
     frames, fingerprint = [], ""
     for config in runs(name, *overrides):
         problem, fingerprint = problem_of(config, name)
-        recorder = Recorder(problem, Silent())
+        recorder = Recorder(problem, Display())
         clock = Clock("work", *config.oracle.costs)
         loop.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows).reindex(columns=columns_of(name))

@@ -161,7 +161,7 @@ class Run(Command):
 
         super().format_epilog(ctx, formatter)
         choices = ", ".join(catalog.COMPONENTS)
-        shown = [(choices, "By name, see 'ssvm-bench list'; a dataset brings its oracle.")]
+        shown = [(choices, "By name, see 'ssvm-bench list'. A dataset has a default oracle.")]
         for cls, section in ((schema.RunConfig, ""), (SourceConfig, "dataset.")):
             for option, default, meaning in validation.described(cls, section):
                 if option.removeprefix(section) not in (*catalog.COMPONENTS, "name", "kind"):
@@ -176,7 +176,9 @@ class Run(Command):
 
 
 @main.command("run", cls=Run)
-@click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; make all their runs in turn.")
+@click.option(
+    "-m", "--multirun", is_flag=True, help="Accept sweeps, and run all their runs in turn."
+)
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @json_option
 @click.pass_obj
@@ -268,7 +270,7 @@ def config_command() -> None:
 
 
 @config_command.command("show")
-@click.option("-m", "--multirun", is_flag=True, help="Accept sweeps; show all their runs.")
+@click.option("-m", "--multirun", is_flag=True, help="Accept sweeps, and show all their runs.")
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @json_option
 @click.pass_obj

@@ -17,14 +17,14 @@ source_option = click.option(
     type=click.Choice(SOURCES),
     default="auto",
     show_default=True,
-    help="The real data, synthetic ones, or what can be had.",
+    help="Real data, synthetic data, or real data where there is any.",
 )
 
 trust_option = click.option(
     "--trust",
     "allow_checksum_mismatch",
     is_flag=True,
-    help="Use raw files that are not the genuine ones.",
+    help="Use raw files although they are not the genuine ones.",
 )
 
 
@@ -51,7 +51,7 @@ def data_command(context: click.Context) -> None:
 
 @data_command.command("status")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
-@click.option("--verify", is_flag=True, help="Read the files whole: are they the genuine ones?")
+@click.option("--verify", is_flag=True, help="Read all files, and check that they are genuine.")
 @options.json_option
 def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
@@ -153,7 +153,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
     "runs",
     type=FILE,
     multiple=True,
-    help="Folder of a run whose prediction to show; may be repeated.",
+    help="Folder of a run whose predictions are shown; may be repeated.",
 )
 @click.option(
     "--output", type=FILE, help="The PNG file to write. [default: NAME-I.png in the current folder]"
@@ -190,7 +190,7 @@ def show_command(name: str, **chosen: Any) -> None:
 @click.option(
     "--order",
     type=click.Choice(ORDERS),
-    help="Of the dataset; each repeat shuffled; or the repeats of an example as neighbours. "
+    help="Order of the examples: as in the dataset, each repeat shuffled, or repeats side by side. "
     "[default: dataset, with --repeat shuffled]",
 )
 @click.option(
@@ -200,7 +200,7 @@ def show_command(name: str, **chosen: Any) -> None:
     "sigma, 4 by default).",
 )
 @click.option(
-    "--seed", type=NATURAL, default=0, help="Of the order and of deformations. [default: 0]"
+    "--seed", type=NATURAL, default=0, help="Seed of order and deformations. [default: 0]"
 )
 @source_option
 @trust_option

@@ -34,7 +34,7 @@ def format_option(text: str) -> Callable[[Any], Any]:
 
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else there."
+    "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else."
 )
 
 _EXAMPLES = "\n.. code-block:: console\n\n"
@@ -103,7 +103,7 @@ _COMMON = (
     _common(
         *("-v", "--verbose"),
         is_flag=True,
-        help="Also tell which files are read, and what is compiled and kept.",
+        help="Also show which files are read, and what is compiled and cached.",
     ),
     _common("--debug", is_flag=True, help="Show the traceback of an error."),
 )

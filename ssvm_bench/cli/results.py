@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     metavar="K",
     type=NATURAL,
     default=0,
-    help="Also make K stored runs again, under clock=work, and compare their curves.",
+    help="Also repeat K stored runs, under clock=work, and compare their curves.",
 )
 @click.option(
-    "--seed", type=NATURAL, default=0, show_default=True, help="Of the choice of these runs."
+    "--seed", type=NATURAL, default=0, show_default=True, help="Seed of the choice of these runs."
 )
 @click.pass_context
 def verify_command(
@@ -82,24 +82,28 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
 @click.argument("a")
 @click.argument("b")
 @click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
-@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="May be repeated.")
-@click.option("--experiment", metavar="NAME", default="*", help="Only traces stored with it.")
+@click.option(
+    "--dataset", "datasets", metavar="NAME", multiple=True, help="Dataset; may be repeated."
+)
+@click.option(
+    "--experiment", metavar="NAME", default="*", help="Only traces stored with this experiment."
+)
 @click.option(
     "--gap",
     "gaps",
     metavar="G",
     type=click.FloatRange(min=0, min_open=True),
     multiple=True,
-    help="Relative gap; may be repeated. [default: 0.1, 0.01, 0.001, and one that all got to]",
+    help="Relative gap; may be repeated. [default: 0.1, 0.01, 0.001, and one that all reached]",
 )
-@click.option("--seconds", is_flag=True, help="Compare seconds of different processors, too.")
+@click.option("--seconds", is_flag=True, help="Compare seconds also between different processors.")
 @click.option(
     "--out",
     metavar="STEM",
     type=FILE,
-    help="Of the files, without suffix. [default: in the folder comparisons/ of the results]",
+    help="Path of the files, without suffix. [default: in the folder comparisons/ of the results]",
 )
-@options.format_option("Of the figure; may be repeated. [default: png and pdf]")
+@options.format_option("Format of the figure; may be repeated. [default: png and pdf]")
 @click.pass_obj
 def compare_command(
     settings: Settings,
@@ -145,7 +149,7 @@ def compare_command(
     "--experiment",
     metavar="NAME",
     shell_complete=completed("names", "experiments"),
-    help="The runs of an experiment, also committed ones.",
+    help="Show the runs of an experiment, including committed ones.",
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
 @click.pass_obj

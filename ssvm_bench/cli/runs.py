@@ -34,28 +34,30 @@ if TYPE_CHECKING:
     "--backend",
     type=click.Choice(tuple(MEANT)),
     default=LOCAL,
-    help="Processes here, workers of dask or ray, or jobs of SLURM. [default: local]",
+    help="Local processes, workers of dask or ray, or SLURM jobs. [default: local]",
 )
-@click.option("--address", help="Of a scheduler of dask or ray; else a cluster of --jobs workers.")
-@click.option("--partition", help="Of SLURM.")
+@click.option(
+    "--address", help="Of a dask or ray scheduler. [default: a cluster of --jobs workers]"
+)
+@click.option("--partition", help="SLURM partition.")
 @click.option(
     "--time-limit",
     metavar="MINUTES",
     type=click.IntRange(min=2),
-    help="Of a job of SLURM, which then goes on as another one. [default: 60]",
+    help="Time limit of a SLURM job; another job resumes its runs. [default: 60]",
 )
-@click.option("--memory", metavar="SIZE", help="Of a job of SLURM: 4G.")
-@click.option("--parallel", metavar="N", type=COUNT, help="Most jobs of SLURM at once.")
+@click.option("--memory", metavar="SIZE", help="Memory of a SLURM job, such as 4G.")
+@click.option("--parallel", metavar="N", type=COUNT, help="Maximum number of SLURM jobs at once.")
 @click.option(
     "--shard",
     metavar="I/K",
     callback=lambda _, __, text: None if text is None else Shard.parsed(text),
-    help="Make the I-th of K parts of the runs, for machines that share nothing; see merge.",
+    help="Run the I-th of K parts of the runs, for machines that share nothing; see merge.",
 )
 @click.option(
     "--status",
     is_flag=True,
-    help="Show which runs are done, running, failed or missing, and SLURM's queue; make nothing.",
+    help="Show which runs are done, running, failed or missing, and SLURM's queue; run nothing.",
 )
 @options.json_option
 @click.pass_obj
@@ -177,7 +179,7 @@ def _show_files(files: Sequence[Path]) -> None:
     metavar="DIR",
     required=True,
     type=FILE,
-    help="The results folder to copy to; it may have runs.",
+    help="Results folder to copy to; it may hold runs already.",
 )
 @click.option(
     "--source",

@@ -39,7 +39,7 @@ from ssvm_bench.results.trace import Trace
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"
 VERDICTS = (HOLDS, FAILS, UNKNOWN, INCOMPARABLE)
-TWICE = "At the times measured here it does not hold either"
+FAILS_TWICE = "At the times measured here it does not hold either"
 """The note on a claim that fails at the paper's costs and at the measured times."""
 
 NO_RUNS = "no finished runs"
@@ -146,7 +146,7 @@ def evaluate(
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
-                        row = _judge(claim, name, case, len(of[name]) > 1, paper.remarks)
+                        row = _judge_case(claim, name, case, len(of[name]) > 1, paper.remarks)
                         # a claim that names its variants is shown only where it is measured
                         judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
                 with_runs = [row for row in judged if not row.note.startswith(NO_RUNS)]
@@ -170,7 +170,7 @@ def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
 def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
     """Add to each claim that fails at the paper's costs its verdict at the measured times."""
     measured = {_place(row): row.verdict for row in rows if not row.counted}
-    said = {FAILS: TWICE, HOLDS: "It holds at the times measured here"}
+    said = {FAILS: FAILS_TWICE, HOLDS: "It holds at the times measured here"}
     return [
         row._replace(note=_joined(row.note, said.get(measured.get(_place(row), ""), "")))
         if row.counted and row.verdict == FAILS
@@ -220,7 +220,7 @@ def judge(claim: Claim, subject: Any) -> Row:
     )
 
 
-def _judge(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) -> Row:
+def _judge_case(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) -> Row:
     """Judge a claim on one problem instance, which may be missing."""
     row = judge(claim, case) if case.runs else _unmeasurable(claim, NO_RUNS)
     row = row._replace(

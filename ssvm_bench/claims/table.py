@@ -91,7 +91,7 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
         shown = [of for of in judging.VERDICTS if counts[of] or of != INCOMPARABLE]
         summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in shown)
         of = f"Of {len(mine)} pairs of claim and dataset"
-        twice = sum(judging.TWICE in row.note for row in mine)
+        twice = sum(judging.FAILS_TWICE in row.note for row in mine)
         if twice:
             summary += f"; of those that do not hold, at the measured times as well: {twice}"
         yield f"{of}: {summary}." if len(starts) == 1 else f"{of}, start at {start}: {summary}."

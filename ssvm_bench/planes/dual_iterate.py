@@ -48,7 +48,7 @@ class Tally(NamedTuple):
     changed : int
         Number of visits that changed something.
     share : float
-        Share of the time spent in the oracle: for scores and maximisation.
+        Share of the pass's time that counts as the oracle's: scores and maximisation.
     calls : int
         Calls of the exact oracle.
     skipped : int
@@ -274,8 +274,8 @@ class DualIterate(Stateful, ABC):
     ) -> Tally:
         """Visit terms with their exact oracle, and count the work on the clock.
 
-        If a caller makes the oracle calls, it makes them for ``oracle.batch`` terms at one w, or
-        for all terms if w is fixed. The visits are always done one after the other.
+        If a :class:`~ssvm_bench.oracles.caller.Caller` makes the oracle calls, it makes those of
+        ``oracle.batch`` terms at one w, or of all terms if w is fixed. Visits are one by one.
 
         Parameters
         ----------

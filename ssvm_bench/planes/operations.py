@@ -5,23 +5,25 @@ planes φ^{ip} of the working set W_i of every term i. All are multiplied by n, 
 divides; the step restores the scale. An operation works on one term, and leaves what the next
 operation needs in scratch space of the storage.
 
-========================  ============================================  =========================
-symbol                    operation                                     returns
-========================  ============================================  =========================
-w at term i               `gather`, before all of the following
-⟨n φ^{ip}, [w 1]⟩ + c_i    `plane_value`                                 float
-⟨n φ^i, [w 1]⟩ + c_i       `present_value`, with the same c_i            float
-δ = n (φ^{ip} − φ^i)      `set_direction`                               ⟨δ, [w 1]⟩, n times the gap
-δ = n φ^i                 `set_direction_from_truth`
-δ = a n φ^i + Σ_p b_p     `set_direction_of_mixture`
-n φ^{ip}
-‖δ⋆‖²                     `squared_length`                              float
-v ← v + s δ⋆              `add_direction`, `add_direction_to_both`
-where δ⋆ may not be 0     `direction_indices`                            number of indices
-n φ^i ← n φ^i + γ δ       `move_term`
-n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩      `inner_products`                              row of floats
-n² ⟨φ^{ip}⋆, φ^i⋆⟩         `product_with_term`                           float
-========================  ============================================  =========================
+==============================  ======================================  ===========================
+symbol                          operation                               returns
+==============================  ======================================  ===========================
+w at term i                     `gather`, before all of the following
+⟨n φ^{ip}, [w 1]⟩ + c_i         `plane_value`                           float
+⟨n φ^i, [w 1]⟩ + c_i            `present_value`                         float
+δ = n (φ^{ip} − φ^i)            `set_direction`                         ⟨δ, [w 1]⟩, n times the gap
+δ = n φ^i                       `set_direction_from_truth`
+δ = n (a φ^i + Σ_p b_p φ^{ip})  `set_direction_of_mixture`
+‖δ⋆‖²                           `squared_length`                        float
+v ← v + s δ⋆                    `add_direction`, `add_direction_to_both`
+where δ⋆ may not be 0           `direction_indices`                     number of indices
+n φ^i ← n φ^i + γ δ             `move_term`
+n² ⟨φ^{ip}⋆, φ^{iq}⋆⟩           `inner_products`                        row of floats
+n² ⟨φ^{ip}⋆, φ^i⋆⟩              `product_with_term`                     float
+==============================  ======================================  ===========================
+
+The number c_i is the same for all planes of a term, and cancels in every difference: a storage need
+not compute what its planes have in common.
 
 A storage is a named tuple whose first fields are those of every storage (`storage_with`):
 
@@ -39,7 +41,7 @@ field        shape              meaning
 Arguments are ``blocks``, the storage; ``i``, a term, 0 ≤ i < n; ``p`` and ``q``, planes of W_i or
 its candidate, 0 ≤ p ≤ |W_i|; ``w`` and ``v``, float64 vectors in the storage's layout of w, shape
 (D,). Planes of a term are kept in the order in which they were inserted; ties between them go to
-the oldest.
+the one inserted first.
 
 The *policy* of a solver defines what a visit of a term does. It is a ``NamedTuple`` whose type
 implements the visits declared here.
@@ -228,7 +230,7 @@ def list_index(index, listed, indices, size):
 
 @kernel
 def best_plane(blocks, i):
-    """Return the plane of W_i with the highest value, the oldest of several; after ``gather``."""
+    """Return the plane of W_i with the highest value, the first of several; after ``gather``."""
     best = 0
     highest = plane_value(blocks, i, 0)
     for p in range(1, blocks.n_planes[i]):
@@ -261,21 +263,21 @@ def insert_candidate(policy, blocks, i, now):
     """
     if policy.N > 0:
         insert(blocks, i, now)
-        drop_oldest(policy, blocks, i)
+        drop_longest_inactive(policy, blocks, i)
 
 
 @kernel
-def drop_oldest(policy, blocks, i):
-    """Over N planes, drop the longest inactive plane that need not stay; of ties, the oldest."""
+def drop_longest_inactive(policy, blocks, i):
+    """If W_i has more than N planes, drop the one inactive for longest that need not stay."""
     if blocks.n_planes[i] <= policy.N:
         return
     active = blocks.active[blocks.start[i] :]
-    oldest = -1
+    longest = -1
     for p in range(blocks.n_planes[i]):
-        if not must_stay(policy, i, p) and (oldest < 0 or active[p] < active[oldest]):
-            oldest = p
-    if oldest >= 0:
-        drop_plane(policy, blocks, i, oldest)
+        if not must_stay(policy, i, p) and (longest < 0 or active[p] < active[longest]):
+            longest = p
+    if longest >= 0:
+        drop_plane(policy, blocks, i, longest)
 
 
 @kernel

@@ -80,7 +80,7 @@ def loop(
     progress : Progress, optional
         Position of the run, updated in place; by default, its beginning.
     write_checkpoint : callable
-        Called before every iteration with the state, and with the reason if the run ends there:
+        Called before every iteration, and at the end with the reason, to write the state:
         `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()

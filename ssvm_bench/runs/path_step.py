@@ -124,7 +124,7 @@ class PathStep:
             self.begin = time.perf_counter()
         display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
         self.metadata = self._metadata()
-        written = checkpoints.Checkpoints(
+        writer = checkpoints.Checkpoints(
             config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
         )
         with interrupts.deferred() as arrived:
@@ -133,7 +133,7 @@ class PathStep:
                     self.solver = components.started(config, self.problem, before)
                 else:  # restored from a checkpoint
                     self.solver.clock.start()
-                about = before is not None, self.progress, written.write_if_due
+                about = before is not None, self.progress, writer.write_if_due
                 reason = loop(config, self.solver, self.recorder, *about)
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())

@@ -132,8 +132,9 @@ class MultiPlane(DualSolver):
         The orders of the terms.
     clock : Clock
     refresh : int
-        Every ``refresh`` iterations, the exact pass visits the terms in the iteration's order and
-        calls the oracle of every term, without the draws of ``order`` or skipped calls.
+        Every ``refresh`` iterations, 1 being all of them, the exact pass calls the oracle of each
+        term once, in the iteration's order. In the others, ``order`` may draw terms more or less
+        often, and the visits' policy may skip calls.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -189,7 +190,7 @@ class MultiPlane(DualSolver):
                 tally = self.phi.exact_pass(self.visits.policy, part, self.clock, may_skip)
                 visited.append(part)
                 changed, skipped = changed + tally.changed, skipped + tally.skipped
-        at_w = self.phi.shared.query.size == 0
+        at_w = self.phi.shared.query.size == 0  # no centre
         if changed or skipped or not (at_w and self.phi.shared.line_search):
             return False
         return np.unique(np.concatenate(visited)).size == self.problem.n
@@ -341,7 +342,7 @@ class SlopeRule:
 
     def pays(self, now: float, dual: float) -> bool:
         """Return whether the passes since the last call have paid; record where they end."""
-        (start, dual_before), (before, last) = self._start, self._last
+        (start, dual_at_start), (before, dual_before) = self._start, self._last
         self._last = now, dual
         # compare slopes without a division: on a coarse clock, no time may have passed
-        return (dual - last) * (now - start) > (dual - dual_before) * (now - before)
+        return (dual - dual_before) * (now - start) > (dual - dual_at_start) * (now - before)

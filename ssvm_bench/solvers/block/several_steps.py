@@ -140,7 +140,7 @@ def _exact_visit(policy, blocks, i, state):
     changed = _steps(policy, blocks, i, best, gap, state)
     if policy.steps != FW:  # as there may be no approximate passes to do it
         _drop_inactive(policy, blocks, i, state)
-    operations.drop_oldest(policy, blocks, i)
+    operations.drop_longest_inactive(policy, blocks, i)
     return changed
 
 
@@ -173,7 +173,7 @@ def _insert_truth(policy, blocks, i, scale, now):
         numbers.product[p] *= scale
     numbers.alpha[first + truth] += 1.0 - scale
     numbers.square[i] *= scale * scale
-    operations.drop_oldest(policy, blocks, i)
+    operations.drop_longest_inactive(policy, blocks, i)
 
 
 @kernel

@@ -7,7 +7,8 @@ n times the paper's, with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩ (n times t
 
     γ = clip( λ n g / ‖δ⋆‖², 0, 1 )      φ^i += γ δ/n      w −= γ/(λ n) δ⋆      φ∘ += γ/n δ∘
 
-γ is computed and clipped by :func:`ssvm_bench.base.linalg.line_search`.
+:func:`ssvm_bench.base.linalg.line_search` computes and clips γ. Without line search,
+γ = 2n/(k + 2n) after k steps. :mod:`ssvm_bench.planes.shared` has w, φ∘ and the averages.
 
 ======  ===================
 symbol  name
@@ -141,7 +142,7 @@ def move(blocks, i, gamma, delta_offset, state):
 
     scale = -gamma / (state.lam * n)
     state.offset[0] += delta_offset / n
-    weight = float(k) if average.plain else 0.5 * k * (k + 1.0)
+    weight = float(k) if average.plain else 0.5 * k * (k + 1.0)  # W_k
     if average.z.size > 0:
         operations.add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
         average.offset[0] += weight * (delta_offset / n)

@@ -15,8 +15,7 @@ import sys
 import threading
 from typing import Any
 
-from ssvm_bench.base.errors import described
-from ssvm_bench.base.messages import to_stderr
+from ssvm_bench.base.errors import described, readable
 
 
 class _Raw(io.FileIO):
@@ -61,7 +60,8 @@ def protect() -> None:
 
 def _tell(failed: Any) -> None:
     """Report what a component has raised in a thread, or at the end of the process."""
-    to_stderr(f"ssvm-bench: ignored: {described(failed.exc_value)}")
+    text = f"ssvm-bench: ignored: {described(failed.exc_value)}"
+    print(readable(text), file=sys.stderr, flush=True)
 
 
 def _stream(descriptor: int, replaced: Any) -> _Text:

@@ -1,4 +1,4 @@
 RIVALS += bmrm_mnist bmrm_drop bmrm_sensitivity bmrm_classical
 RIVALS_SIMULATED += bmrm_plates bmrm_landmarks bmrm_plates_matched bmrm_landmarks_matched
 RIVALS_DRAWN += bmrm
-FIGURES += bmrm_mnist bmrm_drop bmrm_sensitivity bmrm_classical bmrm_plates bmrm_plates_matched bmrm_landmarks bmrm
+FIGURES += bmrm_mnist bmrm_drop bmrm_sensitivity bmrm_classical bmrm_plates bmrm_plates_matched bmrm_landmarks bmrm_landmarks_matched bmrm

@@ -219,7 +219,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert shown == {"davis_car_shadow": ["25 %", "0 of 1"], "davis_bmx_trees": ["–", "0 of 1"]}
     said = tables.said_of(table)
     assert "64.52 % on bmx-trees" in said
-    assert "inference" in said
+    assert "We infer" in said
     scribbled = tables.overlaps(tables.of_methods([]))
     assert tables.said_of(scribbled) == tables.TEXTS["overlaps"]
 

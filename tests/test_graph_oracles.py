@@ -10,7 +10,7 @@ from helpers import Table, check_risk, dense, graphs, oracle, random_chains, ran
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from program import run_here
+from program import config_of, run_here
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
@@ -22,6 +22,9 @@ from ssvm_bench.oracles.partial_optimality import halve, number_of_cuts
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.oracles.weighted import Weighted
 from ssvm_bench.results.reading import read_trace
+from ssvm_bench.runs import runner
+from ssvm_bench.runs.components import load_dataset
+from ssvm_bench.runs.terminal import Display
 
 # Sums of at most 100 terms below 100, taken in different orders: 100 · 2⁻⁵³ · 100 < 2e-12.
 ROUNDING = 2e-12
@@ -383,3 +386,6 @@ def test_a_run_has_the_bound_beside_the_primal_value(tmp_path, name):
     assert (frame["primal_bound"] >= frame["primal"] - ROUNDING).all()
     assert (frame["primal_bound"] - frame["dual"] == frame["gap_bound"]).all()
     assert (frame["primal_bound"] == frame["primal"]).all() == (name == "usps")
+    config = config_of(tmp_path, *options, "eval.bound=true")  # the same run, without files
+    rows = runner.train(config, load_dataset(config.dataset), Display()).recorder.rows
+    assert [row["primal_bound"] for row in rows] == frame["primal_bound"].tolist()

@@ -28,9 +28,9 @@ The Newton step d solves
 
     K d = b,  b_j = g_j − g_r,  K_jk = ⟨a_j − a_r, a_k − a_r'⟩/μ
 
-The free variables are the positive β except the largest of each block, its *root*, which changes so
-that the sum of its block stays: r and r' are the roots of the blocks of j and k. K is factorised
-once; a variable that falls to 0 is removed from the factor.
+The free variables are the positive β, except the largest of each block, its *root*, which keeps the
+block's sum: r and r' are the roots of the blocks of j and k. K is factorised once. A variable that
+falls to 0 is removed from the factor.
 """
 
 from __future__ import annotations
@@ -86,8 +86,7 @@ class Solution(NamedTuple):
 def maximise(gram, block, q, mu, beta, tol, most_steps):
     """Improve ``beta`` in place until the gap is at most ``tol``.
 
-    The search also ends, with a larger gap, after ``most_steps``, or if all steps that are left are
-    rounding.
+    It also ends, with a larger gap, after ``most_steps``, or if only rounding would change β.
 
     Parameters
     ----------

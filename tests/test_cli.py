@@ -353,6 +353,7 @@ def test_eta_follows_the_budget():
 
     # The clock of these tests ticks once a look: 0 made, 1 started, 2 at the row.
     assert eta({"iteration": 0, "time": 0.0}) == "?"
+    assert eta({"iteration": 0, "time": 1e-4}, "budget.max_seconds=10") == "?"
     assert eta({"iteration": 10}) == "0:04"
     assert eta({"iteration": 25}) == "0:01"
     assert eta({"iteration": 10, "time": 2.5}, "budget.max_seconds=10") == "0:03"

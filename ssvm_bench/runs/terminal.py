@@ -119,7 +119,7 @@ class PlainLines(Display):
         limits = {"iteration": self.budget.max_iterations, "time": self.budget.max_seconds}
         shares = [row[key] / limit for key, limit in limits.items() if limit]
         share = min(max(shares, default=0.0), 1.0)
-        if share <= 0:
+        if share <= 0 or row["iteration"] == 0:
             return "?"
         return words.minutes((self.clock() - self.started) * (1 - share) / share)
 

@@ -69,10 +69,10 @@ rivals: $(WITH_EXTRAS) ## subgradient, gradient, cutting-plane and bundle method
 	$(call draw,$(RIVALS_DRAWN))
 
 beyond: $(WITH_EXTRAS) ## what each option beyond the papers buys, on the real data: over an hour
-	$(call make-runs,beyond second_order in_out by_seconds certified kernel,$(REAL))
+	$(call make-runs,beyond second_order in_out shrinking by_seconds certified kernel,$(REAL))
 
 figures: $(WITH_EXTRAS) ## redraw the figures and the claims from the stored traces
-	$(call draw,quickstart segmentation $(FIGURES) beyond second_order in_out by_seconds certified kernel parallel all_solvers agreement)
+	$(call draw,quickstart segmentation $(FIGURES) beyond second_order in_out shrinking by_seconds certified kernel parallel all_solvers agreement)
 	$(BIN)/python docs/verdicts.py
 
 options: $(DEVELOPMENT) ## the tables of docs/options.md, from the code

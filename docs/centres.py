@@ -111,9 +111,9 @@ def main(names):
     print(f"| data | {' | '.join(CENTRES)} |")
     print("|---" * (len(CENTRES) + 1) + "|")
     for name in names:
-        options = f"dataset={name}", "dataset.source=real", "solver=mpbcfw_fast", "clock=work"
-        options += "solver.in_out=null", "solver.T=5", "solver.sampling=permutation"  # as it was
-        runs = compose_runs([*options, "seed=range(3)"], multirun=True)
+        options = [f"dataset={name}", "dataset.source=real", "solver=mpbcfw_fast"]
+        options += ["solver.in_out=null", "clock=work", "seed=range(3)"]
+        runs = compose_runs(options, multirun=True)
         data = components.load_dataset(runs[0].dataset)
         oracle = components.build_oracle(runs[0].oracle, runs[0].dataset)
         problem = Problem(oracle, runs[0].lam_of(data.n))

@@ -38,7 +38,7 @@ __all__ = [
     "run",
     "sweep",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _PLACES = {
     "Dataset": "datasets.base",

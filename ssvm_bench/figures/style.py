@@ -61,6 +61,7 @@ OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
 DATASETS = {
     "abalone": "Abalone",
     "adult": "Adult",
+    "conll2000": "CoNLL-2000",
     "digits": "Deformed digits",
     "horseseg": "HorseSeg",
     "landmarks": "Facial landmarks",

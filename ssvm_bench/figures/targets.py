@@ -218,7 +218,7 @@ def draw(
         names = [style.as_written(marked_label(solver, table)) for solver in solvers]
         panel.set_yticks(range(len(solvers)), names)
 
-    rows, height = [problems] * len(costs), 0.6 + 0.19 * len(solvers)
+    rows, height = [problems] * len(costs), 0.6 + 0.19 * max(len(solvers), 5)
     return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)
 
 

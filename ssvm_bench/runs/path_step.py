@@ -143,6 +143,8 @@ class PathStep:
                 ) from error
             self.metadata |= self._latent()
             if reason not in BROKEN_OFF:
+                if not self.leads_on:
+                    self.solver = None  # its planes need not be there beside what is written
                 return self._finish(reason)
             where = self._write_partial(reason)
             if reason == "diverged":

@@ -141,17 +141,22 @@ def with_zeros(features: JointFeatures) -> JointFeatures | DenseFeatures:
     return DenseFeatures(**own)
 
 
-def nonzeros(features: WideFeatures, inner: np.ndarray, indices: np.ndarray) -> Nonzeros:
-    """Convert w from the inner layout, where it is 0 except at ``indices``, to the outer one."""
+def nonzeros(features: WideFeatures, inner: np.ndarray) -> Nonzeros:
+    """Convert w from the inner layout, where it is 0 at untouched features, to the outer one."""
     K, f, stride = features.n_labels, features.n_features, features.stride
-    indices = indices[inner[indices] != 0.0].astype(np.int64)
     touched = np.flatnonzero(features.rows < features.used * stride)
-    of_row = np.zeros(f + K, np.int64)
-    of_row[features.rows[touched] // stride] = touched
-    row, c = np.divmod(indices, stride)
-    places = np.where(row < f, c * f + of_row[row], K * f + K * c + row - f)
-    order = np.argsort(places)
-    return Nonzeros(dimension(features), places[order], inner[indices[order]])
+    rows = features.rows[touched]
+
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:  # by label: w has many non-zeros
+        for c in range(K):
+            yield c * f + touched, inner[rows + c]
+        if features.transitions:
+            table = inner[f * stride :].reshape(K, stride)[:, :K].T
+            yield K * f + np.arange(K * K), table.ravel()
+
+    there = [(places[w != 0.0], w[w != 0.0]) for places, w in blocks()]
+    places, values = map(np.concatenate, zip(*there, strict=True))
+    return Nonzeros(dimension(features), places, values)
 
 
 def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarray]:
@@ -173,7 +178,7 @@ def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarra
         return features, pack(features, w)
     c, j = np.divmod(w.places[: np.searchsorted(w.places, K * f)], f)
     a, b = np.divmod(w.places[c.size :] - K * f, K)
-    features = with_rows(features, np.unique(j))
+    features = with_rows(features, np.flatnonzero(np.bincount(j, minlength=f)))
     inner = np.zeros(inner_dimension(features))
     inner[features.rows[j] + c] = w.values[: c.size]
     inner[(f + b) * stride + a] = w.values[c.size :]

@@ -55,7 +55,7 @@ class LabelingIterate(DualIterate):
         """See `DualIterate`."""
         if not self._own_rows or self.indices is None:
             return self.outer_w()
-        return nonzeros(self.oracle.features, self.w, self.indices)
+        return nonzeros(self.oracle.features, self.w)
 
     def state(self) -> dict[str, Any]:
         """See `Stateful`; if only touched features have rows of w, store these and their rows."""

@@ -60,6 +60,7 @@ from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.iterates import dual_iterate
+from ssvm_bench.planes.shared import AT_W
 from ssvm_bench.solvers.base import ORACLE, STARTS, STEPS, TRUTH, DualSolver, Iterate, SolverConfig
 from ssvm_bench.solvers.block.averages import AVERAGING, TAIL, Averages
 from ssvm_bench.solvers.block.steps import AtOracle, OneStep
@@ -191,6 +192,7 @@ class MultiPlane(DualSolver):
                 visited.append(part)
                 changed, skipped = changed + tally.changed, skipped + tally.skipped
         at_w = self.phi.shared.query.size == 0  # no centre
+        self.phi.set(query=AT_W)  # a query is as large as w
         if changed or skipped or not (at_w and self.phi.shared.line_search):
             return False
         return np.unique(np.concatenate(visited)).size == self.problem.n

@@ -123,9 +123,8 @@ class Centre(Stateful):
 
         c ← c + (w − c)/2        query = (1 − s) w + s c
 
-    Both are 0 where w has to be 0. All passes use one query array, as w may have gigabytes. The
-    centre is stored only at the indices where w may be non-zero, whose number may grow during a
-    run.
+    Both are 0 where w has to be 0. The centre is stored only at the indices where w may be
+    non-zero, whose number may grow during a run.
 
     Parameters
     ----------
@@ -139,12 +138,13 @@ class Centre(Stateful):
 
     def __init__(self, phi: DualIterate, share: float) -> None:
         self.phi, self.share = phi, share
-        self.query = np.zeros(phi.w.size if share > 0 else 0)
         self._begin()
 
     def _begin(self) -> None:
         self._places = self.phi.indices if self.share > 0 else None
-        self.centre = np.zeros_like(self.query[everywhere(self._places)])
+        self.centre = np.zeros_like(
+            self.phi.w[everywhere(self._places)] if self.share > 0 else AT_W
+        )
 
     def state(self) -> dict[str, Any]:
         """See `Stateful`."""
@@ -159,17 +159,14 @@ class Centre(Stateful):
         expect(self.centre.size == size, "has another size")
 
     def move(self) -> np.ndarray:
-        """Move the centre towards w; return the query."""
+        """Move the centre towards w; return a new query."""
         self._follow()
-        there, centre = everywhere(self._places), self.centre
-        w, query = self.phi.w[there], self.query[there]
-        np.subtract(w, centre, out=query)
-        query *= 0.5
-        centre += query
-        np.multiply(w, 1.0 - self.share, out=query)
-        query += self.share * centre
-        self.query[there] = query
-        return self.query
+        there = everywhere(self._places)
+        w = self.phi.w[there]
+        self.centre += 0.5 * (w - self.centre)
+        query = np.zeros(self.phi.w.size)
+        query[there] = (1.0 - self.share) * w + self.share * self.centre
+        return query
 
     def _follow(self) -> None:
         """Store the centre at the indices where w may be non-zero now."""
@@ -179,6 +176,6 @@ class Centre(Stateful):
         if before is None:
             self.centre = centre[now]
         else:
-            self.centre = np.zeros(self.query[everywhere(now)].size)
+            self.centre = np.zeros(self.phi.w[everywhere(now)].size)
             self.centre[before if now is None else np.searchsorted(now, before)] = centre
         self._places = now

@@ -92,13 +92,13 @@ def _beside_liblinear(config: RunConfig) -> Iterator[Measurement]:
     subject = (dataset.name, dataset.source)
     known = _solved(config, dataset, PRECISION)
     best = known.reported()
-    found, _ = _fit(config, dataset, known.problem, tol=FINEST, max_iter=10**7)
+    found, _ = fit(config, dataset, known.problem, tol=FINEST, max_iter=10**7)
     apart = 1e6 * abs(found - known.problem.primal(best.w)) / best.dual
     yield from_samples(*subject, OPTIMA, [apart], unit="ppm", note=f"P = {best.dual:.9g}")
 
     for sweeps in SWEEPS:
         few = {"tol": 1e-12, "max_iter": sweeps}
-        if _fit(config, dataset, known.problem, **few)[0] <= (1 + WITHIN) * best.dual:
+        if fit(config, dataset, known.problem, **few)[0] <= (1 + WITHIN) * best.dual:
             break
     else:
         return
@@ -106,7 +106,7 @@ def _beside_liblinear(config: RunConfig) -> Iterator[Measurement]:
     for seed in range(REPEATS):
         again = replace(config, seed=seed)
         ours.append(seconds(partial(_solved, again, dataset, WITHIN)))
-        theirs.append(_fit(config, dataset, known.problem, **few)[1])
+        theirs.append(fit(config, dataset, known.problem, **few)[1])
     note = f"LIBLINEAR {1000 * np.median(theirs):.0f} ms, {sweeps} sweeps"
     ratios = np.array(ours) / theirs
     yield from_samples(*subject, LIBLINEAR, ratios, seconds=float(np.median(ours)), note=note)
@@ -125,7 +125,7 @@ def _solved(config: RunConfig, dataset: Dataset, tol: float) -> Solver:
     return solver
 
 
-def _fit(
+def fit(
     config: RunConfig, dataset: Dataset, problem: Problem, **options: Any
 ) -> tuple[float, float]:
     """Return the primal value that LIBLINEAR reaches, and its time."""

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 import pytest
 
 from ssvm_bench.base import jit, messages
-from ssvm_bench.runs import compiling
-from ssvm_bench.runs.compiling import in_turn
+from ssvm_bench.runs import components
+from ssvm_bench.runs.components import in_turn
 
 HOLDS = """
 import sys, time
 from pathlib import Path
 from ssvm_bench.base import jit
-from ssvm_bench.runs.compiling import in_turn
+from ssvm_bench.runs.components import in_turn
 jit.CACHE_ROOT = Path(sys.argv[1])
 
 @jit.kernel
@@ -40,7 +40,7 @@ print("free", flush=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "CACHE_ROOT", tmp_path)
     monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path / "kernels")
-    monkeypatch.setattr(compiling, "_NOTICE", 0.1)
+    monkeypatch.setattr(components, "_NOTICE", 0.1)
     return tmp_path
 
 
@@ -99,7 +99,7 @@ def test_a_process_waits_for_what_another_compiles_and_says_for_whom(place):
 
 @pytest.mark.parametrize("how", ["hangs", "stopped"])
 def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monkeypatch, how):
-    monkeypatch.setattr(compiling, "PATIENCE", 0.5)
+    monkeypatch.setattr(components, "PATIENCE", 0.5)
     with another(place) as process:
         if how == "stopped":
             process.send_signal(signal.SIGSTOP)
@@ -108,7 +108,7 @@ def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monk
 
 
 def test_the_wait_is_bounded_however_lively_the_other_is(place, monkeypatch):
-    monkeypatch.setattr(compiling, "LONGEST", 1.0)
+    monkeypatch.setattr(components, "LONGEST", 1.0)
     ended = threading.Event()
 
     def live():
@@ -141,7 +141,7 @@ def test_the_lock_is_free_afterwards_whatever_has_happened(place):
 
     with pytest.raises(KeyError):
         in_turn(work)
-    with compiling._locked(place / ".warm-up.lock"):
+    with components._locked(place / ".warm-up.lock"):
         pass
 
 

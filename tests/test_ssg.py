@@ -11,7 +11,7 @@ from program import call
 
 from ssvm_bench.figures import targets
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.solvers import tail
+from ssvm_bench.solvers.block import averages
 from ssvm_bench.solvers.orders import Orders
 
 LAM = 0.1
@@ -65,7 +65,7 @@ def test_it_comes_as_near_to_the_optimum_as_theory_says(data, name):
 
 
 def test_the_tail_is_the_second_half_up_to_a_little(monkeypatch):
-    monkeypatch.setattr(tail, "_MOST_SUMS", 8)
+    monkeypatch.setattr(averages, "_MOST_SUMS", 8)
     data = DATA["multiclass"]
     made = solver(problem(data, LAM), "ssg_tail")
     for p, _ in enumerate(reports(made, 99), 1):

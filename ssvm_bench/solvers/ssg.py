@@ -53,8 +53,8 @@ from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.labeling import LabelingOracle, ask
 from ssvm_bench.oracles.scoring import add_difference, longest, scratch
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.block.averages import Tail
 from ssvm_bench.solvers.orders import SAMPLING, Orders
-from ssvm_bench.solvers.tail import Tail
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -17,21 +17,26 @@ after many passes, the tail begins at most 1/64 of them before the half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
-from ssvm_bench.base.state import Stateful
-from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.base.state import Stateful, expect, parts_like
 from ssvm_bench.planes.shared import Average, no_average
-from ssvm_bench.solvers.tail import Tail
+
+if TYPE_CHECKING:
+    from ssvm_bench.planes.dual_iterate import DualIterate
 
 AVERAGING = WEIGHTED, TAIL = ("weighted", "tail")
 
 STEPS = ("exact", "approximate")
 """Kinds of steps; each has its own average."""
+
+_MOST_SUMS = 128
+"""Most sums that a tail keeps: it begins at most k/64 before k/2."""
 
 
 class Averages(Stateful):
@@ -125,3 +130,60 @@ def _weight(average: Average) -> float:
     """Return W_k: k(k + 1)/2, or k for a plain mean."""
     k = float(average.k[0])
     return k if average.plain else 0.5 * k * (k + 1.0)
+
+
+class Tail(Stateful):
+    """The mean over the second half of a sequence, from its partial sums at the ends of passes.
+
+    .. code-block:: text
+
+        (S_k − S_b)/(k − b)        S_k = Σ_{t≤k} x_t,    b the last end of a pass with 2b ≤ k
+
+    If there are many passes, only the sums of every second, fourth, … one are kept.
+
+    Parameters
+    ----------
+    size : int
+        Number of entries of a sum.
+
+    Attributes
+    ----------
+    sums : list
+        Pairs of k and S_k.
+    stride : int
+        Number of passes from one sum to the next.
+    """
+
+    STATE = ("stride", "_passes")
+
+    def __init__(self, size: int) -> None:
+        self.sums = [(0, np.zeros(size))]
+        self.stride, self._passes = 1, 0
+
+    def state(self) -> dict[str, Any]:
+        """Return the counts, and the sums as rows of an array."""
+        steps, sums = zip(*self.sums, strict=True)
+        return {**super().state(), "steps": np.array(steps, np.int64), "sums": np.array(sums)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        found = parts_like(self.state(), state, ("steps", "sums"))
+        self.stride, self._passes, steps, sums = found.values()
+        expect(sums.shape == (steps.size, self.sums[0][1].size), "has sums of another shape")
+        expect(steps.size > 0 and steps[0] == 0, "does not begin with no step")
+        expect(self.stride > 0, "has no stride")
+        self.sums = list(zip(steps.tolist(), sums, strict=True))
+
+    def end_of_pass(self, k: int, total: np.ndarray) -> None:
+        """Record S_k, which is ``total``, at the end of a pass."""
+        self._passes += 1
+        if self._passes % self.stride == 0:
+            self.sums.append((k, total))
+            if len(self.sums) > _MOST_SUMS:
+                self.sums = self.sums[::2]
+                self.stride *= 2
+
+    def mean(self, k: int, total: np.ndarray) -> np.ndarray:
+        """Return the mean over the second half of k entries, whose S_k is ``total``."""
+        begin, before = [pair for pair in self.sums if 2 * pair[0] <= k][-1]
+        return (total - before) / (k - begin)

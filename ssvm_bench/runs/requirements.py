@@ -24,34 +24,59 @@ _LARGEST = 1e300
 
 
 def check_requirements(config: RunConfig) -> None:
-    """Check that solver, oracle and budget fit together, before anything is loaded.
+    """Check that solver, oracle, budget and workers fit together, before anything is loaded.
 
     Raises
     ------
     ConfigError
         If they do not fit together.
     """
-    solver, oracle, budget = config.solver, config.oracle, config.budget
-    if isinstance(oracle, OracleConfig):
-        oracle.check_regulariser(config.lam is not None or bool(config.path or config.prior.text()))
-    if not isinstance(solver, SolverConfig):  # from another package: it declares nothing
-        return
+    if isinstance(config.oracle, OracleConfig):
+        has_lam = config.lam is not None or bool(config.path or config.prior.text())
+        config.oracle.check_regulariser(has_lam)
+    if isinstance(config.solver, SolverConfig):  # one of another package may declare nothing
+        _check_solver(config, config.solver, config.oracle)
+    _check_calls(config)
+
+
+def _check_solver(config: RunConfig, solver: SolverConfig, oracle: Any) -> None:
+    budget, prior = config.budget, config.prior
     solver.check_path(bool(config.path))
-    solver.check_latent(getattr(config.oracle, "has_latent", False), bool(config.path))
+    has_latent = getattr(oracle, "has_latent", False)
+    if solver.latent_rounds > 1 and (config.path or not has_latent):
+        why = (
+            "take a path of λ: leave path empty"
+            if has_latent
+            else "are for oracles with latent values, as oracle=latent, without example weights"
+        )
+        raise ConfigError(f"solver.latent_rounds={solver.latent_rounds} {why}, or set it to 1.")
     if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
         raise ConfigError(
             f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
             "Set budget.max_iterations or budget.max_seconds."
         )
-    solver.check_family(oracle.family, oracle.name)
+    if oracle.family != solver.family:
+        raise ConfigError(
+            f"solver={solver.name} solves problems of the family {solver.family}, and "
+            f"oracle={oracle.name} makes one of the family {oracle.family}. Choose another solver, "
+            "or a dataset of the solver's family (`ssvm-bench list` shows them)."
+        )
     solver.check_oracle(oracle.has_expectations)
-    solver.check_kernel(oracle.has_kernel)
-    if oracle.has_kernel and config.prior != PriorConfig():
+    if oracle.has_kernel and not solver.takes_kernels:
+        raise ConfigError(
+            f"solver={solver.name} needs weights of features, which oracle.kernel has not. "
+            "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
+        )
+    if oracle.has_kernel and prior != PriorConfig():
         raise ConfigError(
             "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
         )
-    solver.check_nonnegative(oracle.needs_nonnegative)
-    if oracle.needs_nonnegative and not config.prior.is_another_lam():
+    if oracle.needs_nonnegative and not solver.keeps_nonnegative:
+        raise ConfigError(
+            f"solver={solver.name} does not keep a weight ≥ 0, as oracle.potts=learned needs: "
+            "choose bcfw, mpbcfw or one of its variants, or dcd."
+        )
+    if oracle.needs_nonnegative and not prior.is_another_lam():
         raise ConfigError(
             "oracle.potts=learned needs prior.mean=0, and as prior.variance one number: leave the "
             "prior out."
@@ -64,8 +89,14 @@ def check_requirements(config: RunConfig) -> None:
                 "stream are read in chunks. Give a weight for each label, as "
                 "oracle.class_weight={0:1,1:2}, or choose a solver that loads them all."
             )
-    solver.check_prior(*config.prior.moments())
-    if solver.needs_expectations and not config.prior.is_another_lam():
+    mean, variance = prior.moments()
+    if solver.constraint and (mean.any() or variance.ndim == 2):  # signs that it does not preserve
+        raise ConfigError(
+            f"solver={solver.name} with {solver.constraint} needs prior.mean=0, and as "
+            "prior.variance a number or one per weight: under another prior, the sign of a "
+            "weight is not that of a variable of the solver."
+        )
+    if solver.needs_expectations and not prior.is_another_lam():
         raise ConfigError(
             f"solver={solver.name} needs the expectations of a distribution over labelings, which "
             "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "
@@ -123,14 +154,8 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
         )
 
 
-def check_calls(config: RunConfig) -> None:
-    """Check that the run allows workers, batches and delays of oracle calls; load no data.
-
-    Raises
-    ------
-    ConfigError
-        If it does not.
-    """
+def _check_calls(config: RunConfig) -> None:
+    """Raise ``ConfigError`` unless the run allows its workers, batches and delays of calls."""
     solver, parallel, how = config.solver, config.parallel, batch_and_delay(config)
     asked = "parallel" if parallel.elsewhere or parallel.batch > 1 else "oracle.delay"
     if not parallel.elsewhere and how == AT_ONCE:

@@ -34,7 +34,7 @@ from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.requirements import check_calls, check_data, check_oracle, check_requirements
+from ssvm_bench.runs.requirements import check_data, check_oracle, check_requirements
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -78,7 +78,6 @@ def run(
     begin = time.perf_counter()
     memory.give_back()
     check_requirements(config)
-    check_calls(config)
     with silence(config.quiet):
         rows = components.chunk_rows(config)
         dataset = load_dataset(config.dataset, rows)
@@ -232,7 +231,6 @@ def train(
         If the run fails.
     """
     check_requirements(config)
-    check_calls(config)
     check_data(config, dataset)
     terms = components.oracle_of(config.oracle, dataset)
     check_oracle(config, terms)

@@ -113,16 +113,6 @@ class SolverConfig(Options):
                 "leave path empty, or choose another solver."
             )
 
-    def check_latent(self, has_latent: bool, path: bool) -> None:
-        """Raise ``ConfigError`` if ``latent_rounds`` > 1 with a path, or without latent values."""
-        if self.latent_rounds > 1 and (path or not has_latent):
-            why = (
-                "take a path of λ: leave path empty"
-                if has_latent
-                else "are for oracles with latent values, as oracle=latent, without example weights"
-            )
-            raise ConfigError(f"solver.latent_rounds={self.latent_rounds} {why}, or set it to 1.")
-
     def check_oracle(self, has_expectations: bool | None) -> None:
         """Raise ``ConfigError`` if the oracle is known to lack expectations that are needed."""
         if self.needs_expectations and has_expectations is False:
@@ -130,46 +120,6 @@ class SolverConfig(Options):
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
                 "which the oracles of graphs, of latent positions and of landmarks have not. "
                 "Choose another solver for this dataset."
-            )
-
-    def check_kernel(self, has_kernel: bool) -> None:
-        """Raise ``ConfigError`` if the oracle has a kernel, and the solver cannot use kernels."""
-        if has_kernel and not self.takes_kernels:
-            raise ConfigError(
-                f"solver={self.name} needs weights of features, which oracle.kernel has not. "
-                "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
-            )
-
-    def check_nonnegative(self, of_oracle: bool) -> None:
-        """Raise ``ConfigError`` if the oracle needs weights ≥ 0, and the solver keeps none so."""
-        if of_oracle and not self.keeps_nonnegative:
-            raise ConfigError(
-                f"solver={self.name} does not keep a weight ≥ 0, as oracle.potts=learned needs: "
-                "choose bcfw, mpbcfw or one of its variants, or dcd."
-            )
-
-    def check_prior(self, mean: np.ndarray, variance: np.ndarray) -> None:
-        """Raise ``ConfigError`` if the solver constrains signs that N(μ, Σ) does not preserve.
-
-        Parameters
-        ----------
-        mean, variance : ndarrays of float64
-            μ, shape () or (d,), and Σ, shape (), (d,) or (d, d), in their simplest forms.
-        """
-        if self.constraint and (mean.any() or variance.ndim == 2):
-            raise ConfigError(
-                f"solver={self.name} with {self.constraint} needs prior.mean=0, and as "
-                "prior.variance a number or one per weight: under another prior, the sign of a "
-                "weight is not that of a variable of the solver."
-            )
-
-    def check_family(self, family: str, oracle: str) -> None:
-        """Raise ``ConfigError`` if the oracle makes a problem of another family."""
-        if family != self.family:
-            raise ConfigError(
-                f"solver={self.name} solves problems of the family {self.family}, and "
-                f"oracle={oracle} makes one of the family {family}. Choose another solver, or a "
-                "dataset of the solver's family (`ssvm-bench list` shows them)."
             )
 
     def check_data(self, n: int, structure: str) -> None:

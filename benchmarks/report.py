@@ -29,7 +29,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ssvm_bench.results import files
+from ssvm_bench.results.run_folder import write_file
 from ssvm_bench.results.words import duration
 
 EXACT = "exact pass / product"
@@ -330,7 +330,7 @@ def write(path: Path, measured: Iterable[Measurement], where: Mapping[str, Any])
         "measurements": sorted(rows.values(), key=lambda row: row["subject"]),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    files.write(path, text.encode())
+    write_file(path, text.encode())
 
 
 def _read(path: Path) -> dict[str, list]:

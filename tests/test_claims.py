@@ -23,7 +23,7 @@ from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds
-from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.results.trace import Best, instance_of
 
 NAN = float("nan")
 N = 10

@@ -9,7 +9,7 @@ from traces import make_trace
 
 from ssvm_bench.figures import comparison, document, pairs
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.results.trace import Best, instance_of
 
 CALLS = [0, 20, 40, 60]
 PRIMAL, DUAL = [1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 0.95, 0.995]  # gaps 1, 0.5, 0.05, 0.005

@@ -19,7 +19,7 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate import measures, paper
 from ssvm_bench.papers.dual_coordinate.paper import PAPER, SCHEDULES, SUBGRADIENT
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import Best, instance_of
+from ssvm_bench.results.trace import Best, instance_of
 
 N = 1000
 ITERATIONS = np.arange(0, 41)

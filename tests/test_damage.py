@@ -11,7 +11,7 @@ from test_report import run_of, store
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import checks, optima, reading, stored_traces, trace
-from ssvm_bench.results.files import SkippedFiles
+from ssvm_bench.results.reading import SkippedFiles
 
 FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]
 

@@ -17,7 +17,7 @@ from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets import sources
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results.files import SHOWN
+from ssvm_bench.results.reading import SHOWN
 from ssvm_bench.results.reading import is_finished, read_run
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, write_partial, write_run

@@ -16,8 +16,7 @@ from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
-from ssvm_bench.results.files import SkippedFiles
-from ssvm_bench.results.reading import read_run, read_weights
+from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
 from ssvm_bench.results.repeats import labels
 from ssvm_bench.runs import path_step, runner
 from ssvm_bench.runs.terminal import Display

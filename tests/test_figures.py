@@ -14,8 +14,8 @@ from ssvm_bench.figures import convergence, curves, drawing, style
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.kind import FigureData, Output, save
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import Best, instance_of
 from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.trace import Best, instance_of
 
 NAN = float("nan")
 SELECTION = ("planes per example", "approximate passes per iteration")

@@ -11,9 +11,8 @@ from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
-from ssvm_bench.results.files import SkippedFiles
-from ssvm_bench.results.problem_instance import ProblemInstance
-from ssvm_bench.results.trace import write_run
+from ssvm_bench.results.reading import SkippedFiles
+from ssvm_bench.results.trace import ProblemInstance, write_run
 
 REAL, STAND_IN = ProblemInstance("f-real", 0.5), ProblemInstance("f-synthetic", 0.5)
 

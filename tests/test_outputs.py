@@ -20,8 +20,7 @@ from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, optima, stored_traces
-from ssvm_bench.results.problem_instance import Best, instance_of
-from ssvm_bench.results.trace import COLUMNS, write_run
+from ssvm_bench.results.trace import COLUMNS, Best, instance_of, write_run
 
 FILE = """
 title: Two solvers

@@ -25,11 +25,10 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior
 from ssvm_bench.report import contents
 from ssvm_bench.results import optima
-from ssvm_bench.results.problem_instance import instance_of
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import differences, labels
-from ssvm_bench.results.trace import flatten
+from ssvm_bench.results.trace import flatten, instance_of
 from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display, PlainLines

@@ -19,11 +19,9 @@ from ssvm_bench.figures.kind import Switched
 from ssvm_bench.report import contents, markup, shown
 from ssvm_bench.report import page as report
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER
-from ssvm_bench.results.problem_instance import Best, instance_of
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.trace import write_partial, write_run
+from ssvm_bench.results.reading import SkippedFiles, read_trace
+from ssvm_bench.results.trace import Best, instance_of, write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}

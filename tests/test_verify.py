@@ -12,9 +12,8 @@ from program import GRID, call, config_of, error_of
 from traces import make_trace, sealed
 
 from ssvm_bench.results import checks, stored_traces
-from ssvm_bench.results.problem_instance import Best
 from ssvm_bench.results.reading import find_runs
-from ssvm_bench.results.trace import WEIGHTS
+from ssvm_bench.results.trace import WEIGHTS, Best
 from ssvm_bench.verification import data
 from ssvm_bench.verification.finding import DIFFERENT, SKIPPED
 from ssvm_bench.verification.traces import _dual_below

@@ -26,11 +26,9 @@ import numpy as np
 from ssvm_bench.claims.claim import UnmeasurableError, ensure
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.results import problem_instance
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import Best, BestValues, ProblemInstance
 from ssvm_bench.results.repeats import grouped, labels
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import Best, BestValues, ProblemInstance, Trace, named_in
 
 STARTS = ("truth", "oracle")
 
@@ -149,7 +147,7 @@ class Case:
         def about(case: Case) -> tuple[Any, ...]:
             data = {**next(case.traces()).config.get("dataset", {}), "n_samples": None}
             (fingerprint, lam), source = case.problem, case.source
-            return case.dataset, source, lam, problem_instance.named_in(fingerprint), data
+            return case.dataset, source, lam, named_in(fingerprint), data
 
         return about(self) == about(other) and self.data["n"] < other.data["n"]
 

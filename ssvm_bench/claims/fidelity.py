@@ -32,9 +32,8 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import measurements
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace
 from ssvm_bench.results.words import NONE, counts, number
 
 CHANGES, STAYS = "the verdict changes", "the verdict does not change"

@@ -32,9 +32,8 @@ from ssvm_bench.figures.curves import clocks_of, processors_of
 from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.repeats import band, grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"

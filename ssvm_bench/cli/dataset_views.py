@@ -16,8 +16,8 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureFile
 from ssvm_bench.figures import drawing, pictures
-from ssvm_bench.results.files import write
 from ssvm_bench.results.reading import is_finished, read_labels, read_metadata
+from ssvm_bench.results.run_folder import write_file
 from ssvm_bench.runs import prediction
 
 
@@ -131,7 +131,7 @@ def show(
         rows = _rows(module.RAW, dataset, numbers, runs)
         figure = pictures.draw_rows(rows, module.RAW.labels, dataset.source)
     path = output or Path(f"{name}-{'-'.join(map(str, numbers))}.png")
-    return write(path, drawing.rendered(figure, "png", dpi=110))
+    return write_file(path, drawing.rendered(figure, "png", dpi=110))
 
 
 def _has_pictures(module: Any) -> bool:

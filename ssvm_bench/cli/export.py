@@ -16,8 +16,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.own_files import npz
 from ssvm_bench.datasets.streams.export import SUFFIX, Export, write
 from ssvm_bench.datasets.streams.jitter import Jitter
-from ssvm_bench.results.files import cannot_write
 from ssvm_bench.results.provenance import provenance
+from ssvm_bench.results.run_folder import cannot_write
 from ssvm_bench.runs.components import load_dataset
 
 ARRAYS = ".npz"

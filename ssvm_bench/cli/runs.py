@@ -117,7 +117,7 @@ def experiment_command(
 
 def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
-    from ssvm_bench.results.files import SkippedFiles
+    from ssvm_bench.results.reading import SkippedFiles
     from ssvm_bench.runs import experiment_status
 
     found = experiment_status.survey(configs)
@@ -242,7 +242,7 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
         ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data new.txt --out labels.txt
         ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
     """
-    from ssvm_bench.results.files import write
+    from ssvm_bench.results.run_folder import write_file
     from ssvm_bench.runs import prediction
 
     _, found, predicted = _predicted(settings, run, data)
@@ -250,7 +250,7 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
     if out is None:
         click.echo(text, nl=False)
     else:
-        write(out, text.encode())
+        write_file(out, text.encode())
 
 
 @click.command("score", cls=Command)
@@ -272,7 +272,7 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
     """
     import json
 
-    from ssvm_bench.results.files import write
+    from ssvm_bench.results.run_folder import write_file
     from ssvm_bench.runs import prediction
 
     model, found, predicted = _predicted(settings, run, data)
@@ -291,7 +291,7 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
             numbers["mean_loss"] = loss
             click.echo(f"mean loss {loss:.6g}  (of oracle.loss)")
     if out is not None:
-        write(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
+        write_file(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Model, Examples, Any]:

@@ -22,14 +22,12 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.results import problem_instance
-from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import INSTANCE_COLUMNS, BestValues, Trace, columns_of
 from ssvm_bench.results.words import number
 
 COLUMNS = [
-    *(*problem_instance.COLUMNS, "known_to", "solver", "repeats"),
+    *(*INSTANCE_COLUMNS, "known_to", "solver", "repeats"),
     *("stopped_by", "passes", "time", "primal", "dual", "agrees_to"),
 ]
 

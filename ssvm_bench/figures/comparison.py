@@ -14,9 +14,8 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.figures.targets import BASELINE, OWN, bound, costs, relative_gap
-from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace, columns_of
 from ssvm_bench.results.words import number, percent, seconds
 
 NAME = "comparison"

@@ -28,8 +28,7 @@ import pandas as pd
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import TEXTS
 from ssvm_bench.figures.kind import CurveFigure
-from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.trace import Trace, dual_of_reported
+from ssvm_bench.results.trace import BestValues, Trace, dual_of_reported
 
 
 def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:

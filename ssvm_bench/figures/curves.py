@@ -28,10 +28,9 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.results import problem_instance, words
-from ssvm_bench.results.problem_instance import columns_of
+from ssvm_bench.results import words
 from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import INSTANCE_COLUMNS, Trace, columns_of
 
 
 class Axis(NamedTuple):
@@ -53,7 +52,7 @@ AXES = {
 
 QUANTITIES = ("primal suboptimality", "dual suboptimality", "duality gap")
 POINT = ("x", "median", "min", "max", "repeats")
-COLUMNS = (*problem_instance.COLUMNS, "solver", "quantity", *POINT)
+COLUMNS = (*INSTANCE_COLUMNS, "solver", "quantity", *POINT)
 TIME_POINTS = 101
 LONG = 4
 """Ratio of the lengths of curves above which x is logarithmic, unless it is time."""

@@ -17,9 +17,8 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
-from ssvm_bench.results.files import write
-from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +105,7 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
 
         figure = output.figure()
         files |= {suffix: rendered(figure, suffix) for suffix in pictures}
-    return [write(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
+    return [write_file(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
 
 
 class Switched(NamedTuple):

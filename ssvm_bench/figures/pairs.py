@@ -28,9 +28,8 @@ from ssvm_bench.figures.document import TEXTS, Block, Cells, List, Table, table_
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, columns_of
 from ssvm_bench.results.repeats import differing_options, grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,9 +28,8 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.results.problem_instance import columns_of
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import Trace, columns_of
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:

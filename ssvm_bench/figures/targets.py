@@ -24,9 +24,8 @@ from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
 from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import grouped, repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace, columns_of
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:

@@ -11,12 +11,10 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import OWN, ResultsFolder
-from ssvm_bench.results.problem_instance import Best, ProblemInstance
-from ssvm_bench.results.reading import find_runs, read_run
+from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import Best, ProblemInstance, Trace
 
 MINE, COMMITTED = "mine", "committed"
 """Names of sides: the user's own runs, and the traces stored in the results folder."""

@@ -20,13 +20,11 @@ from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.figures import style
 from ssvm_bench.report.experiment_files import finished, load
 from ssvm_bench.results import stored_traces, words
-from ssvm_bench.results.files import SkippedFiles
 from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance, named_in, weight_in
-from ssvm_bench.results.reading import read_run, read_summary
+from ssvm_bench.results.reading import SkippedFiles, read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.run_folder import PARTIAL
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace, named_in, weight_in
 
 REASON_LENGTH = 400
 MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another folder with "

@@ -32,13 +32,12 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.jobs import experiments
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.files import SkippedFiles, write
 from ssvm_bench.results.folder import ResultsFolder, plain, results_folder, sweep
-from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.reading import damage, is_finished
+from ssvm_bench.results.reading import SkippedFiles, damage, is_finished
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
     from ssvm_bench.config.grid import Shard
@@ -273,7 +272,7 @@ def draw(
         if isinstance(made.shown, Output):
             written += kind.save(made.shown, stem, formats)
         else:
-            write(stem.with_name(f"{stem.name}.json"), made.shown)
+            write_file(stem.with_name(f"{stem.name}.json"), made.shown)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
     return written

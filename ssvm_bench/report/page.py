@@ -24,13 +24,13 @@ from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.markup import Html, block, code, details, facts, marked, plain, rows, section
 from ssvm_bench.report.markup import page as whole
 from ssvm_bench.results import optima, stored_traces, words
-from ssvm_bench.results.files import SkippedFiles, write
 from ssvm_bench.results.folder import ResultsFolder, sweep
 from ssvm_bench.results.folder import plain as as_folder
-from ssvm_bench.results.problem_instance import BestValues, ProblemInstance
 from ssvm_bench.results.provenance import provenance, provenance_of
+from ssvm_bench.results.reading import SkippedFiles
 from ssvm_bench.results.repeats import labels, repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
 from ssvm_bench.results.words import NONE, number
 
 FOLDER, INDEX = "report", "index.html"
@@ -97,8 +97,8 @@ def build(
     best, _ = optima.untold((run for each in found for run in each.traces), where)
     for k, each in enumerate(found, 1):
         logger.info("Page %s of %s: %s", k, len(found), each.title)
-        written = write(folder / f"{each.name}.html", page(each, best, where, folder, every))
-    return write(folder / INDEX, _index(found)) if every else written
+        written = write_file(folder / f"{each.name}.html", page(each, best, where, folder, every))
+    return write_file(folder / INDEX, _index(found)) if every else written
 
 
 def _index(found: Sequence[Contents]) -> bytes:

@@ -27,8 +27,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, RunConfig, plain
 from ssvm_bench.results.checks import Columns
-from ssvm_bench.results.files import SkippedFiles
-from ssvm_bench.results.reading import read_run
+from ssvm_bench.results.reading import SkippedFiles, read_run
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.trace import Trace
 

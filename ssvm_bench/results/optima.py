@@ -26,11 +26,10 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.results import checks
-from ssvm_bench.results.files import SkippedFiles, cannot_write, reason_of, write
 from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.problem_instance import COLUMNS, Best, ProblemInstance, columns_of
-from ssvm_bench.results.reading import find_runs, read_run
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run, reason_of
+from ssvm_bench.results.run_folder import cannot_write, write_file
+from ssvm_bench.results.trace import INSTANCE_COLUMNS, Best, ProblemInstance, Trace, columns_of
 
 FORMAT = 1
 FILE = Path("reference", "optima.json")
@@ -112,7 +111,7 @@ def _tighten_file(
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(path.with_name(f".{path.name}.lock")):
             known = _tightened(_read(path), seen.values())
-            write(path, checks.sealed({"format": FORMAT, "instances": list(known.values())}))
+            write_file(path, checks.sealed({"format": FORMAT, "instances": list(known.values())}))
             return known
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -129,7 +128,7 @@ def _tightened(
         for key in KEYS:
             mine = {**mine, key: min(mine[key], other[key], key=partial(_rank, key))}
         result[problem] = mine
-    return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in COLUMNS]))
+    return dict(sorted(result.items(), key=lambda item: [item[1][key] for key in INSTANCE_COLUMNS]))
 
 
 def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:

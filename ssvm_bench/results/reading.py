@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -22,12 +23,16 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
 from ssvm_bench.results import trace as schema
-from ssvm_bench.results.files import reason_of
 from ssvm_bench.results.run_folder import PARTIAL, partial_folder, recover
 from ssvm_bench.results.trace import Trace
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+SHOWN = 4
+"""Number of damaged runs and files that have a message of their own."""
 
 NOT_AS_WRITTEN = "it is not what was written (checksum)"
 WHAT_TO_DO = " Delete that folder and run again, or run it again with force=true."
@@ -360,3 +365,43 @@ def _refused(folder: Path, name: str) -> Iterator[None]:
 def cannot_read(folder: Path, reason: str) -> RunFailedError:
     """Return the error that says why a run cannot be read, and what to do."""
     return RunFailedError(f"Cannot read the run {folder}: {reason}.{WHAT_TO_DO}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return the message of an error as one short line without a full stop."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = f"no {text}" if isinstance(error, KeyError) else text
+    return shown((text.splitlines() or [type(error).__name__])[0].rstrip("."), 120)
+
+
+class SkippedFiles:
+    """Logs damaged runs and files: a message for each of the first, and one for the rest.
+
+    The last message comes when the ``with`` block ends.
+
+    Attributes
+    ----------
+    problems : list of str
+        Why each cannot be read, without repetition.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def add(self, problem: object) -> None:
+        """Note what cannot be read, and why."""
+        text = str(problem)
+        if text not in self.problems:
+            self.problems.append(text)
+            if len(self.problems) <= SHOWN:
+                logger.warning("Passed over: %s", text)
+
+    def __enter__(self) -> SkippedFiles:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Say how many more were skipped."""
+        more = len(self.problems) - SHOWN
+        if more > 0:
+            logger.warning("Passed over: %s more that cannot be read.", more)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.results.problem_instance import ProblemInstance
-from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Trace, flatten
+from ssvm_bench.results.trace import DUAL_OF_AVERAGE, ProblemInstance, Trace, flatten
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")

@@ -1,4 +1,4 @@
-"""A folder of files that appears at once, and that one process at a time works on.
+"""Files that appear at once: a single one, or the folder of a run, which one process works on.
 
 The files are written and synced in a hidden sibling folder. It is then renamed, or exchanged by one
 system call with the folder that it replaces. So a run folder either does not exist or is complete,
@@ -31,6 +31,7 @@ import filelock
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.files import remove, temporary_folder
+from ssvm_bench.base.files import write as write_at_once
 
 PARTIAL = ".partial"
 
@@ -216,4 +217,29 @@ def _cannot_write(folder: Path, error: OSError) -> RunFailedError:
     return RunFailedError(
         f"Cannot write the run {folder}: {error.strerror or error}. Make room there or make it "
         "writable, or choose another folder with results_dir=…, then run again."
+    )
+
+
+# ---- a file -----------------------------------------------------------------------------------
+
+
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file at once, creating its folder; return its path.
+
+    Raises
+    ------
+    RunFailedError
+        If it cannot be written.
+    """
+    try:
+        return write_at_once(path, content)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> RunFailedError:
+    """Return the error that says that a file cannot be written, and what to do."""
+    return RunFailedError(
+        f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
+        "choose another place (results_dir=…, --output), then draw again."
     )

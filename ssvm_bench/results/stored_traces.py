@@ -29,10 +29,10 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, shown_as
 from ssvm_bench.results import checks
-from ssvm_bench.results.files import SkippedFiles, reason_of
-from ssvm_bench.results.files import write as write_file
 from ssvm_bench.results.folder import ResultsFolder, plain
+from ssvm_bench.results.reading import SkippedFiles, reason_of
 from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.run_folder import write_file
 from ssvm_bench.results.trace import COLUMNS, DUAL_OF_AVERAGE, Trace
 
 FORMAT = 1

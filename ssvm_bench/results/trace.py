@@ -1,4 +1,4 @@
-"""The trace of a run: its schema and its writer; `results.reading` has its reader.
+"""The trace of a run: schema, problem instance and writer; `results.reading` has the reader.
 
 A run's files are in ``<results_dir>/runs/<dataset>/<solver>/<config hash>/seed=<seed>/``, a
 folder that appears at once (:mod:`ssvm_bench.results.run_folder`):
@@ -26,7 +26,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,6 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
-from ssvm_bench.results.problem_instance import ProblemInstance, instance_of
 from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
 
 if TYPE_CHECKING:
@@ -192,10 +191,70 @@ def dual_of_reported(trace: Trace) -> np.ndarray:
     return trace.values(DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in trace.frame else "dual")
 
 
+# ---- problem instances: what two runs must have in common for their values to be comparable ----
+
+
+class ProblemInstance(NamedTuple):
+    """The fingerprint of the data, followed by details of the objective; and its λ or ν.
+
+    These details are the fixed latent values (after ``@``) and, after a space, the prior of w, the
+    kernel, or the name of the objective in a family with several.
+    """
+
+    fingerprint: str
+    lam: float
+
+
+INSTANCE_COLUMNS = ("dataset", "source", "n", "lam", "fingerprint")
+"""Columns that describe a problem instance in a table."""
+
+
+class Best(NamedTuple):
+    """The lowest primal and the highest dual value seen on a problem instance."""
+
+    primal: float
+    dual: float
+
+
+BestValues: TypeAlias = Mapping[ProblemInstance, Best]
+"""As `ssvm_bench.results.optima.reference` returns them."""
+
+
+def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
+    """Return the problem instance of a run."""
+    latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
+    named = metadata.get("prior") or metadata.get("objective")
+    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or "")
+    return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
+
+
+def named_in(fingerprint: str) -> str:
+    """Return the details of the objective in a problem instance's fingerprint; mostly empty.
+
+    >>> named_in("5f0c N(0, 4)"), named_in("5f0c softmax, linear"), named_in("5f0c")
+    ('prior N(0, 4)', 'softmax, linear', '')
+    """
+    named = fingerprint.partition(" ")[2]
+    return f"prior {named}" if named.startswith("N(") else named
+
+
+def weight_in(fingerprint: str) -> str:
+    """Return the letter of the regulariser's weight: ν if the objective has a name, else λ."""
+    named = named_in(fingerprint)
+    return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
+
+
+def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of ``INSTANCE_COLUMNS`` for the problem instance of a run."""
+    data, instance = metadata["dataset"], instance_of(metadata)
+    values = data["name"], data["source"], data["n"], instance.lam, instance.fingerprint
+    return dict(zip(INSTANCE_COLUMNS, values, strict=True))
+
+
 # ---- writing ----------------------------------------------------------------------------------
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Return rows as columns, with NaN where a row lacks a value."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
@@ -310,7 +369,7 @@ def _parquet(
     **how: Any,
 ) -> bytes:
     """Return the bytes of ``trace.parquet``, with checksums of it and of the files beside it."""
-    columns = columns_of(rows) if isinstance(rows, Sequence) else rows
+    columns = as_columns(rows) if isinstance(rows, Sequence) else rows
     if not len(columns):
         columns = dict.fromkeys(COLUMNS, np.zeros(0))
     missing = [name for name in COLUMNS if name not in columns]

@@ -284,7 +284,7 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if config.folder == config.own_folder:
         return config  # a run of the same budget left it
     at, budget = found.progress.iteration, config.budget
-    if ending(trace.columns_of(found.recorder.rows), None, budget) is not None:
+    if ending(trace.as_columns(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     return config if budget.max_iterations is None or at <= budget.max_iterations else None
 

@@ -25,7 +25,7 @@ from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.provenance import cpu_model, provenance
-from ssvm_bench.results.trace import columns_of, write_partial, write_run
+from ssvm_bench.results.trace import as_columns, write_partial, write_run
 from ssvm_bench.runs import checkpoints, components
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
 from ssvm_bench.runs.outcome import Outcome
@@ -159,7 +159,7 @@ class PathStep:
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
-            folder = checkpoints.destination(config, columns_of(recorder.rows), reason)
+            folder = checkpoints.destination(config, as_columns(recorder.rows), reason)
             with nullcontext() if folder == config.folder else run_folder.lock(folder):
                 write_run(
                     folder,

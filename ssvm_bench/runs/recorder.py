@@ -15,7 +15,7 @@ from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.results.checks import Columns, check_rows
-from ssvm_bench.results.trace import COLUMNS, columns_of
+from ssvm_bench.results.trace import COLUMNS, as_columns
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -92,7 +92,7 @@ class Recorder:
         primal, point = self._best
         return {
             **{name: getattr(self, name) for name in _COUNTS},
-            "rows": columns_of(self.rows),
+            "rows": as_columns(self.rows),
             "iterate": of(self._iterate),
             "begins": self._begins_at is not None,
             "best_primal": float(primal),
@@ -328,7 +328,7 @@ class TraceFlusher:
             self._waits_since = now
         expected = now + 2 * (now - self._looked)
         if self._waits_since is not None and expected - self._waits_since > KEEP_SECONDS:
-            new, old = columns_of(rows[self._size :]), np.full(self._size, math.nan)
+            new, old = as_columns(rows[self._size :]), np.full(self._size, math.nan)
             none = np.full(len(rows) - self._size, math.nan)
             self._kept = {
                 name: np.concatenate([self._kept.get(name, old), new.get(name, none)])

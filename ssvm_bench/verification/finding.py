@@ -14,8 +14,7 @@ from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results import optima
 from ssvm_bench.results.folder import ResultsFolder
-from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace
 
 SAME, DIFFERENT, SKIPPED = "same", "different", "skipped"
 

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ssvm_bench.results import optima
-from ssvm_bench.results.problem_instance import Best
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import Best, Trace
 from ssvm_bench.verification.finding import Finding, Subject, compared, skipped
 
 ROUNDING = 1e-9

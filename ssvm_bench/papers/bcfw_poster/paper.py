@@ -51,10 +51,9 @@ from ssvm_bench.figures.document import Table, beside
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster import theorems
-from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
-from ssvm_bench.results.problem_instance import Best, BestValues, columns_of
 from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import INSTANCE_COLUMNS as INSTANCE
+from ssvm_bench.results.trace import Best, BestValues, Trace, columns_of
 from ssvm_bench.results.words import NONE, number, percent, times
 
 VARIED = ("n", "lam", "eps")

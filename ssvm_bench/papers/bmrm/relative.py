@@ -20,8 +20,7 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.problem_instance import BestValues
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:

@@ -39,10 +39,9 @@ from ssvm_bench.papers.dual_coordinate import measures as by
 from ssvm_bench.papers.dual_coordinate import schedules
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import COLUMNS as INSTANCE
-from ssvm_bench.results.problem_instance import BestValues, columns_of
 from ssvm_bench.results.repeats import grouped, labels_within
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import INSTANCE_COLUMNS as INSTANCE
+from ssvm_bench.results.trace import BestValues, Trace, columns_of
 from ssvm_bench.results.words import percent, times
 
 BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}

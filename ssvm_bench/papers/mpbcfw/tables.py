@@ -39,9 +39,8 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import words
-from ssvm_bench.results.problem_instance import BestValues
 from ssvm_bench.results.repeats import band
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

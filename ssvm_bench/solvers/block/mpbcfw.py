@@ -68,8 +68,7 @@ from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
 
 CODE_VERSION = 1
 
-SLOPE, FIXED = "slope", "fixed"
-RULES = (SLOPE, FIXED)
+RULES = SLOPE, FIXED = ("slope", "fixed")
 
 _REBUILD_EVERY = 10
 """Outer iterations between two recomputations of φ = Σ_i φ^i."""

@@ -16,7 +16,7 @@ from time import perf_counter
 import click
 
 from ssvm_bench.config import LOCAL
-from ssvm_bench.jobs.options import MEANT
+from ssvm_bench.jobs import MEANT
 
 GRID = """
 grid:

@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import ConfigError, nearest, shown
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.outcome import Outcome
+    from ssvm_bench.runs import Outcome
 
 PROGRAM = "ssvm-bench"
 

@@ -14,7 +14,7 @@ from ssvm_bench.cli import options
 from ssvm_bench.cli.options import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
-from ssvm_bench.jobs.options import MEANT, Options, chosen
+from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig

@@ -17,8 +17,8 @@ import distributed
 
 from ssvm_bench.base import interrupts, scheduler
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.jobs import Options
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
-from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 from ssvm_bench.jobs.tokens import CancelToken
 

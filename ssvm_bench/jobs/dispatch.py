@@ -26,7 +26,7 @@ from ssvm_bench.results import provenance, words
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.outcome import Outcome
+    from ssvm_bench.runs import Outcome
 
 logger = logging.getLogger(__name__)
 

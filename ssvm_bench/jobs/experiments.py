@@ -25,7 +25,7 @@ from ssvm_bench.jobs import tokens
 from ssvm_bench.jobs.dispatch import Dispatcher, Ended
 from ssvm_bench.results import words
 from ssvm_bench.runs.experiment_status import Durations, finished_before
-from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs import Outcome
 
 logger = logging.getLogger(__name__)
 

@@ -30,10 +30,10 @@ from ssvm_bench.base import messages
 from ssvm_bench.base.children import Child, DiedError
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
+from ssvm_bench.jobs import Options
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError, Setting
-from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
-from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs import Outcome
 from ssvm_bench.runs.terminal import Display
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ssvm_bench.base.errors import RunFailedError, described, shown
+from ssvm_bench.jobs import Options
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
-from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.processes import perform
 from ssvm_bench.jobs.tokens import CancelToken
 

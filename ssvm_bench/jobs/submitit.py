@@ -28,12 +28,11 @@ from typing import Any, NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
-from ssvm_bench.jobs import processes
+from ssvm_bench.jobs import Options, processes
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
-from ssvm_bench.jobs.options import Options
 from ssvm_bench.jobs.tokens import FOLDER, QUEUED, CancelToken, RefusedError
 from ssvm_bench.results import checks, words
-from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs import Outcome
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.sources import status as dataset_status
 from ssvm_bench.results import budgets, reading, run_folder, words
-from ssvm_bench.runs.outcome import Outcome
+from ssvm_bench.runs import Outcome
 
 STATES = ("done", "running", "failed", "missing")
 

@@ -26,9 +26,8 @@ from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.trace import as_columns, write_partial, write_run
-from ssvm_bench.runs import checkpoints, components
+from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.loop import BROKEN_OFF, loop
-from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver

@@ -28,10 +28,9 @@ from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
-from ssvm_bench.runs import checkpoints, components
+from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.components import load_dataset, warm_up
 from ssvm_bench.runs.loop import loop
-from ssvm_bench.runs.outcome import Outcome
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.requirements import check_data, check_oracle, check_requirements

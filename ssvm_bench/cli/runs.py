@@ -117,17 +117,17 @@ def experiment_command(
 
 def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
+    from ssvm_bench.jobs import experiments
     from ssvm_bench.results.reading import SkippedFiles
-    from ssvm_bench.runs import experiment_status
 
-    found = experiment_status.survey(configs)
+    found = experiments.survey(configs)
     with SkippedFiles() as skipped:
         for damaged in filter(None, (run.damage for run in found)):
             skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     if as_json:
         options.print_json([each.as_plain() for each in found])
         return
-    for line in experiment_status.lines(found, said.jobs or said.parallel or 1):
+    for line in experiments.lines(found, said.jobs or said.parallel or 1):
         click.echo(line)
 
 

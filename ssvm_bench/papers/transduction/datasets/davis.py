@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.validation import check_at_least, one_of
+from ssvm_bench.config.validation import at_least, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
@@ -58,7 +58,7 @@ class SequenceConfig(SourceConfig):
         A file with features of the superpixels (:func:`.scenes.given_features`).
     """
 
-    frames: int | None = None
+    frames: Annotated[int, at_least(2)] | None = None
     annotated: Annotated[str, one_of(("first", "all"))] = "first"
     features: Path | None = None
 
@@ -70,8 +70,6 @@ class SequenceConfig(SourceConfig):
                 "dataset.n_samples would tear the frames of a sequence apart: take the first ones "
                 "with dataset.frames."
             )
-        if self.frames is not None:
-            check_at_least("dataset.frames", self.frames, 2)
 
 
 @dataclass(frozen=True, kw_only=True)

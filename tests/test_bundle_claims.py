@@ -81,7 +81,7 @@ def test_where_several_planes_help_most_is_judged_by_all_benchmarks(seconds, ver
     for name, several in seconds.items():
         runs += [run_of(method, 1, dataset=name) for method in ("bmrm", "prox_bmrm")]
         runs += [run_of("prox_p_bmrm", 1, P=16, dataset=name, seconds=several)]
-    *_, table = paper.tables(costs(runs))
+    (table,) = paper.across(costs(runs))
     assert table.title == "What the report says of its benchmarks"
     assert [row[3] for row in table.rows] == [bold(verdict)]
 

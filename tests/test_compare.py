@@ -7,7 +7,7 @@ import pytest
 from program import call, error_of
 from traces import make_trace
 
-from ssvm_bench.figures import comparison, document, pairs
+from ssvm_bench.figures import document, pairs, targets
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import Best, instance_of
 
@@ -145,10 +145,10 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     for run in fast:
         run.frame["approx_passes"] = [0, 4, 4, 4]
     best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
-    table = comparison.compare([*base, *fast], best)
+    table = targets.compare([*base, *fast], best)
     costs = table.set_index("solver")[["passes", "to_passes", "to_time"]]
     assert costs.loc[["bcfw", "mpbcfw"]].values.tolist() == [[30, 30, 6], [15, 15, 3]]
-    ends, arrives, keeps = comparison.sentences(table)
+    ends, arrives, keeps = targets.sentences(table)
     assert "After 30 passes" in ends
     assert "0.5 % of the primal value with BCFW" in ends
     assert arrives == (
@@ -157,5 +157,5 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     assert "4 passes over them for each" in keeps
     for run in fast:
         run.frame.loc[1:, ["dual", "gap"]] = 0.5
-    table = comparison.compare([*base, *fast], best)
-    assert list(comparison.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."
+    table = targets.compare([*base, *fast], best)
+    assert list(targets.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."

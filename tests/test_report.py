@@ -12,11 +12,11 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.figures import targets
+from ssvm_bench.figures import document, targets
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import Switched
-from ssvm_bench.report import contents, markup, shown
+from ssvm_bench.report import contents, shown
 from ssvm_bench.report import page as report
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import MARKER
@@ -120,7 +120,7 @@ def built(folder):
 
 
 def html(block):
-    return markup.block(block).strip()
+    return document.block(block).strip()
 
 
 def table_in(block):
@@ -347,7 +347,7 @@ def test_lines_and_bands_are_interrupted_where_values_are_not_positive():
 
 
 def test_texts_of_documents_have_the_marks_of_markdown():
-    text = markup.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
+    text = document.marked("**holds** at *any* F*, `a<b` and F*: P(w) − F*")
     code = "<code>a&lt;b</code> and F*: P(w) − F*"
     assert text == f"<strong>holds</strong> at <em>any</em> F*, {code}"
     assert table_in(Table("`t`", ["a", "b"], [["**1**", "|"]])) == {}

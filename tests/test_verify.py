@@ -16,7 +16,7 @@ from ssvm_bench.results.reading import find_runs
 from ssvm_bench.results.trace import WEIGHTS, Best
 from ssvm_bench.verification import data
 from ssvm_bench.verification.finding import DIFFERENT, SKIPPED
-from ssvm_bench.verification.traces import _dual_below
+from ssvm_bench.verification.verify import _dual_below
 
 
 @pytest.fixture(scope="module")

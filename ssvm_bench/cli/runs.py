@@ -163,12 +163,12 @@ def plot_command(
 
 def _show_files(files: Sequence[Path]) -> None:
     """Print the paths of figures and tables, and the text of a comparison."""
-    from ssvm_bench.figures.comparison import NAME
+    from ssvm_bench.figures.targets import COMPARISON
 
     for file in files:
         click.echo(f"figure: {file}")
     for file in files:
-        if file.suffix == ".md" and file.name.startswith(NAME):
+        if file.suffix == ".md" and file.name.startswith(COMPARISON.name):
             click.echo(f"\n{file.read_text(encoding='utf-8')}".rstrip())
 
 

@@ -1,11 +1,11 @@
-"""Documents of paragraphs, lists and tables, and their conversion to Markdown and LaTeX.
+"""Documents of paragraphs, lists and tables, and their conversion to Markdown, LaTeX and HTML.
 
-The report converts the same documents to HTML. Texts have the marks of Markdown: ``**bold**``,
-``*emphasis*`` and ```code```.
+Texts have the marks of Markdown: ``**bold**``, ``*emphasis*`` and ```code```.
 """
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import string
@@ -173,3 +173,82 @@ def _latex(text: str) -> str:
 def _line(cells: Iterable[str]) -> str:
     shown = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
     return f"| {' | '.join(shown)} |"
+
+
+# ---- HTML -------------------------------------------------------------------------------------
+
+MARKS = {
+    r"\*\*(.+?)\*\*": r"<strong>\1</strong>",
+    r"\*(\w+)\*": r"<em>\1</em>",
+    r"`(.+?)`": r"<code>\1</code>",
+}
+"""Markdown → HTML, as regular expressions that are applied in this order."""
+
+
+class Html(str):
+    """Markup. Other texts are escaped, and their Markdown is converted."""
+
+    __slots__ = ()
+
+
+def plain(value: object) -> Html:
+    """Return a value escaped, without conversion of Markdown."""
+    return value if isinstance(value, Html) else Html(html.escape(str(value)))
+
+
+def marked(text: str) -> Html:
+    """Return a text escaped, with its Markdown converted."""
+    if isinstance(text, Html):
+        return text
+    shown = html.escape(text)
+    for mark, tag in MARKS.items():
+        shown = re.sub(mark, tag, shown)
+    return Html(shown)
+
+
+def code(value: object) -> Html:
+    """Return a value in a fixed-width font."""
+    return Html(f"<code>{plain(value)}</code>")
+
+
+def rows(title: str, header: Sequence[str], cells: Iterable[Sequence[object]]) -> Table:
+    """Return a table whose cells are shown without conversion of Markdown."""
+    return Table(title, header, [[*map(plain, row)] for row in cells])
+
+
+def block(shown: Block) -> Html:
+    """Return the markup of a block."""
+    match shown:
+        case Heading():
+            level = shown.level + 1
+            return Html(f"<h{level}>{marked(shown.text)}</h{level}>\n")
+        case Warning():
+            return Html(
+                f'<p class="warning" role="note"><strong>{marked(shown.text)}</strong></p>\n'
+            )
+        case List():
+            tag = "ol" if shown.numbered else "ul"
+            items = "".join(f"<li>{marked(text)}</li>" for text in shown.texts)
+            return Html(f"<{tag}>{items}</{tag}>\n")
+        case Table():
+            return _table(shown)
+        case _:
+            return Html(f"<p>{marked(shown)}</p>\n")
+
+
+def _table(table: Table) -> Html:
+    """Return a table; its rows can be sorted unless some continue the row above."""
+    lone = all(row[0] for row in table.rows) and len(table.rows) > 1
+    kind = ' class="sortable"' if lone else ""
+    header = "".join(f'<th scope="col">{marked(name)}</th>' for name in table.header)
+    body = "\n".join(
+        f'<tr><th scope="row">{marked(row[0])}</th>'
+        + "".join(f"<td>{marked(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in table.rows
+    )
+    return Html(
+        f'<div class="wide" tabindex="0" role="region" aria-label="{html.escape(table.title)}">'
+        f"<table{kind}><caption>{marked(table.title)}</caption>"
+        f"<thead><tr>{header}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n"
+    )

@@ -178,7 +178,7 @@ def table_kind(
     title: str,
     tabulate: Callable[[Sequence[Trace], BestValues], pd.DataFrame],
     blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
-    **more: Any,
+    documents: bool = False,
 ) -> Kind:
     """Return a kind of one table and its document, which are written if the table has rows.
 
@@ -190,8 +190,8 @@ def table_kind(
         Runs and best values → table.
     blocks : callable
         Input of the figure, and the table → the document.
-    more
-        Further attributes of the kind.
+    documents : bool
+        See `Kind`.
     """
 
     def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
@@ -199,7 +199,7 @@ def table_kind(
         if len(table):
             yield Output(name, table, title or data.title, list(blocks(data, table)))
 
-    return Kind(name, outputs=outputs, **{"choices": Choices(("table",)), **more})
+    return Kind(name, Choices(("table",)), outputs, documents=documents)
 
 
 def kind_of(

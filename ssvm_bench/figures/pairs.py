@@ -184,13 +184,12 @@ def _common(pairs: Pairs, best: BestValues) -> float:
 
 def _band(values: np.ndarray) -> tuple[float, float, float]:
     """Return the median of all ratios but NaN, and the range of those where both got there."""
-    known = np.sort(values[~np.isnan(values)])
+    known = values[~np.isnan(values)]
     if not known.size:
         return math.nan, math.nan, math.nan
-    lower, upper = known[(known.size - 1) // 2], known[known.size // 2]
-    middle = lower if lower == upper else 0.5 * (lower + upper)  # never ∞ − ∞, as ratios are ≥ 0
     both = known[np.isfinite(known) & (known > 0)]
-    return middle, *((both[0], both[-1]) if both.size else (math.nan, math.nan))
+    ends = (both.min(), both.max()) if both.size else (math.nan, math.nan)
+    return float(np.median(known)), *ends  # never ∞ − ∞, as ratios are ≥ 0
 
 
 # ---- output -----------------------------------------------------------------------------------

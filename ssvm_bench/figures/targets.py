@@ -1,4 +1,4 @@
-"""The costs to reach a relative gap: the numbers of a table and of its figure.
+"""The costs to reach a relative gap: numbers, table, figure, and sentences on the gain over BCFW.
 
 The relative gap is (P − F)/|P|, as in ``budget.gap_tol``. Its costs are those in the first row of a
 trace where the gap is small enough: seconds on the run's clock, and calls of the exact oracle.
@@ -7,6 +7,9 @@ there is a median over the repeats if more than half of them reached the gap.
 
 The gap of a solver without a dual value is measured from the best dual value F⋆ that any run saw on
 the problem instance: (P − F⋆)/|P|. This favours the solver, so its name is marked †.
+
+The sentences, for a first-time reader, count the costs of another solver until its relative gap is
+first as small as that of BCFW at its end. Their numbers are medians over the repeats.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
 from ssvm_bench.figures.document import TEXTS, Table, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.results import words
 from ssvm_bench.results.repeats import grouped, repeats_of
 from ssvm_bench.results.trace import BestValues, Trace, columns_of
-from ssvm_bench.results.words import NONE, number
+from ssvm_bench.results.words import NONE, number, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,7 +241,71 @@ def _draw_costs(
         panel.plot(middle, height, "o", color=color, alpha=shades[gap], markersize=4.5)
 
 
-# ---- the kind of figure -----------------------------------------------------------------------
+# ---- the gain over BCFW, in sentences ---------------------------------------------------------
+
+
+def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+    """Return the costs of solvers with a dual value on the problem instances with runs of BCFW.
+
+    Returns
+    -------
+    DataFrame
+        Columns of the instance; ``solver``; ``passes, time, gap, approx_passes`` at its end, the
+        gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap of
+        BCFW at its end, NaN unless more than half of the repeats reached that gap.
+    """
+
+    def gap(repeats: Sequence[Trace]) -> float:
+        return float(np.median([relative_gap(trace, best)[-1] for trace in repeats]))
+
+    found: dict[str, dict[str, list[Trace]]] = {}
+    for (instance, label), repeats in repeats_of(traces).items():
+        if bound(repeats[0]) == OWN:
+            found.setdefault(str(instance), {})[label] = repeats
+    rows = []
+    for solvers in (solvers for solvers in found.values() if BASELINE in solvers):
+        for label, repeats in solvers.items():
+            row = {**columns_of(repeats[0].metadata), "solver": label}
+            ends = [trace.frame[["oracle_calls", "time"]].iloc[-1] for trace in repeats]
+            calls, time = np.median(ends, axis=0)
+            row |= {"passes": calls / row["n"], "time": time, "gap": gap(repeats)}
+            passes = [trace.values("approx_passes")[1:].mean() for trace in repeats]
+            (spent,) = costs(repeats, best, [gap(solvers[BASELINE])])
+            row |= {"approx_passes": np.median(passes)}
+            calls, time = (float(np.median(spent[name])) for name in ("calls", "time"))
+            rows.append({**row, "to_passes": calls / row["n"], "to_time": time})
+    return pd.DataFrame(rows).replace(np.inf, np.nan)
+
+
+def sentences(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the sentences on each solver except BCFW."""
+    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+        base = instance[instance["solver"] == BASELINE].iloc[0]
+        for row in instance[instance["solver"] != BASELINE].to_dict("records"):
+            of, other = style.solver_label(BASELINE), style.solver_label(str(row["solver"]))
+            yield (
+                f"After {base['passes']:.0f} passes of the exact oracle over the {base['n']} "
+                f"examples, the gap between primal and dual is {percent(base['gap'])} of the "
+                f"primal value with {of}; with {other} it is {percent(row['gap'])} after "
+                f"{row['passes']:.0f}."
+            )
+            yield (
+                f"{other} is where {of} ends after {number(row['to_passes'], '.0f')} passes and "
+                f"{seconds(row['to_time'])}; {of} needs {base['passes']:.0f} passes and "
+                f"{seconds(base['time'])}."
+                if row["to_passes"] == row["to_passes"]
+                else f"{other} does not get to where {of} ends."
+            )
+            if row["approx_passes"] > 0:
+                made = f"{row['approx_passes']:.0f}"
+                yield (
+                    f"{other} keeps the planes that the oracle returned, and makes {made} "
+                    f"pass{'es' * (made != '1')} over them for each of the oracle's: a pass costs "
+                    "more time, and is worth it the more, the slower the oracle is."
+                )
+
+
+# ---- the kinds of figures ---------------------------------------------------------------------
 
 
 def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
@@ -252,3 +319,4 @@ def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
 
 INTRO = TEXTS["spent"].format(without_dual=MEANING)
 KIND = Kind("targets", Choices(tuple(COSTS), gaps=True), _outputs, intro=INTRO)
+COMPARISON = table_kind("comparison", "", compare, lambda _, table: sentences(table))

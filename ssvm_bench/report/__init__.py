@@ -4,7 +4,6 @@
 
     experiment_files   the files of one experiment: all kinds of figures, tables, thinned traces
     contents           the contents of a page: runs, their groups, failures
-    markup             blocks of documents, and whole pages, as HTML
     shown              figures, pictures and documents of the kinds of figures
     page               the pages; `page.js` draws their figures
 

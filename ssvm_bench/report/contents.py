@@ -179,8 +179,8 @@ def of_experiment(
 
 def everything(
     where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles
-) -> Iterator[Contents]:
-    """Yield the contents of each page: own runs, experiments with runs, other stored runs.
+) -> list[Contents]:
+    """Return the contents of each page: own runs, experiments with runs, other stored runs.
 
     Raises
     ------
@@ -188,11 +188,10 @@ def everything(
         If there are no runs at all.
     """
     stored = cache(lambda name: stored_traces.read(where, name, skipped))
-    told, there = False, {path.name for at in where.read for path in at.glob("traces/*/")}
+    there = {path.name for at in where.read for path in at.glob("traces/*/")}
+    pages = []
     with suppress(RunFailedError):
-        own = read(where, skipped)
-        told = True
-        yield own._replace(name="own")
+        pages.append(read(where, skipped)._replace(name="own"))
     known = catalog.entries("experiments", config_dirs)
     for name in known:
         experiment = load(name, config_dirs)
@@ -200,14 +199,13 @@ def everything(
             continue
         found = of_experiment(experiment, where, config_dirs, skipped, stored)
         if found.traces:
-            told = True
-            yield found
+            pages.append(found)
     for name in sorted(there - {*known}):
-        if runs := stored(name):
-            told = True
-            yield Contents(name, f"Runs stored as {name}", sorted(runs, key=_order), len(runs))
-    if not told:
+        if runs := sorted(stored(name), key=_order):
+            pages.append(Contents(name, f"Runs stored as {name}", runs, len(runs)))
+    if not pages:
         raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
+    return pages
 
 
 def _order(trace: Trace) -> tuple:
@@ -249,10 +247,8 @@ def _weight(traces: Sequence[Trace]) -> tuple[bool, int, int]:
 
 
 def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
-    latest: dict[tuple, Trace] = {}
-    for trace in sorted(traces, key=lambda trace: str(trace.metadata.get("started"))):
-        key = _options(trace, solver=True), _options(trace), trace.seed
-        latest[key] = trace
+    by_start = sorted(traces, key=lambda trace: str(trace.metadata.get("started")))
+    latest = {(_options(run, solver=True), _options(run), run.seed): run for run in by_start}
     runs = sorted(latest.values(), key=_order)
     settings = grouped(runs, _options)
     of_solver = grouped(runs, lambda trace: _options(trace, solver=True))

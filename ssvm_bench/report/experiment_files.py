@@ -27,7 +27,7 @@ from ssvm_bench.claims import table as claims
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.datasets import sources
-from ssvm_bench.figures import agreement, comparison, convergence, kind, scaling, targets
+from ssvm_bench.figures import convergence, kind, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.jobs import experiments
 from ssvm_bench.results import optima, stored_traces
@@ -52,7 +52,7 @@ def kinds() -> dict[str, Kind]:
     found = [
         *convergence.KINDS,
         *(claims.kind(papers), fidelity.kind(papers)),
-        *(targets.KIND, comparison.KIND, agreement.KIND, scaling.KIND),
+        *(targets.KIND, targets.COMPARISON, convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]
     return {kind.name: kind for kind in found}

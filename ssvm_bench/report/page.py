@@ -17,12 +17,11 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED
 from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import axis_label, clocks_of
-from ssvm_bench.figures.document import Table, Warning
+from ssvm_bench.figures.document import Html, Table, Warning, block, code, marked, plain, rows
 from ssvm_bench.report import contents, shown
 from ssvm_bench.report.contents import Contents, Failure, Group, Page
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.report.markup import Html, block, code, details, facts, marked, plain, rows, section
-from ssvm_bench.report.markup import page as whole
+from ssvm_bench.report.shown import details
 from ssvm_bench.results import optima, stored_traces, words
 from ssvm_bench.results.folder import ResultsFolder, sweep
 from ssvm_bench.results.folder import plain as as_folder
@@ -81,7 +80,7 @@ def build(
     logger.info("Reading the runs in %s …", where.root)
     with SkippedFiles() as skipped:
         if every:
-            found = list(contents.everything(where, config_dirs, skipped))
+            found = contents.everything(where, config_dirs, skipped)
         elif experiment:
             asked = load(experiment, config_dirs)
             stored = partial(stored_traces.read, where, skipped=skipped)
@@ -112,7 +111,7 @@ def _index(found: Sequence[Contents]) -> bytes:
         cells.append([link, code(each.name), len(of), listed(data), listed(solvers)])
     header = ["page", "experiment", "runs", "datasets", "solvers"]
     table = rows("A page for each experiment that has runs here.", header, cells)
-    return whole("All experiments", (), block(table), details("About these pages", _about(found)))
+    return _whole("All experiments", (), block(table), details("About these pages", _about(found)))
 
 
 def page(
@@ -152,15 +151,15 @@ def page(
         *([("#failed", "What failed")] if found.failures else ()),
         ("#about", "About this page"),
     ]
-    return whole(
+    return _whole(
         found.title,
         links,
         *_summary(about, {problem: parts[:1] for problem, parts in tables.items()}),
-        section("figures", "Figures", *shown.opened(figures)),
-        section("numbers", "Tables", *documents),
-        section("runs", "Runs", *_of_runs(about)),
-        section("failed", "What failed", *_failed(found.failures)),
-        section("about", "About this page", _about([found])),
+        _section("figures", "Figures", *shown.opened(figures)),
+        _section("numbers", "Tables", *documents),
+        _section("runs", "Runs", *_of_runs(about)),
+        _section("failed", "What failed", *_failed(found.failures)),
+        _section("about", "About this page", _about([found])),
     )
 
 
@@ -255,7 +254,7 @@ def _of_runs(page: Page) -> Iterator[Html]:
     if traces := page.found.traces:
         yield details(f"The problem{'s' * (len(page.groups) > 1)}", block(_problems(page)))
         yield details(f"Every run ({len(traces)})", block(_table_of_runs(traces, page.names)))
-        yield details("Machines and versions", facts(_came_from(traces)))
+        yield details("Machines and versions", _facts(_came_from(traces)))
 
 
 def _problems(page: Page) -> Table:
@@ -330,4 +329,53 @@ def _about(found: Sequence[Contents]) -> Html:
     time = Html(f'<time datetime="{now:%FT%TZ}">{now:%Y-%m-%d %H:%M} UTC</time>')
     by = f"ssvm-bench {__version__}, commit {commit}"
     of = f"{raw} runs as they were written, {stored} as they were stored, thinned"
-    return facts([("made", time), ("by", by), ("from", of)])
+    return _facts([("made", time), ("by", by), ("from", of)])
+
+
+# ---- HTML -------------------------------------------------------------------------------------
+
+
+def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
+    """Return a whole page; ``links`` are pairs of address and text."""
+    style, script = (
+        Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
+        for kind in ("css", "js")
+    )
+    nav = "".join(f'<a href="{html.escape(to)}">{plain(name)}</a>\n' for to, name in links)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{plain(title)} – ssvm-bench</title>
+<style>{style}</style>
+</head>
+<body>
+<a href="#content" class="skip">To the content</a>
+<header><h1>{plain(title)}</h1><button id="theme" type="button">Dark page</button></header>
+<nav aria-label="Contents">
+{nav}</nav>
+<main id="content">
+{"".join(inside)}</main>
+<script>{script}</script>
+</body>
+</html>
+""".encode()
+
+
+def _section(id_: str, title: str, *inside: str) -> Html:
+    """Return a section of the page; empty if it has no content."""
+    if not any(inside):
+        return Html("")
+    return Html(
+        f'<section aria-labelledby="{id_}"><h2 id="{id_}">{marked(title)}</h2>\n'
+        f"{''.join(inside)}</section>\n"
+    )
+
+
+def _facts(pairs: Iterable[tuple[str, object]]) -> Html:
+    """Return a list of names and values."""
+    named = ((plain(name), plain(value)) for name, value in pairs)
+    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in named)
+    return Html(f"<dl>{shown}</dl>\n")

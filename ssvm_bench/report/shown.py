@@ -23,11 +23,11 @@ import numpy as np
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, needs_log_x, why_empty
+from ssvm_bench.figures.document import Html, block, marked, plain
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report import contents
 from ssvm_bench.report.contents import Group, Page
 from ssvm_bench.report.experiment_files import by_source, kinds
-from ssvm_bench.report.markup import Html, block, details, plain
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import Trace
 
@@ -130,6 +130,11 @@ class Shown(NamedTuple):
 
     title: str
     markup: Html
+
+
+def details(summary: str, *inside: str) -> Html:
+    """Return a block that is closed until it is clicked."""
+    return Html(f"<details><summary>{marked(summary)}</summary>\n{''.join(inside)}</details>\n")
 
 
 def opened(figures: Sequence[Shown]) -> Iterator[str]:

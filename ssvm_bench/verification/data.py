@@ -21,6 +21,7 @@ import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.base.random import permutation
+from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.progress import silence
@@ -32,13 +33,31 @@ from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import components
 from ssvm_bench.runs.runner import run
 from ssvm_bench.runs.terminal import Display
-from ssvm_bench.verification.finding import SKIPPED, Finding, Subject, compared, config_of, skipped
+from ssvm_bench.verification.finding import SKIPPED, Finding, Subject, compared, skipped
 
 ROUNDING = 1e-6
 """Relative, of P and F: sums have another order elsewhere, and a prior's root is inverted."""
 
 SECONDS = 20.0
 """Of solver and evaluations of a run that is executed again, on the machine of the stored run."""
+
+
+def config_of(trace: Trace) -> RunConfig:
+    """Return the options of a run as the current program reads them, on data of the same source.
+
+    Raises
+    ------
+    ConfigError, RunFailedError
+        If a component or option no longer exists, or an option is not understood.
+    """
+    options = dict(trace.config)
+    try:
+        for group in catalog.COMPONENTS:
+            options[group] = registry.config(group, options[group])
+        config = validation.build(RunConfig, options)
+    except KeyError as error:
+        raise RunFailedError(f"its options lack {error}") from error
+    return config.with_source(str(trace.data["source"]))
 
 
 def dataset_of(config: RunConfig) -> Any:

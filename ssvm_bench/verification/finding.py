@@ -9,9 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import catalog, registry, validation
-from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results import optima
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.results.trace import BestValues, Trace
@@ -81,21 +78,3 @@ class Subject:
     def named(self, path: Path) -> str:
         """Return a path as findings name it: relative to the results folder."""
         return path.relative_to(self.where.root).as_posix()
-
-
-def config_of(trace: Trace) -> RunConfig:
-    """Return the options of a run as the current program reads them, on data of the same source.
-
-    Raises
-    ------
-    ConfigError, RunFailedError
-        If a component or option no longer exists, or an option is not understood.
-    """
-    options = dict(trace.config)
-    try:
-        for group in catalog.COMPONENTS:
-            options[group] = registry.config(group, options[group])
-        config = validation.build(RunConfig, options)
-    except KeyError as error:
-        raise RunFailedError(f"its options lack {error}") from error
-    return config.with_source(str(trace.data["source"]))

@@ -1,19 +1,46 @@
-"""All checks of a results folder, in order, and the table of their findings."""
+"""All checks of a results folder, in order, and the table of their findings.
+
+The checks that need no data are here.
+
+**Traces**:
+
+.. code-block:: text
+
+    F(φ) ≤ P(w)                in every row, and for the best values of a problem instance
+    summary                    its values are those of the last row, and the best of all rows
+    optima.json                no run saw a better value
+
+**Figures, tables and claims** are made again from the stored traces and compared. The numbers that
+a figure draws are stored beside it as CSV. Pictures are not compared, because other machines have
+other fonts. Numbers count as equal if they differ by at most one unit of the last of their six
+digits: logarithms are not rounded alike everywhere. Documents must be equal.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
+import math
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import stored_traces
+import numpy as np
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
+from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.figures.kind import Kind, Output
+from ssvm_bench.report import experiment_files
+from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.results.reading import find_runs, read_run
-from ssvm_bench.verification import data, drawings, traces
+from ssvm_bench.results.trace import Best, Trace
+from ssvm_bench.verification import data
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, compared
 
 TOLD = 20
@@ -96,11 +123,11 @@ def verify(
             "results_dir=…"
         )
     yield read
-    yield Check.of("weak duality, F ≤ P", traces.duality(subject))
-    yield Check.of("summaries beside their rows", traces.summaries(subject))
-    yield Check.of("best values on record", traces.best_values(subject))
-    yield Check.of("claims, judged again", drawings.redrawn(subject, claims=True))
-    yield Check.of("figures and tables, made again", drawings.redrawn(subject, claims=False))
+    yield Check.of("weak duality, F ≤ P", duality(subject))
+    yield Check.of("summaries beside their rows", summaries(subject))
+    yield Check.of("best values on record", best_values(subject))
+    yield Check.of("claims, judged again", redrawn(subject, claims=True))
+    yield Check.of("figures and tables, made again", redrawn(subject, claims=False))
     yield Check.of("fingerprints of data", data.fingerprints(subject))
     yield Check.of("primal values at stored weights", data.weights(subject))
     if rerun:
@@ -143,3 +170,168 @@ def lines(check: Check) -> Iterator[str]:
 WIDTH = 38
 HEADING = f"  {'':<{WIDTH}}  {SAME:>9}  {DIFFERENT:>9}  {SKIPPED:>9}  seconds"
 """Heading of the table whose rows `lines` yields."""
+
+
+# ---- traces -----------------------------------------------------------------------------------
+
+ROUNDING = 1e-9
+"""Of sums, relative to the largest of P, F and 1, as in the runner."""
+
+
+def duality(subject: Subject) -> Iterator[Finding]:
+    """Yield for each run, stored or raw, whether F ≤ P in every row and on its instance."""
+    best, _ = subject.best
+    for trace in [*subject.traces, *subject.runs]:
+        yield _dual_below(trace, best.get(trace.problem))
+
+
+def _dual_below(trace: Trace, best: Best | None) -> Finding:
+    primal, dual = (trace.values(name) for name in ("primal", "dual"))
+    if np.isnan(dual).all():
+        return Finding(SKIPPED, trace.title, "the solver has no dual value")
+    if not optima.is_exact(str(trace.config.get("oracle", {}).get("kind"))):
+        return Finding(SKIPPED, trace.title, "the oracle is not exact, so that P may be too low")
+    above = dual - primal > ROUNDING * np.maximum(np.maximum(abs(primal), abs(dual)), 1.0)
+    if above.any():
+        row = trace.frame[above].iloc[0]
+        values = f"F = {row['dual']:.9g} above P = {row['primal']:.9g}"
+        return compared(trace.title, f"iteration {row['iteration']:.0f}: {values}")
+    highest, lowest = np.nanmax(dual), math.inf if best is None else best.primal
+    if highest - lowest > ROUNDING * max(abs(highest), 1.0):
+        values = f"F = {highest:.9g} above P = {lowest:.9g}"
+        return compared(trace.title, f"{values}, which another run saw")
+    return compared(trace.title)
+
+
+def summaries(subject: Subject) -> Iterator[Finding]:
+    """Yield for each run whether its summary agrees with its rows."""
+    for trace in [*subject.traces, *subject.runs]:
+        yield compared(trace.title, _unlike(trace))
+
+
+def _unlike(trace: Trace) -> str:
+    """Return where a summary disagrees with the rows; an empty string if nowhere."""
+    frame, told = trace.frame, dict(trace.summary)
+    if "latent_round" in frame:  # the summary is of the last problem
+        frame = frame[frame["latent_round"] == frame["latent_round"].iloc[-1]]
+    primal, dual = (frame[name].to_numpy(float) for name in ("primal", "dual"))
+    found = {name: float(frame[name].iloc[-1]) for name in ("iteration", "primal", "dual")}
+    found["best_primal"] = primal.min()
+    found["best_dual"] = math.nan if np.isnan(dual).all() else np.nanmax(dual)
+    for name, value in found.items():
+        said = told.get(name)
+        if said is not None and said != value and not math.isnan(value):
+            return f"the summary has {name} {said:.9g}, the rows {value:.9g}"
+    return ""
+
+
+def best_values(subject: Subject) -> Iterator[Finding]:
+    """Yield for each problem instance whether ``optima.json`` has the best values of its runs."""
+    _, better = subject.best
+    names = {trace.problem: trace for trace in subject.traces}
+    for problem, trace in names.items():
+        name = f"{trace.data['name']}, lam={problem.lam:.6g}"
+        why = ""
+        if problem in better:
+            seen = better[problem]
+            why = f"a run saw P = {seen.primal:.9g} or F = {seen.dual:.9g}, which is not on record"
+        yield compared(f"{optima.FILE}: {name}", why)
+
+
+# ---- figures, tables and claims ---------------------------------------------------------------
+
+LAST_DIGIT = 1e-5
+"""One unit of the last of six digits, relative to the number."""
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
+    """Yield a finding for each file of figures and tables.
+
+    Parameters
+    ----------
+    subject : Subject
+    claims : bool
+        Whether to check the files at the top of the folder, or those in ``figures/``.
+    """
+    root = subject.where.made
+    for folder in sorted(root.glob("figures/*/")):
+        drawn: set[str] = set()
+        made_again, why = _outputs(subject, folder.name, lambda kind: kind.at_top == claims)
+        for made in made_again:
+            if claims and isinstance(made.shown, bytes):  # checked with the figures
+                continue
+            stem = root / made.place
+            drawn.add(stem.name)
+            for end, text in made.texts().items():
+                path = stem.with_name(f"{stem.name}.{end}")
+                yield compared(subject.named(path), _difference(path, text))
+            if isinstance(made.shown, Output) and made.shown.figure is not None:
+                pictures = [stem.with_name(stem.name + end) for end in PICTURES]
+                if not any(path.is_file() for path in pictures):
+                    yield compared(subject.named(pictures[0]), "there is no such picture")
+        for path in () if claims else sorted(folder.iterdir()):
+            if path.stem not in drawn and not path.name.startswith("."):
+                yield Finding(SKIPPED, subject.named(path), why)
+
+
+def _outputs(
+    subject: Subject, name: str, wanted: Callable[[Kind], bool]
+) -> tuple[Iterable[experiment_files.Made], str]:
+    """Return an experiment's outputs from stored runs, and why other files cannot be made again."""
+    try:
+        experiment = experiment_files.load(name, subject.config_dirs)
+        asked = [f"results_dir={subject.where.root}"]
+        configs = experiment.configs(asked, subject.config_dirs)
+    except ConfigError:
+        return (), "no experiment draws it"
+    of_origins = (subject.stored[origin] for origin in experiment.origins)
+    stored = {key: run for of_origin in of_origins for key, run in of_origin.items()}
+    found = experiment_files.finished(along_paths(configs), stored)
+    runs = {run.own_folder: run for _, run in found if run}
+    if not runs:
+        return (), "no run of the experiment's file is stored; drawn with other options"
+    about = experiment, [*runs.values()], subject.best[0], subject.where.made
+    made = experiment_files.outputs(*about, wanted)
+    return made, "it takes data, or files of runs, that are not here"
+
+
+def _difference(path: Path, text: bytes) -> str:
+    """Return where a file differs from its expected content; an empty string if it does not."""
+    if not path.is_file():
+        return "there is no such file"
+    there = files.read(path)
+    if there == text:
+        return ""
+    try:
+        rows = [_rows(path, content.decode()) for content in (there, text)]
+    except (UnicodeDecodeError, csv.Error):
+        return "it is no text"
+    for line, (old, new) in enumerate(itertools.zip_longest(*rows, fillvalue=[]), 1):
+        pairs = itertools.zip_longest(old, new, fillvalue="nothing")
+        for cell, made in pairs:
+            if cell != made and not (path.suffix == ".csv" and _close(cell, made)):
+                return f"line {line}: {_around(cell, made)}"
+    return ""
+
+
+def _rows(path: Path, text: str) -> list[list[str]]:
+    if path.suffix == ".csv":
+        return list(csv.reader(io.StringIO(text)))
+    return [[line] for line in text.splitlines()]
+
+
+def _close(cell: str, made: str) -> bool:
+    try:
+        return math.isclose(float(cell), float(made), rel_tol=LAST_DIGIT)
+    except ValueError:
+        return False
+
+
+def _around(cell: str, made: str) -> str:
+    """Return what differs in two texts, with a few characters before the difference."""
+    pairs = enumerate(zip(cell, made, strict=False))
+    same = next((k for k, (old, new) in pairs if old != new), min(len(cell), len(made)))
+    begin = max(0, same - 12)
+    return f"{shown(cell[begin:], 40)!r} there, {shown(made[begin:], 40)!r} made again"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim, Measured, Statements, compared, ensure
+from ssvm_bench.claims.claim import Claim, Measured, Statements, compared, ensure, measure
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.bmrm.bundle_runs import Method
 from ssvm_bench.papers.bmrm.costs import BASELINE, Range, Row, method_of, of, rows_of
@@ -74,14 +74,14 @@ def is_tried(claim: Claim, block: pd.DataFrame) -> bool:
 
 def rules(block: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the rows to judge by for each rule of accepting points that runs differ in."""
-    found = [f"accept={rule}" for rule in ACCEPT]
-    parts = block["options"].str.split(" ")
-    there = [rule for rule in found if parts.map(lambda options, rule=rule: rule in options).any()]
+    known = [f"accept={rule}" for rule in ACCEPT]
+    parts = [text.split(" ") for text in block["options"]]
+    others = [" ".join(text for text in options if text not in known) for options in parts]
     chosen = {}
-    for rule in there:
-        mine = parts.map(lambda options, rule=rule: rule in options or not set(found) & {*options})
-        others = parts[mine].map(lambda options: " ".join(set(options) - set(found)))
-        chosen[rule] = block[mine].assign(options=others)
+    for rule in known:
+        if any(rule in options for options in parts):
+            mine = [rule in options or not {*known} & {*options} for options in parts]
+            chosen[rule] = block.assign(options=others)[mine]
     return chosen or {"": block}
 
 
@@ -121,32 +121,26 @@ def _costs(block: pd.DataFrame, name: str, *methods: Method) -> dict[float, list
     return {lam: [of(row, name) for row in rows] for lam, rows in common.items()}
 
 
-def _less(name: str, show: Callable[[float], str]) -> Callable[[pd.DataFrame], Measured]:
-    """Return the measure of whether Prox-BMRM takes less than BMRM at the smallest λ."""
-
-    def measure(block: pd.DataFrame) -> Measured:
-        found = _costs(block, name, PROX, PLAIN)
-        prox, plain = found[min(found)]
-        text = " against ".join(each.text(show) for each in (prox, plain))
-        return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
-
-    return measure
+@measure
+def _less(block: pd.DataFrame, name: str, show: Callable[[float], str]) -> Measured:
+    """Measure whether Prox-BMRM takes less than BMRM at the smallest λ."""
+    found = _costs(block, name, PROX, PLAIN)
+    prox, plain = found[min(found)]
+    text = " against ".join(each.text(show) for each in (prox, plain))
+    return compared(prox.below(plain), f"{text}, at λ = {min(found):g}")
 
 
-def _less_efficient(options: str) -> Callable[[pd.DataFrame], Measured]:
-    """Return the measure of whether the classical method with some options beats BMRM."""
-
-    def measure(block: pd.DataFrame) -> Measured:
-        plain, texts, holds = _runs(block, PLAIN), {}, None
-        for row in rows_of(block[block["solver"] == f"{RIVAL} {options}"]):  # from the largest λ
-            if (lam := row["lam_n"]) in plain:
-                mine, theirs = of(plain[lam], "iterations"), of(row, "iterations")
-                holds = theirs.below(mine)
-                texts[lam] = " against ".join(f"{one:.0f}" for one in (theirs, mine))
-        ensure(texts, f"no finished runs with {options}")
-        return compared(holds, _listed(texts))
-
-    return measure
+@measure
+def _less_efficient(block: pd.DataFrame, options: str) -> Measured:
+    """Measure whether the classical method with some options beats BMRM."""
+    plain, texts, holds = _runs(block, PLAIN), {}, None
+    for row in rows_of(block[block["solver"] == f"{RIVAL} {options}"]):  # from the largest λ
+        if (lam := row["lam_n"]) in plain:
+            mine, theirs = of(plain[lam], "iterations"), of(row, "iterations")
+            holds = theirs.below(mine)
+            texts[lam] = " against ".join(f"{one:.0f}" for one in (theirs, mine))
+    ensure(texts, f"no finished runs with {options}")
+    return compared(holds, _listed(texts))
 
 
 def _growing_speedup(block: pd.DataFrame) -> Measured:

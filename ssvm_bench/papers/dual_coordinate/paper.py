@@ -36,7 +36,6 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.dual_coordinate import measures as by
-from ssvm_bench.papers.dual_coordinate import schedules
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
 from ssvm_bench.results.repeats import grouped, labels_within
@@ -202,7 +201,7 @@ SCHEDULES = {
 
 COSTS = {
     "schedule": (0.0, "seconds", "as measured"),
-    "slow": (schedules.SLOW_CALL, "seconds, and 1 ms more for each call,", "with calls of 1 ms"),
+    "slow": (by.SLOW_CALL, "seconds, and 1 ms more for each call,", "with calls of 1 ms"),
     "calls": (math.inf, "calls of the oracle", "in calls of the oracle"),
 }
 """Costs of the comparison: name → seconds added per call, unit, words in the statement."""
@@ -259,7 +258,7 @@ def _schedules() -> Iterator[Claim]:
     for name, (call, cost, told) in COSTS.items():
         for schedule, baseline in SCHEDULES.items():
             words = {"baseline": baseline, "told": told, "cost": cost}
-            measured = schedules.costlier(ONLINE, CACHED[schedule], call)
+            measured = by.costlier(ONLINE, CACHED[schedule], call)
             yield SAID.claim("schedule", measured, times, f"{name}_{schedule}", 1, words=words)
 
 
@@ -274,8 +273,8 @@ CLAIMS = (
     SAID.claim("random_order", by.mimicked_sweeps(BATCH, SEQUENTIAL), times, low=above(1)),
     SAID.claim("hot_start", by.cost_of_hot_start(by.HOT, by.COLD), times, high=CHEAP),
     SAID.claim("products", by.slowdown(COMPUTED, by.LENGTHS), _factor, high=ABOUT),
-    SAID.claim("crucial", schedules.spread(tuple(CACHED.values())), times, low=CRUCIAL),
-    SAID.claim("revisiting", schedules.costlier(LARANK, ONE_PASS, 0.0), times, low=above(1)),
+    SAID.claim("crucial", by.spread(tuple(CACHED.values())), times, low=CRUCIAL),
+    SAID.claim("revisiting", by.costlier(LARANK, ONE_PASS, 0.0), times, low=above(1)),
     SAID.claim("one_pass", by.passes_to_tolerance(ONLINE, TOL), high=1, words=_TOLD),
     SAID.claim("storage", by.growth_of_storage(STREAMED), _factor, high=CONSTANT, words=_TOLD),
     SAID.claim("stable", above_start(ONLINE, BATCH), times),

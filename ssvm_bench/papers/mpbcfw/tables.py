@@ -111,16 +111,16 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             )
             iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
             solver = runs[both[0]].solver
-            row = {"dataset": case.dataset, "T": solver["T"], "repeats": len(both), "gap": target}
-            row |= {"M": solver["M"] if solver.get("rule") == "fixed" else 0}
+            fixed = solver["M"] if solver.get("rule") == "fixed" else 0
+            row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
+            row |= {"gap": target, "time": np.median(times)}
             ratio = band([*map(truediv, times, at)])
             row |= zip(("ratio", "ratio_min", "ratio_max"), ratio, strict=True)
-            row |= {"time": np.median(times), "iterations": np.median(iterations)}
+            row["iterations"] = np.median(iterations)
             rows.append({**row, "tenth": np.median([*map(truediv, tenth, later)])})
     # runs with the usual T come first
     rows.sort(key=lambda row: (row["dataset"], row["T"] != by.PRINTED["T"], row["T"], row["M"]))
-    columns = ["dataset", "M", "T", "repeats", "gap", "time", "ratio", "ratio_min", "ratio_max"]
-    return pd.DataFrame(rows, columns=[*columns, "iterations", "tenth"])
+    return pd.DataFrame(rows)
 
 
 SLOPE: Cells = {

@@ -108,11 +108,6 @@ def error_tables(table: pd.DataFrame) -> Iterator[Table]:
 FEW = 20
 """The largest mean number of iterations for a solution of (17) that is a small number."""
 
-SOLVE_COLUMNS = [
-    *("dataset", "source", "n", "unknowns", "precision", "solutions", "mean", "most"),
-    *("accuracy", "primal", "seconds"),
-]
-
 
 def solves(traces: Sequence[Trace]) -> pd.DataFrame:
     """Return the iterations of conjugate gradients for a solution of (17).
@@ -120,8 +115,9 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``SOLVE_COLUMNS``, a row per run: ``unknowns`` of all labels, ``solutions`` of (17), and
-        iterations for a solution: ``mean`` over the run, ``most`` between two evaluations.
+        A row per run: ``dataset, source, n``, ``unknowns`` of all labels, ``precision``,
+        ``solutions`` of (17), and iterations for a solution: ``mean`` over the run, ``most``
+        between two evaluations; ``accuracy, primal, seconds`` at the end.
     """
     rows = []
     for run in traces:
@@ -135,9 +131,9 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
         row |= {"unknowns": int(data["d"]), "precision": precision, "solutions": last["iteration"]}
         row["mean"] = last["cg_iterations"] / last["iteration"]
         row["most"] = (steps["cg_iterations"] / steps["iteration"]).max()
-        row |= {"accuracy": last["accuracy"], "primal": last["primal"], "seconds": last["cpu_time"]}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=SOLVE_COLUMNS)
+        row |= {"accuracy": last["accuracy"], "primal": last["primal"]}
+        rows.append({**row, "seconds": last["cpu_time"]})
+    return pd.DataFrame(rows)
 
 
 SOLVE_CELLS: Cells = {

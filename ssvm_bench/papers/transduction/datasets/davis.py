@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.validation import check_at_least, one_of
+from ssvm_bench.config.validation import at_least, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.cache import Arrays
@@ -58,7 +58,7 @@ class SequenceConfig(SourceConfig):
         A file with features of the superpixels (:func:`.scenes.given_features`).
     """
 
-    frames: int | None = None
+    frames: Annotated[int, at_least(2)] | None = None
     annotated: Annotated[str, one_of(("first", "all"))] = "first"
     features: Path | None = None
 
@@ -70,8 +70,6 @@ class SequenceConfig(SourceConfig):
                 "dataset.n_samples would tear the frames of a sequence apart: take the first ones "
                 "with dataset.frames."
             )
-        if self.frames is not None:
-            check_at_least("dataset.frames", self.frames, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,13 +191,7 @@ def scene(raw: SequenceFile, config: SequenceConfig, number: int) -> scenes.Scen
     return scenes.Scene(title, pictures[number], segments, None, dataset, points)
 
 
-SHA256 = {
-    "bmx-trees": "2fe30becabd6c693db06b0b7cb7f1dac936dd05e6ab17502e1bc78d9ae638a99",
-    "car-shadow": "39b676eed756321dfc6e189b8751e08c6c824e940ad62b66ea2711adb67b2dec",
-}
-
-
-def _sequence(name: str, n: int) -> SimpleNamespace:
+def _sequence(name: str, n: int, sha256: str) -> SimpleNamespace:
     """Return a namespace that the registry uses as the module of a sequence of n frames."""
     file = f"davis2016-480p-{name}.tar.gz"
     raw = SequenceFile(
@@ -212,13 +204,16 @@ def _sequence(name: str, n: int) -> SimpleNamespace:
         version=1,
         labels=LABELS,
         open=partial(parse, name=name),
-        sha256={file: SHA256[name]},
+        sha256={file: sha256},
         scenes=synthetic.moving,
     )
     made = {"load": partial(load, raw), "scene": partial(scene, raw)}
     return SimpleNamespace(RAW=raw, Config=SequenceConfig, LABELS=LABELS, **made)
 
 
-_SEQUENCES = _sequence("bmx-trees", 80), _sequence("car-shadow", 40)
+_SEQUENCES = (
+    _sequence("bmx-trees", 80, "2fe30becabd6c693db06b0b7cb7f1dac936dd05e6ab17502e1bc78d9ae638a99"),
+    _sequence("car-shadow", 40, "39b676eed756321dfc6e189b8751e08c6c824e940ad62b66ea2711adb67b2dec"),
+)
 KINDS = {each.RAW.dataset: each for each in _SEQUENCES}
 """Kind → the namespace of its sequence."""

@@ -103,10 +103,22 @@ class Points(Dataset):
         Raises
         ------
         RunFailedError
-            If something is out of range.
+            If something is out of range; the message says what and where.
         """
         super().__post_init__()
-        check(self)
+        with explained(self):
+            ensure(self.n == self.y.size, "a point has one part, and some examples have several")
+            array(self.labeled, "labeled", BOOL, (self.n,))
+            check_labelled(self)
+            if self.cliques is not None:
+                _check_cliques(self.cliques, self.n, self.n_labels)
+            if self.pairs is not None or self.weights is not None:
+                _check_pairs(self.pairs, self.weights, self.n)
+            if self.pixels is not None:
+                pixels = array(self.pixels, "pixels", shape=(self.n, self.n_labels), low=0)
+                ensure(pixels.any(axis=1).all(), "a point has no pixels")
+            if self.frame is not None:
+                array(self.frame, "frame", shape=(self.n,), low=0, row="point")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -171,31 +183,8 @@ def made(
 # ---- checks -----------------------------------------------------------------------------------
 
 
-def check(dataset: Any) -> None:
-    """Check the fields that `Points` add to those of every `Dataset`.
-
-    Raises
-    ------
-    RunFailedError
-        If something is out of range; the message says what and where.
-    """
-    with explained(dataset):
-        ensure(dataset.n == dataset.y.size, "a point has one part, and some examples have several")
-        array(dataset.labeled, "labeled", BOOL, (dataset.n,))
-        check_labelled(dataset)
-        if dataset.cliques is not None:
-            _cliques(dataset.cliques, dataset.n, dataset.n_labels)
-        if dataset.pairs is not None or dataset.weights is not None:
-            _pairs(dataset.pairs, dataset.weights, dataset.n)
-        if dataset.pixels is not None:
-            pixels = array(dataset.pixels, "pixels", shape=(dataset.n, dataset.n_labels), low=0)
-            ensure(pixels.any(axis=1).all(), "a point has no pixels")
-        if dataset.frame is not None:
-            array(dataset.frame, "frame", shape=(dataset.n,), low=0, row="point")
-
-
-def check_labelled(dataset: Any) -> None:
-    """Check that a point of each class is labeled, or no point; raise as `check` does."""
+def check_labelled(dataset: Points) -> None:
+    """Check that a point of each class is labeled, or no point; raise as `Points` does."""
     observed = np.bincount(dataset.y[dataset.labeled], minlength=dataset.n_labels)
     why = (
         f"no labeled point has the label {int(np.argmin(observed))}, of which a classifier would "
@@ -206,7 +195,7 @@ def check_labelled(dataset: Any) -> None:
         ensure(observed.all() or not observed.any(), why)
 
 
-def _cliques(cliques: Any, n: int, K: int) -> None:
+def _check_cliques(cliques: Any, n: int, K: int) -> None:
     """Check sets of points and the bounds on the counts of labels in them."""
     members = array(cliques.members, "the members of cliques")
     if not len(cliques.low) and not members.size:
@@ -226,7 +215,7 @@ def _cliques(cliques: Any, n: int, K: int) -> None:
         ensure((low[c] <= high[c]).all(), why)
 
 
-def _pairs(pairs: Any, weights: Any, n: int) -> None:
+def _check_pairs(pairs: Any, weights: Any, n: int) -> None:
     """Check pairs of points and their weights."""
     pairs = array(pairs, "pairs", shape=(None, 2))
     array(weights, "weights", REAL, (len(pairs),), low=0, row="pair")

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -31,10 +30,8 @@ from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.objective import Objective, Terms
-
-if TYPE_CHECKING:
-    from ssvm_bench.oracles.constraints import Constraints
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -92,12 +89,12 @@ class Prior:
             scaled = star.copy()
             scaled.data *= self.root[star.indices]
         else:
-            given.check_fit(star.shape[0], float(math.prod(star.shape)))
+            Constraints.check_fit(star.shape[0], float(math.prod(star.shape)))
             dense = np.zeros(star.shape)
             for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
                 _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)
             scaled = csr_array(dense)
-        return given.of(given.term_start, scaled, offset)
+        return Constraints.of(given.term_start, scaled, offset)
 
     def oracle(self, inner: Oracle) -> Oracle:
         """Return the oracle that a solver sees: ``inner``, unless its planes change."""

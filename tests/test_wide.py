@@ -8,7 +8,8 @@ import pytest
 from helpers import dataset, iterated, oracle, solver, together
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.state import Nonzeros, StateError, like, of
+from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.state import StateError, like, of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.planes import iterates, labeling_iterates

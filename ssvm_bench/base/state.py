@@ -4,8 +4,6 @@ A class lists in ``STATE`` which of its attributes change; all others are as the
 state is compared with that of a new object before it is used: names, kinds and shapes must be the
 same, counts and indices not negative, and numbers finite where those of the new object are. The
 owner of an array that grows, or of indices into another array, checks these in addition.
-
-Long vectors that are mostly 0 are kept as their `Nonzeros`.
 """
 
 from __future__ import annotations
@@ -20,9 +18,6 @@ import numpy as np
 
 _LARGEST = 1 << 62
 """Every count is smaller."""
-
-_AT_A_TIME = 1 << 18
-"""Entries of a vector that are written at a time."""
 
 
 class StateError(ValueError):
@@ -187,56 +182,3 @@ def _fields(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return None
-
-
-# ---- vectors that are mostly 0 -------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Nonzeros:
-    """A vector stored as its non-zeros; numpy converts it to the whole array.
-
-    Attributes
-    ----------
-    size : int
-    places : ndarray of int64
-        Ascending.
-    values : ndarray of float64
-    """
-
-    size: int
-    places: np.ndarray
-    values: np.ndarray
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the whole vector."""
-        if copy is False:
-            raise ValueError("the whole vector has to be made")
-        whole = np.zeros(self.size, dtype)
-        whole[self.places] = self.values
-        return whole
-
-    def __matmul__(self, other: Nonzeros) -> float:
-        """Return the inner product with a vector whose non-zeros are at the same places."""
-        return float(self.values @ other.values)
-
-    def write(self, file: Any) -> None:
-        """Write the whole vector in numpy's file format, piece by piece."""
-        header = {"descr": "<f8", "fortran_order": False, "shape": (self.size,)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for begin in range(0, self.size, _AT_A_TIME):
-            piece = np.zeros(min(_AT_A_TIME, self.size - begin), "<f8")
-            here = slice(*np.searchsorted(self.places, (begin, begin + piece.size)))
-            piece[self.places[here] - begin] = self.values[here]
-            file.write(piece.data)
-
-
-@like.register
-def _(own: Nonzeros, given: Any) -> Nonzeros:
-    names = {"size", "places", "values"}
-    expect(isinstance(given, Mapping) and given.keys() == names, "has other names")
-    places = array(np.zeros(0, np.int64), given["places"])
-    ascend = bool((np.diff(places) > 0).all())
-    expect(given["size"] == own.size and ascend, "has other places")
-    expect(places.max(initial=0) < own.size, "has a place that is out of range")
-    return Nonzeros(own.size, places, array(own.values, given["values"], places.shape))

@@ -41,7 +41,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.base.state import Nonzeros
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.joint_scores import (

@@ -19,7 +19,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel, nanoseconds
-from ssvm_bench.base.state import Nonzeros
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.joint_scores import WideFeatures

@@ -30,7 +30,8 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import best_scale, rounded_once, squared_norm
-from ssvm_bench.base.state import Nonzeros, Stateful, expect
+from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations

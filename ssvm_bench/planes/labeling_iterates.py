@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
-from ssvm_bench.base.state import Nonzeros, array, expect
+from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.state import array, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows, with_zeros

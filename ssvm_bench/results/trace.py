@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench.base import files
-from ssvm_bench.base.state import Nonzeros
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import ssvm_bench.planes.labeling_products  # noqa: F401 - operations on this storage
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import array, expect

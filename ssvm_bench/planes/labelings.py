@@ -9,7 +9,8 @@ transitions, that some plane of the term has used. μ and ν are kept over these
 plane is a list of indices into them: 3 bytes a part. If only planes of W_i have weight, a policy
 may remove from the lists what only dropped planes have used.
 
-The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operations`.
+The operations on this storage are in :mod:`ssvm_bench.planes.labeling_operations` and
+:mod:`ssvm_bench.planes.labeling_products`.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ from ssvm_bench.base.linalg import dot
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.dual_iterate import approximate_pass
-from ssvm_bench.planes.operations import best_plane, gather
-from ssvm_bench.planes.stored import entries
+from ssvm_bench.planes.operations import best_plane, entries, gather
 from ssvm_bench.runs import components
 
 DATASETS = ("ocr", "usps", "weizmann", "conll2000")

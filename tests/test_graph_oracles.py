@@ -16,9 +16,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, cut, mincut
-from ssvm_bench.oracles.alpha_expansion import FREE
+from ssvm_bench.oracles.alpha_expansion import FREE, halve, number_of_cuts
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.partial_optimality import halve, number_of_cuts
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.oracles.weighted import Weighted
 from ssvm_bench.results.reading import read_trace

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from program import call, environment, error_of
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
 from ssvm_bench.datasets import horseseg, local_patterns
 from ssvm_bench.datasets.images import pictures, superpixels
 from ssvm_bench.oracles import cut

@@ -6,8 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import ConfigError, RunFailedError, described, needed, shown
 
 SECONDS = 5.0
 """Time in which a scheduler has to answer, and time in which it has to have enough workers."""

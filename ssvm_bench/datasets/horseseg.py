@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError, shown
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import RunFailedError, needed, shown
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import REAL, array

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import needed
 
 GRIDS = ((1, 4), (2, 2), (4, 1))
 """Scale, and number of cells from the middle of the grid to its side."""

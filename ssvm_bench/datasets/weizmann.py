@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import needed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile

@@ -24,8 +24,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import ConfigError, needed, shown
 from ssvm_bench.config import LOCAL
 
 if TYPE_CHECKING:

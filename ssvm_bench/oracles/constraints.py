@@ -41,6 +41,18 @@ class Constraints(NamedTuple):
         """Return planes whose φ⋆ are the rows of a matrix."""
         return cls(term_start, star.indptr, star.indices, star.data, offset)
 
+    @staticmethod
+    def check_fit(planes: int, entries: float) -> None:
+        """Raise ``RunFailedError`` if planes with so many entries in all take too much memory.
+
+        Call this before the planes are listed.
+        """
+        check_room(
+            _BYTES * entries,
+            f"A list of all {planes} planes",
+            "Set solver.planes=found, or use fewer examples.",
+        )
+
     def check(self, n: int, d: int) -> None:
         """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
 
@@ -81,15 +93,3 @@ def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.nd
     label = np.arange(n_labels - 1)
     wrong = label + (label >= truth[:, None])
     return np.repeat(np.arange(truth.size), label.size), wrong.ravel()
-
-
-def check_fit(planes: int, entries: float) -> None:
-    """Raise ``RunFailedError`` if planes with so many entries in all take too much memory.
-
-    Call this before the planes are listed.
-    """
-    check_room(
-        _BYTES * entries,
-        f"A list of all {planes} planes",
-        "Set solver.planes=found, or use fewer examples.",
-    )

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import needed
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.max_flow import APART, INSIDE, OUTSIDE, Arcs, Flow, maximise_flow, room
 

@@ -44,13 +44,13 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import gram
 from ssvm_bench.oracles.joint_scores import (
     BinaryFeatures,
     DenseFeatures,
     JointFeatures,
     WideBinaryFeatures,
     WideFeatures,
+    gram_matrices,
 )
 
 # mypy: disable-error-code="no-untyped-def"
@@ -104,7 +104,7 @@ def build(
         indices=indices,
         values=values,
         gram_start=gram_start,
-        gram=gram.matrices(*psi, gram_start, f, 1 if wide else stride, wide)
+        gram=gram_matrices(*psi, gram_start, f, 1 if wide else stride, wide)
         if with_gram
         else np.zeros(0),
         n_features=f,

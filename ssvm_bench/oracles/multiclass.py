@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csr_array
 from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features, kernel_features
-from ssvm_bench.oracles.constraints import Constraints, check_fit, of_wrong_labels
+from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
 from ssvm_bench.oracles.joint_scores import WideFeatures
 from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
@@ -50,7 +50,7 @@ class MulticlassOracle(LabelingOracle):
         """Return all planes; with K labels, they take 2 (K − 1) times as much as the features."""
         features, n = self.features, self.n
         K, f = features.n_labels, features.n_features
-        check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
+        Constraints.check_fit(n * (K - 1), 2.0 * (K - 1) * features.values.size)
         term, label = of_wrong_labels(features.truth, K)
         wide = isinstance(features, WideFeatures)
         places = features.indices // (1 if wide else features.stride)

@@ -30,7 +30,7 @@ from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.constraints import Constraints, check_fit
+from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.objective import Objective, Terms
 
 # mypy: disable-error-code="no-untyped-def"
@@ -89,7 +89,7 @@ class Prior:
             scaled = star.copy()
             scaled.data *= self.root[star.indices]
         else:
-            check_fit(star.shape[0], float(math.prod(star.shape)))
+            Constraints.check_fit(star.shape[0], float(math.prod(star.shape)))
             dense = np.zeros(star.shape)
             for row, begin, end in zip(dense, star.indptr[:-1], star.indptr[1:], strict=True):
                 _transposed_times(self.root, star.indices[begin:end], star.data[begin:end], row)

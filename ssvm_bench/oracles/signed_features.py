@@ -18,10 +18,10 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import gram, scoring
+from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
 from ssvm_bench.oracles.joint_features import padded, placed, weighted
-from ssvm_bench.oracles.joint_scores import features_with
+from ssvm_bench.oracles.joint_scores import features_with, gram_matrices, radius2
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -47,7 +47,7 @@ class SignedFeatures(features_with("signs", "losses")):  # type: ignore[misc]
     def squared_radius(self) -> float:
         """A bound of R², the largest (s(y) − s(y_i))² ‖ψ(x_i)‖²."""
         r2 = np.square(self.signs - self.signs[self.truth][:, None]).max()
-        return gram.radius2(self, float(r2))
+        return radius2(self, float(r2))
 
 
 class SignedOracle(LabelingOracle):
@@ -105,7 +105,7 @@ def signed_features(
         indices=indices,
         values=values,
         gram_start=starts,
-        gram=gram.matrices(starts, indptr, indices, values, starts, dataset.n_features, 1),
+        gram=gram_matrices(starts, indptr, indices, values, starts, dataset.n_features, 1),
         n_features=dataset.n_features,
         n_labels=signs.size,
         stride=padded(signs.size),

@@ -21,10 +21,10 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.planes.given_rows import FixedRows, no_rows
-from ssvm_bench.planes.operations import enlarged, gather, inner_products, plane_value
-from ssvm_bench.planes.simplex import Simplex, no_weights
-from ssvm_bench.planes.stored import check_below, check_sizes, taken
+from ssvm_bench.planes import operations
+from ssvm_bench.planes.given_rows import FixedRows, no_rows, set_squares
+from ssvm_bench.planes.operations import check_below, check_sizes, enlarged, taken
+from ssvm_bench.planes.simplex import Simplex, no_weights, set_row
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -162,19 +162,13 @@ def add_row(cache, t, count, offset, alpha):
     begin = used[NONZEROS]
     blocks.begin[slot], blocks.begin[slot + 1] = begin, begin + count
     blocks.offset[slot] = offset
-    total = 0.0
-    for k in range(begin, begin + count):
-        total += blocks.values[k] * blocks.values[k]
-    blocks.square[slot] = total
+    set_squares(blocks.begin[slot:], blocks.values, blocks.square[slot : slot + 1])
     blocks.n_planes[t] = numbers.known[t] = p + 1
     numbers.alpha[slot] = alpha
     used[NONZEROS] = begin + count
     used[SLOTS] = slot + 1
     used[PLANES] += 1
-    inner_products(blocks, t, p, numbers.row)
-    gram = numbers.gram[numbers.gram_start[t] :]
-    for q in range(p + 1):
-        gram[p * numbers.room[t] + q] = gram[q * numbers.room[t] + p] = numbers.row[q]
+    set_row(numbers, blocks, t, p)
 
 
 @kernel
@@ -296,11 +290,11 @@ def look(cache, w, lowest):
     blocks = cache.blocks
     total = 0.0
     for t in range(cache.used[TERMS]):
-        gather(blocks, w, t)
+        operations.gather(blocks, w, t)
         highest = 0.0
         lowest[t] = np.inf
         for p in range(blocks.n_planes[t]):
-            value = plane_value(blocks, t, p)
+            value = operations.plane_value(blocks, t, p)
             highest = max(highest, value)
             if cache.numbers.alpha[blocks.start[t] + p] > 0.0:
                 lowest[t] = min(lowest[t], value)

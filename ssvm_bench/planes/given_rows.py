@@ -47,7 +47,7 @@ def narrow(d: int) -> type:
 
 
 @kernel
-def _squares(begin, values, square):
+def set_squares(begin, values, square):
     """Let ``square[k]`` be the sum of the squares of ``values[begin[k]:begin[k + 1]]``."""
     for slot in range(square.size):
         total = 0.0
@@ -123,7 +123,7 @@ def fixed_rows(constraints: Constraints, d: int) -> FixedRows:
         values=n * np.asarray(constraints.values, np.float64),
     )
     np.cumsum(lengths, out=blocks.begin[1:])
-    _squares(blocks.begin, blocks.values, blocks.square)
+    set_squares(blocks.begin, blocks.values, blocks.square)
     return blocks
 
 
@@ -279,7 +279,7 @@ def line_rows(constraints: Constraints, d: int) -> LineRows | None:
     blocks.numbers[ABOVE::STRIDE] = n * above
     blocks.numbers[BELOW::STRIDE] = n * below
     blocks.numbers[VIOLATION::STRIDE] = np.inf
-    _squares(blocks.begin, blocks.values, blocks.numbers[SQUARE::STRIDE])
+    set_squares(blocks.begin, blocks.values, blocks.numbers[SQUARE::STRIDE])
     return blocks
 
 

@@ -22,7 +22,6 @@ from ssvm_bench.planes import labelings, operations
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
 from ssvm_bench.planes.labeling_operations import gather_from
 from ssvm_bench.planes.labelings import Labelings, set_candidate
-from ssvm_bench.planes.stored import check_below, check_distinct
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -77,7 +76,7 @@ class LabelingIterate(DualIterate):
         """See `Stateful`; reserve space for candidates, too."""
         state, nowhere = dict(state), np.zeros(0, np.uint32)
         indices = array(nowhere, state.pop("indices", nowhere))
-        check_below(indices, self.w.size, "indices")
+        operations.check_below(indices, self.w.size, "indices")
         by_label = isinstance(self.oracle.features, DenseFeatures)
         expect(state.pop("by_label", False) == by_label, "is of a w in another layout")
         if self._own_rows:
@@ -96,8 +95,8 @@ class LabelingIterate(DualIterate):
         """Set the rows from a state, expand its w, and return the features that have rows."""
         features, base = self.oracle.features, transition_base(self.oracle.features)
         touched = array(np.zeros(0, np.int64), state.pop("touched", None))
-        check_below(touched, features.n_features, "touched")
-        check_distinct(np.zeros_like(touched), touched, "touched")
+        operations.check_below(touched, features.n_features, "touched")
+        operations.check_distinct(np.zeros_like(touched), touched, "touched")
         count = touched.size * features.stride
         of_transitions = self.w.size - base
         given = array(self.w, state.get("_state.w"), (count + of_transitions,))

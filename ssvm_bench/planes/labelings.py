@@ -24,7 +24,7 @@ from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.oracles.joint_scores import fetch, touch
 from ssvm_bench.oracles.scoring import labeling_loss, longest, parts
-from ssvm_bench.planes import operations, stored
+from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -98,7 +98,7 @@ def allocate(features: Any) -> Labelings:
         mu=np.zeros((size, _WIDTH)),
         moves=np.zeros(moves.sum(), np.uint32),
         nu=np.zeros(moves.sum()),
-        moves_start=stored.starts_of(moves),
+        moves_start=operations.starts_of(moves),
         moves_count=np.zeros(n, np.int64),
         labels=np.zeros(size * _ROOM, features.truth.dtype),
         links=np.zeros(size * _ROOM, np.uint16),
@@ -174,7 +174,7 @@ def _regrown(
     count : ndarray of int64, shape (n,)
         Entries of each term that are in use.
     """
-    begin = stored.starts_of(room)
+    begin = operations.starts_of(room)
     arrays = {name: np.zeros(room.sum(), getattr(storage, name).dtype) for name in names}
     for name, array in arrays.items():
         old, size = getattr(storage, name).view(np.uint8), array.itemsize
@@ -274,7 +274,7 @@ def _copy_plane(blocks, i, p, q):
         blocks.links[target + l] = blocks.links[source + l]
 
 
-# ---- as arrays, and back (:mod:`.stored`) ------------------------------------------------------
+# ---- as arrays, and back (:mod:`.operations`) --------------------------------------------------
 
 
 _COUNTS = ("n_planes", "term_offset", "seen_count", "moves_count")
@@ -284,12 +284,12 @@ _COUNTS = ("n_planes", "term_offset", "seen_count", "moves_count")
 def _(blocks: Labelings) -> dict[str, np.ndarray]:
     of_planes = blocks.n_planes * np.diff(blocks.features.offsets)
     in_use = {
-        ("offset", "active"): stored.entries(blocks.start, blocks.n_planes),
+        ("offset", "active"): operations.entries(blocks.start, blocks.n_planes),
         ("seen", "mu"): np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None],
-        ("moves", "nu"): stored.entries(blocks.moves_start, blocks.moves_count),
-        ("labels", "links"): stored.entries(blocks.plane_start, of_planes),
+        ("moves", "nu"): operations.entries(blocks.moves_start, blocks.moves_count),
+        ("labels", "links"): operations.entries(blocks.plane_start, of_planes),
     }
-    return stored.lying(blocks, _COUNTS, in_use)
+    return operations.lying(blocks, _COUNTS, in_use)
 
 
 @state.like.register
@@ -298,23 +298,25 @@ def _(blocks: Labelings, given: Any) -> Labelings:
     truth, K, stride = features.truth, features.n_labels, features.stride
     lengths = np.diff(features.offsets)
     ends = {"seen_count": K + 1, "moves_count": blocks.move_theta.size + 1}
-    found = stored.taken(state.of(blocks), given, *_COUNTS, seen=K, moves=K * stride, **ends)
+    found = operations.taken(state.of(blocks), given, *_COUNTS, seen=K, moves=K * stride, **ends)
     n_planes, _, seen_count, moves_count = (found[name] for name in _COUNTS)
-    stored.check_below(n_planes, found["offset"].size + 1, "n_planes")  # so that no sum overflows
+    operations.check_below(
+        n_planes, found["offset"].size + 1, "n_planes"
+    )  # so that no sum overflows
     for count, *names in (
         (n_planes, "offset", "active"),
         (n_planes * lengths, "labels", "links"),
         (seen_count, "seen", "mu"),
         (moves_count, "moves", "nu"),
     ):
-        stored.check_sizes(found, int(count.sum()), *names)
+        operations.check_sizes(found, int(count.sum()), *names)
 
     state.expect(bool((seen_count > 0).all()), "seen_count has a part without labels")
-    stored.check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
-    first = found["seen"][stored.starts_of(seen_count)]
+    operations.check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
+    first = found["seen"][operations.starts_of(seen_count)]
     state.expect(np.array_equal(first, truth), "seen does not begin with the true labels")
     of_moves = np.repeat(np.arange(lengths.size), moves_count)
-    stored.check_distinct(of_moves, found["moves"], "moves")
+    operations.check_distinct(of_moves, found["moves"], "moves")
     if features.transitions:
         later = np.ones(truth.size, bool)
         later[features.offsets[:-1]] = False
@@ -325,10 +327,10 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         state.expect(bool(there.all()), "moves lacks one of the true labels")
 
     terms = np.repeat(np.arange(lengths.size), n_planes)
-    places = stored.entries(features.offsets[:-1][terms], lengths[terms])
-    stored.check_below(found["labels"], seen_count[places], "labels")
+    places = operations.entries(features.offsets[:-1][terms], lengths[terms])
+    operations.check_below(found["labels"], seen_count[places], "labels")
     links = np.repeat(moves_count[terms], lengths[terms])
-    stored.check_below(found["links"], np.maximum(links, 1), "links")
+    operations.check_below(found["links"], np.maximum(links, 1), "links")
 
     width = max(blocks.seen.shape[1], int(seen_count.max()))
     kept = np.arange(width) < seen_count[:, None]
@@ -336,8 +338,8 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         flat, found[name] = found[name], np.zeros(kept.shape, found[name].dtype)
         found[name][kept] = flat
     starts = {
-        "start": stored.starts_of(n_planes),
-        "plane_start": stored.starts_of(n_planes * lengths),
-        "moves_start": stored.starts_of(moves_count),
+        "start": operations.starts_of(n_planes),
+        "plane_start": operations.starts_of(n_planes * lengths),
+        "moves_start": operations.starts_of(moves_count),
     }
     return blocks._replace(is_new=np.ones(truth.size, bool), **found, **starts)

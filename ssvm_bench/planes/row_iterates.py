@@ -11,7 +11,7 @@ from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.oracles.constraints import Constraints
-from ssvm_bench.planes import given_rows, rows, stored
+from ssvm_bench.planes import given_rows, operations, rows
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, approximate_pass, scale_term
 from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows
 from ssvm_bench.planes.operations import exact_visit, gather, insert_truth
@@ -92,7 +92,7 @@ def _scale_weights(policy, blocks, scale, now):
         insert_truth(policy, blocks, i, scale, now)
 
 
-# ---- the storages as arrays, and back (:mod:`.stored`) -----------------------------------------
+# ---- the storages as arrays, and back (:mod:`.operations`) --------------------------------------
 
 
 _COUNTS = ("n_planes", "term_offset", "size")
@@ -100,34 +100,36 @@ _COUNTS = ("n_planes", "term_offset", "size")
 
 @states.of.register
 def _(blocks: Rows) -> dict[str, np.ndarray]:
-    slots = stored.entries(blocks.start, blocks.n_planes)
-    nonzeros = stored.entries(blocks.begin[slots], blocks.length[slots])
+    slots = operations.entries(blocks.start, blocks.n_planes)
+    nonzeros = operations.entries(blocks.begin[slots], blocks.length[slots])
     in_use = {
         ("offset", "active", "length"): slots,
         ("indices", "values"): nonzeros,
-        ("support", "phi"): stored.entries(blocks.support_start, blocks.size),
+        ("support", "phi"): operations.entries(blocks.support_start, blocks.size),
     }
-    return stored.lying(blocks, _COUNTS, in_use)
+    return operations.lying(blocks, _COUNTS, in_use)
 
 
 @states.like.register
 def _(blocks: Rows, given: Any) -> Rows:
-    found = stored.taken(states.of(blocks), given, *_COUNTS, support=blocks.w_here.size)
+    found = operations.taken(states.of(blocks), given, *_COUNTS, support=blocks.w_here.size)
     n_planes, length, size = found["n_planes"], found["length"], found["size"]
     for count, name, of, *others in (
         (n_planes, "n_planes", "offset", "active", "length"),
         (size, "size", "phi", "support"),
         (length, "length", "values", "indices"),
     ):
-        stored.check_below(count, found[of].size + 1, name)  # so that no sum overflows
-        stored.check_sizes(found, int(count.sum()), of, *others)
-    stored.check_below(found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices")
-    stored.check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
+        operations.check_below(count, found[of].size + 1, name)  # so that no sum overflows
+        operations.check_sizes(found, int(count.sum()), of, *others)
+    operations.check_below(
+        found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices"
+    )
+    operations.check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
 
     room = n_planes + 1  # one for a candidate
-    start = stored.starts_of(room)
-    places = stored.entries(start, n_planes)
-    found["begin"] = stored.starts_of(length)
+    start = operations.starts_of(room)
+    places = operations.entries(start, n_planes)
+    found["begin"] = operations.starts_of(length)
     for name in rows.OF_SLOTS:
         flat, found[name] = found[name], np.zeros(room.sum(), found[name].dtype)
         found[name][places] = flat
@@ -137,7 +139,7 @@ def _(blocks: Rows, given: Any) -> Rows:
         start=start,
         room=room,
         width=size.copy(),
-        support_start=stored.starts_of(size),
+        support_start=operations.starts_of(size),
         used=np.array([room.sum(), found["phi"].size, nonzeros, nonzeros, 0]),
     )
 
@@ -151,8 +153,8 @@ def _(blocks: LineRows) -> dict[str, np.ndarray]:
 @states.like.register
 def _(blocks: LineRows, given: Any) -> LineRows:
     own = states.of(blocks)
-    found = stored.taken(own, given, *own)
-    stored.check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
+    found = operations.taken(own, given, *own)
+    operations.check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
     for name, numbers in own.items():
         numbers[:] = found[name]
     return blocks
@@ -165,5 +167,5 @@ def _(blocks: FixedRows) -> dict[str, np.ndarray]:
 
 @states.like.register
 def _(blocks: FixedRows, given: Any) -> FixedRows:
-    stored.taken({}, given)
+    operations.taken({}, given)
     return blocks

@@ -26,7 +26,7 @@ import numpy as np
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.planes import operations
-from ssvm_bench.planes.stored import check_below, check_sizes, entries, taken
+from ssvm_bench.planes.operations import check_below, check_sizes, entries, taken
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -139,14 +139,14 @@ def enter(simplex, blocks, i):
     """
     for p in range(simplex.known[i], blocks.n_planes[i]):
         if simplex.gram.size > 0:
-            _set_row(simplex, blocks, i, p)
+            set_row(simplex, blocks, i, p)
         if p > 0:
             simplex.alpha[simplex.start[i] + p] = 0.0
     simplex.known[i] = blocks.n_planes[i]
 
 
 @kernel
-def _set_row(simplex, blocks, i, p):
+def set_row(simplex, blocks, i, p):
     """Compute K of plane p of term i with itself and the planes before it."""
     operations.inner_products(blocks, i, p, simplex.row)
     for q in range(p + 1):
@@ -171,7 +171,7 @@ def renew(simplex, blocks, terms):
     for i in terms:
         for p in range(simplex.known[i]):
             if simplex.gram.size > 0:
-                _set_row(simplex, blocks, i, p)
+                set_row(simplex, blocks, i, p)
             simplex.product[simplex.start[i] + p] = operations.product_with_term(blocks, i, p)
         operations.set_direction_from_truth(blocks, i)
         simplex.square[i] = operations.squared_length(blocks, i)
@@ -198,7 +198,7 @@ def forget(simplex, i, p):
             gram[q * room + r] = gram[q * room + r + 1]
 
 
-# ---- as arrays, and back (:mod:`.stored`) ------------------------------------------------------
+# ---- as arrays, and back (:mod:`.operations`) --------------------------------------------------
 
 
 @state.of.register

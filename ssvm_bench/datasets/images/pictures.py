@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import needed
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.reading import ContentError, ensure, parsing, unpacked
 

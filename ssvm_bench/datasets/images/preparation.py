@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.children import DiedError, map_in_order
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import RunFailedError, needed
 from ssvm_bench.datasets.arrays import ends_of
 from ssvm_bench.datasets.cache import cached
 from ssvm_bench.datasets.images import superpixels

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.datasets.reading import ContentError, ensure
 

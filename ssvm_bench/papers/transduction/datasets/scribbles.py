@@ -26,8 +26,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.extras import needed
+from ssvm_bench.base.errors import ConfigError, needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, Share, one_of
 from ssvm_bench.datasets import cache, stanford, weizmann

@@ -13,11 +13,10 @@ minimise (5); its own objective is ``kmeans_objective``. A label without points 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.oracles.kernels import Points
 from ssvm_bench.papers.transduction.oracles.energies import sum_of
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
 from ssvm_bench.papers.transduction.solvers import transductive
@@ -33,10 +32,7 @@ class KernelKMeans(transductive.TransductiveSolver):
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
-        G: Any = problem.kernel.G
-        self._squares = np.asarray(
-            np.square(G).sum(axis=1) if isinstance(G, np.ndarray) else G.multiply(G).sum(axis=1)
-        ).ravel()
+        self._squares = Points.of(problem.kernel.G).squares
 
     def begin(self) -> None:
         """Find the first labels."""

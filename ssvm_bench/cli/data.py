@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli import options
-from ssvm_bench.cli.options import COUNT, FILE, NATURAL, Commands, Settings, completed
+from ssvm_bench.cli import COUNT, FILE, NATURAL, Commands, Settings, completed
 from ssvm_bench.config import ORDERS, SOURCES
 
 source_option = click.option(
@@ -52,14 +52,14 @@ def data_command(context: click.Context) -> None:
 @data_command.command("status")
 @click.argument("name", required=False, shell_complete=completed("names", "dataset"))
 @click.option("--verify", is_flag=True, help="Read all files, and check that they are genuine.")
-@options.json_option
+@cli.json_option
 def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.sources import status
 
     names = _names(name)
     if as_json:
-        options.print_json([vars(status(each, verify)) for each in names])
+        cli.print_json([vars(status(each, verify)) for each in names])
         return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):
@@ -76,7 +76,7 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 
 @data_command.command("card")
 @click.argument("name", shell_complete=completed("names", "dataset"))
-@options.json_option
+@cli.json_option
 def card_command(name: str, as_json: bool) -> None:
     """Show what a dataset is, where it comes from, under which licence, and how to cite it.
 
@@ -87,7 +87,7 @@ def card_command(name: str, as_json: bool) -> None:
     (name,) = _names(name)
     found = card(name)
     if as_json:
-        options.print_json(found)
+        cli.print_json(found)
         return
     width = max(map(len, found))
     for what, said in found.items():

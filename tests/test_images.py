@@ -15,11 +15,10 @@ from scipy import ndimage
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.datasets.images import preparation, superpixels
+from ssvm_bench.datasets.images import preparation, scenes, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes
 
 BLOCKS = (slice(0, 512), slice(512, 640), slice(640, 649))
 

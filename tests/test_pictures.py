@@ -19,10 +19,9 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.datasets import cache, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import picture_file, preparation
+from ssvm_bench.datasets.images import picture_file, preparation, scenes
 from ssvm_bench.datasets.images import pictures as picture_archives
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes
 
 
 def jpeg(pixels):

@@ -17,7 +17,7 @@ from program import put_odd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.datasets import cache, reading, sources, transfer
+from ssvm_bench.datasets import cache, progress, reading, sources
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import ContentError
@@ -402,7 +402,7 @@ def test_a_download_that_fails_is_told_and_nothing_is_kept(
 ):
     raw, pages = remote
     pages["/tiny.gz"] = content
-    monkeypatch.setattr(transfer, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(progress, "CONNECT_SECONDS", 0.2)
     assert message in told(raw, "real")
     assert files(tmp_path) == []
     assert load(raw).source == "synthetic"

@@ -245,7 +245,7 @@ class RawFile(ABC):
         """
         if (found := self.find()) is not None:
             return found
-        from ssvm_bench.datasets.transfer import TransferError, transfer
+        from ssvm_bench.datasets.progress import TransferError, transfer
 
         target = self.places()[-1]
         try:

@@ -1,7 +1,7 @@
 """Landmarks of faces: eight points of an image, joined by a tree (Uřičář and Franc 2012, 4.2).
 
 A part is a landmark; its label is the pixel of the landmark. The features of an image are its local
-binary patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the
+binary patterns (:mod:`ssvm_bench.datasets.structures`). The search box of a landmark is the
 smallest one that contains it in all training images, enlarged by ``margin`` pixels on every side
 within the image. The report's images are not public. The built-in ones are simulated: 7000 for
 training, and 1000 each for validation and test. A simulated face is small, as if cut out by a
@@ -28,10 +28,10 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config.validation import Natural
-from ssvm_bench.datasets import arrays, local_patterns, picture_table
+from ssvm_bench.datasets import arrays, picture_table
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
-from ssvm_bench.datasets.structures import Boxes
+from ssvm_bench.datasets.structures import Boxes, pattern_maps
 
 SIDE = 40
 """Rows and columns of an image."""
@@ -105,7 +105,7 @@ def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> 
 
 def _synthetic() -> Arrays:
     found = simulated(N_TRAINING, N_HELD_OUT)
-    return {**found, "patterns": local_patterns.maps(found["pixels"])}
+    return {**found, "patterns": pattern_maps(found["pixels"])}
 
 
 def _read(folder: Path) -> Arrays:
@@ -123,7 +123,7 @@ def _read(folder: Path) -> Arrays:
         "pixels": images,
         "positions": np.array([_positions(line, images.shape[1:]) for line in table]),
         "fold": fold,
-        "patterns": local_patterns.maps(images),
+        "patterns": pattern_maps(images),
     }
 
 

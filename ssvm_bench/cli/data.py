@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +15,13 @@ from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.cli import COUNT, FILE, NATURAL, Commands, Settings, completed
 from ssvm_bench.config import ORDERS, SOURCES
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.datasets.base import Dataset
+    from ssvm_bench.datasets.streams.export import Export
+
+ARRAYS = ".npz"
 
 source_option = click.option(
     "--source",
@@ -227,16 +238,99 @@ def export_command(
         ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,elastic=1.4
         ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
     """
-    from ssvm_bench.cli import export
+    from ssvm_bench.config import compose
+    from ssvm_bench.config.overrides import read
+    from ssvm_bench.datasets.base import Dataset
+    from ssvm_bench.datasets.streams.export import SUFFIX, Export
+    from ssvm_bench.datasets.streams.jitter import Jitter
+    from ssvm_bench.runs.components import load_dataset
 
-    words = [
-        f"dataset.source={source}",
-        *["dataset.trust=true"] * allow_checksum_mismatch,
-        *overrides,
-    ]
+    trusts = ["dataset.trust=true"] * allow_checksum_mismatch
+    words, folders = [f"dataset.source={source}", *trusts, *overrides], settings.config_dirs()
     how["order"] = how["order"] or ("shuffled" if how["repeat"] > 1 else "dataset")
-    for line in export.export(name, file, words, jitter, settings.config_dirs(), **how):
-        click.echo(line)
+    export = Export(jitter=None if jitter is None else Jitter.read(jitter), **how)
+    for setting in read(words):
+        if not setting.key.startswith("dataset."):
+            raise ConfigError(
+                f"{setting.text}: what is exported depends on options of the dataset alone, as "
+                "dataset.n_samples=1000."
+            )
+    if file.suffix not in (SUFFIX, ARRAYS) or file.is_dir():
+        raise ConfigError(f"{file} must be a file whose name ends in {SUFFIX} or {ARRAYS}.")
+    if file.suffix == ARRAYS and export != Export():
+        raise ConfigError(
+            f"{file}: repeats, orders and deformations are for streams, in a {SUFFIX} file."
+        )
+    (config,) = compose.compose_runs([f"dataset={name}", *words], config_dirs=folders)
+    dataset = load_dataset(config.dataset)
+    assert isinstance(dataset, Dataset)  # not a stream
+    if dataset.admissible is not None:
+        raise ConfigError(
+            f"{name} has {dataset.structure}, whose labelings are constrained, as no file of "
+            "examples says. A folder of images with a table is read as it is: see dataset.path."
+        )
+    if file.suffix == ARRAYS:
+        click.echo(_written_arrays(dataset, file))
+    else:
+        click.echo("\n".join(_written_stream(dataset, file, export, config)))
+
+
+def _written_arrays(dataset: Dataset, path: Path) -> str:
+    """Write a dataset to an npz; return a line that describes its content."""
+    from ssvm_bench.datasets.own_files import npz
+    from ssvm_bench.results.files import cannot_write
+
+    if dataset.structure not in npz.STRUCTURES:
+        raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")
+    try:
+        npz.write(dataset, path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    counts = [f"{dataset.n} to train on"]
+    counts += [f"{examples.n} {split}" for split, examples in dataset.held_out.items()]
+    size = path.stat().st_size / 1e6
+    return f"{path}: {dataset.name} ({dataset.source} data), {size:.1f} MB: {', '.join(counts)}"
+
+
+def _written_stream(
+    dataset: Dataset, path: Path, export: Export, config: RunConfig
+) -> Iterator[str]:
+    """Write a dataset to a file for `DataStream`; yield lines that describe its content."""
+    from ssvm_bench.config import registry
+    from ssvm_bench.datasets.streams.export import write
+    from ssvm_bench.results.provenance import provenance
+
+    name = config.dataset.name
+    images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
+    one_each = dataset.y.size == dataset.n
+    are_images = images is not None and one_each and math.prod(images.cell) == dataset.n_features
+    if export.jitter is not None and not are_images:
+        modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
+        known = [kind for kind, module in modules.items() if hasattr(module, "IMAGES")]
+        raise ConfigError(
+            f"--jitter deforms images, and the examples of {name} are none. Leave it out, or "
+            f"export one of: {', '.join(known)}."
+        )
+    with registry.blamed("oracle", config.oracle.kind):
+        build = registry.module("oracle", config.oracle.kind).build
+        d = int(build(config.oracle, dataset.head(2)).d)
+    begin = time.perf_counter()
+    chosen = config.with_source(dataset.source).resolved()["dataset"]
+    left_out = getattr(config.dataset, "NOT_HASHED", ())
+    made = {
+        "options": {key: value for key, value in chosen.items() if key not in left_out},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **provenance(),
+    }
+    header = write(dataset, path, export, images, oracle=config.oracle.name, d=d, made=made)
+    seconds = time.perf_counter() - begin
+    counts = [f"{header.train.n} to train on"]
+    counts += [f"{split.n} {name}" for name, split in [*header.splits.items()][1:]]
+    groups = sum(split.row_groups for split in header.splits.values())
+    yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
+    yield f"  examples: {', '.join(counts)}; row groups: {groups}"
+    rate = header.train.n / seconds
+    yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
 
 
 def _names(name: str | None) -> list[str]:

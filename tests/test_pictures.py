@@ -17,7 +17,7 @@ from raw_data import packed
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
-from ssvm_bench.datasets import cache, sources, stanford, weizmann
+from ssvm_bench.datasets import reading, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.images import picture_file, preparation, scenes
 from ssvm_bench.datasets.images import pictures as picture_archives
@@ -235,7 +235,7 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; this process prepares few pictures itself."""
     small_pictures(monkeypatch, N)
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     return tmp_path / "user"
 
@@ -330,7 +330,7 @@ def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
 def test_no_place_for_the_prepared_file_is_no_failure(raw, user, monkeypatch, obstacle):
     expected = load(raw).fingerprint
     if obstacle == "a file":
-        monkeypatch.setattr(cache, "user_folder", lambda: user / KEPT / "below")
+        monkeypatch.setattr(reading, "user_folder", lambda: user / KEPT / "below")
         assert load(raw).fingerprint == expected
         assert files(user) == [KEPT]
     else:

@@ -27,7 +27,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.config import ALTERED
-from ssvm_bench.datasets import cache, reading
+from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError
 
@@ -193,9 +193,9 @@ class RawFile(ABC):
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
-    def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly made and stored."""
-        return cache.cached(place, key, make, only)
+        return reading.cached(place, key, make, only)
 
     def parts(self, path: Path) -> list[Path]:
         """Return the files of the raw data at a path, whether they exist or not."""
@@ -203,7 +203,7 @@ class RawFile(ABC):
 
     def places(self) -> list[Path]:
         """Return the paths where the raw data may be, the preferred one first."""
-        roots = [cache.user_folder()]
+        roots = [reading.user_folder()]
         if os.environ.get("SSVM_BENCH_DATA"):
             roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
         return [root / (self.folder or self.dataset) / self.file for root in roots]

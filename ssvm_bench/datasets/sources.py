@@ -25,10 +25,10 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
-from ssvm_bench.datasets import cache, checks
+from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, too_large
+from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, stored_key, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -285,7 +285,7 @@ def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: boo
 def kept_in(raw: RawFile, source: str) -> Path | None:
     """Return the cache file of a source's arrays, if there is one of this version."""
     place = raw.cache_place(source)
-    return place if cache.stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
+    return place if stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
 
 
 def _available(config: SourceConfig, raw: RawFile) -> str:

@@ -19,7 +19,7 @@ import filelock
 import numpy as np
 
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import cache, sources
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import MOST, Pictures
@@ -124,14 +124,14 @@ class PictureFile(RawFile):
         maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
         return [maps[i].reshape(shapes[i]) for i in numbers]
 
-    def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly prepared and stored."""
-        found = cache.stored(place, key, only)
+        found = reading.stored(place, key, only)
         if found is not None:
             return found
         with self._alone(source):
-            arrays = cache.cached(place, key, make, only)
-            if cache.stored_key(place) != key:
+            arrays = reading.cached(place, key, make, only)
+            if reading.stored_key(place) != key:
                 print(
                     f"{place} cannot be written: the next run prepares it again.", file=sys.stderr
                 )

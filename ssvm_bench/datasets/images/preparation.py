@@ -28,11 +28,10 @@ from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.extras import needed
 from ssvm_bench.datasets.arrays import ends_of
-from ssvm_bench.datasets.cache import cached
 from ssvm_bench.datasets.images import superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.progress import shown
-from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
+from ssvm_bench.datasets.reading import Arrays, ContentError, cached, ensure
 
 VERSION = 2
 """To be raised when the same parameters begin to give other arrays."""

@@ -133,12 +133,13 @@ def _options(section: str, said: dict[str, str], folders: list[Path]) -> dict[st
     if section not in catalog.COMPONENTS:
         return _fields(*_run()[section]) or _run()
     chosen = {**catalog.DEFAULTS, **{key: value.partition(",")[0] for key, value in said.items()}}
-    choice = catalog.read(section, chosen[section], catalog.entries(section, folders))
+
+    def read(group: str) -> catalog.Choice:
+        return catalog.read(group, chosen[group], catalog.entries(group, folders))
+
     if section == "oracle" and "oracle" not in said:
-        dataset = catalog.read("dataset", chosen["dataset"], catalog.entries("dataset", folders))
-        name = dataset.oracle or chosen["oracle"]
-        choice = catalog.read(section, name, catalog.entries(section, folders))
-    return _fields(ast.Name("Config"), registry.source(section, choice.options["kind"]))
+        chosen["oracle"] = read("dataset").oracle or chosen["oracle"]
+    return _fields(ast.Name("Config"), registry.source(section, read(section).options["kind"]))
 
 
 def _fields(of: ast.expr, file: Path) -> dict[str, _Option]:

@@ -218,7 +218,7 @@ def test_what_is_drawn_is_admissible_and_the_same_again():
     pixels, positions = faces.draw(4, np.random.PCG64(1))
     assert pixels.shape == (4, 40, 40)
     boxes = faces.search_boxes(positions, (40, 40), 1)
-    assert boxes.fault(1600, 1) is None
+    assert boxes.fault(1600) is None
 
 
 @pytest.mark.parametrize(

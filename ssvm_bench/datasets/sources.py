@@ -151,11 +151,10 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
         if not recognised:
             hint = f"Not {raw.format}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
-    hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(
-        *(name, "ready", path, size, hint if raw.prepared and kept is None else ""),
-        *(_content(raw, path) if verify else "", kept),
-    )
+    hint, content = "", _content(raw, path) if verify else ""
+    if raw.prepared and kept is None:
+        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    return DatasetStatus(name, "ready", path, size, hint, content, kept)
 
 
 def _content(raw: RawFile, path: Path) -> str:

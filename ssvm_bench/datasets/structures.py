@@ -92,8 +92,8 @@ class Alphabet(NamedTuple):
             k += self.widths[found[-1][0]]
         return found
 
-    def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return why the alphabet does not fit data with these numbers; None if it does."""
+    def fault(self, n_labels: int) -> str | None:
+        """Return why the alphabet does not fit data with so many labels; None if it does."""
         if len(self.names) != len(self.widths):
             return f"it has {len(self.names)} characters and {len(self.widths)} widths"
         for name, width in zip(self.names, self.widths, strict=True):
@@ -168,8 +168,8 @@ class Boxes(NamedTuple):
         upper, lower = (positions[:, list(of)].mean(axis=1) for of in (self.upper, self.lower))
         return np.sqrt(((upper - lower) ** 2).sum(axis=1))
 
-    def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return why the boxes do not fit data with these numbers; None if they do."""
+    def fault(self, n_labels: int) -> str | None:
+        """Return why the boxes do not fit data with so many labels; None if they do."""
         P = len(self.names)
         sizes = [len(of) for of in (self.parents, self.corners, self.sizes)]
         if P < 1 or sizes != [P] * 3:

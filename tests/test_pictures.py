@@ -19,8 +19,8 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.datasets import reading, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import picture_file, preparation, scenes
 from ssvm_bench.datasets.images import pictures as picture_archives
+from ssvm_bench.datasets.images import preparation, scenes
 from ssvm_bench.datasets.reading import ContentError
 
 
@@ -353,7 +353,7 @@ def test_another_version_or_parameter_is_prepared_anew(raw, seen, monkeypatch):
     assert fewer.y.size < 0.8 * before.y.size
     monkeypatch.setattr(scenes, "VERSION", 0)  # pieces of other pictures are not used either
     assert load(raw).fingerprint != fewer.fingerprint
-    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N - 1)
+    monkeypatch.setattr(preparation, "N_SYNTHETIC", N - 1)
     assert load(raw).n == N - 1
 
 

@@ -70,7 +70,7 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 
     names = _names(name)
     if as_json:
-        cli.print_json([vars(status(each, verify)) for each in names])
+        cli.print_json([status(each, verify)._asdict() for each in names])
         return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):

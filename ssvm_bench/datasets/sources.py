@@ -14,9 +14,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,8 +98,7 @@ def integrity_report(name: str) -> tuple[Path, list[Finding]]:
         return path, list(raw.integrity_report(path))
 
 
-@dataclass(frozen=True)
-class DatasetStatus:
+class DatasetStatus(NamedTuple):
     """State of a dataset's raw file.
 
     Attributes

@@ -21,6 +21,7 @@ the outer corners of the right and the left eye. Right is the face's own right.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -85,7 +86,7 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all faces, held-out ones included, and their images: uint8 (H, W) each."""
-    found = picture_table.arrays(config, VERSION, _synthetic, _read)
+    found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
     positions, (_, H, W) = found["positions"], found["pixels"].shape
     boxes = search_boxes(positions[found["fold"] == 0], (H, W), config.margin)
     y = (positions @ np.array([W, 1])).ravel().astype(arrays.label_type(H * W))
@@ -101,11 +102,6 @@ def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> 
     high = np.minimum(positions.max(axis=0) + margin, np.array(image) - 1)
     corners, sizes = (tuple(map(tuple, of.tolist())) for of in (low, high - low + 1))
     return Boxes(NAMES, PARENTS, corners, sizes, image, UPPER, LOWER)
-
-
-def _synthetic() -> Arrays:
-    found = simulated(N_TRAINING, N_HELD_OUT)
-    return {**found, "patterns": pattern_maps(found["pixels"])}
 
 
 def _read(folder: Path) -> Arrays:
@@ -154,14 +150,16 @@ def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, 
 def simulated(n_training: int, n_held_out: int) -> Arrays:
     """Return training faces and held-out faces; every second held-out one is for the test.
 
-    ``pixels`` uint8 (n, 40, 40), ``positions`` int64 (n, 8, 2): row and column; ``fold``.
+    ``pixels`` uint8 (n, 40, 40), ``positions`` int64 (n, 8, 2): row and column; ``fold``;
+    ``patterns``, the maps of the pixels.
     """
     bits = np.random.PCG64(1859)
     m = n_training + n_held_out
     found = [draw(min(_CHUNK, m - k), bits) for k in range(0, m, _CHUNK)]
     pixels, positions = (np.concatenate(each) for each in zip(*found, strict=True))
     fold = np.concatenate((np.zeros(n_training, np.int64), np.arange(n_held_out) % 2 + 1))
-    return {"pixels": pixels, "positions": positions, "fold": fold}
+    patterns = pattern_maps(pixels)
+    return {"pixels": pixels, "positions": positions, "fold": fold, "patterns": patterns}
 
 
 class _Canvas:

@@ -194,7 +194,7 @@ def _outlines(task: _Task) -> Arrays:
     def outline(picture: Picture) -> Arrays:
         segments = superpixels.segment(picture.rgb, use.n_segments, use.compactness)
         y = superpixels.majority(segments, picture.truth)
-        edges = superpixels.neighbours(segments)
+        edges, _ = superpixels.borders(segments)
         descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
         draw = partial(superpixels.sample, count=task.samples, seed=use.seed + task.i)
         return {

@@ -62,14 +62,16 @@ def collect_rarely() -> None:
     gc.set_threshold(50_000)
 
 
-def completed(name: str, *arguments: str) -> Callable[..., list[str]]:
-    """Return the callback that completes a parameter; it imports `completion` when it is called."""
+def completed(what: str) -> Callable[..., list[str]]:
+    """Return the callback that completes a parameter: ``"overrides"``, or names of a group.
 
-    def complete(*of_click: Any) -> list[str]:
-        from ssvm_bench.cli import completion
+    ``"kind"``: the group that another parameter names. It imports `completion` when it is called.
+    """
 
-        found = getattr(completion, name)
-        return (found(*arguments) if arguments else found)(*of_click)
+    def complete(context: click.Context, _: Any, incomplete: str) -> list[str]:
+        from ssvm_bench.cli.completion import completions
+
+        return completions(what, context, incomplete)
 
     return complete
 

@@ -327,7 +327,7 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
 
 @main.command("check")
 @click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
-@click.argument("name", shell_complete=completed("names", "kind"))
+@click.argument("name", shell_complete=completed("kind"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:

@@ -61,7 +61,7 @@ def data_command(context: click.Context) -> None:
 
 
 @data_command.command("status")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 @click.option("--verify", is_flag=True, help="Read all files, and check that they are genuine.")
 @cli.json_option
 def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
@@ -86,7 +86,7 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 
 
 @data_command.command("card")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @cli.json_option
 def card_command(name: str, as_json: bool) -> None:
     """Show what a dataset is, where it comes from, under which licence, and how to cite it.
@@ -110,7 +110,7 @@ def card_command(name: str, as_json: bool) -> None:
 
 
 @data_command.command("check")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
     """Read the raw files completely, and show what differs from the genuine ones.
@@ -132,7 +132,7 @@ def check_command(context: click.Context, name: str) -> None:
 
 
 @data_command.command("fetch")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 def fetch_command(name: str | None) -> None:
     """Download a dataset, or all that are missing."""
     from ssvm_bench.datasets import sources
@@ -142,7 +142,7 @@ def fetch_command(name: str | None) -> None:
 
 
 @data_command.command("prepare")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 @source_option
 @trust_option
 def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
@@ -157,7 +157,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 
 
 @data_command.command("show")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
 @click.option(
     "--run",
@@ -192,7 +192,7 @@ def show_command(name: str, **chosen: Any) -> None:
 
 
 @data_command.command("export")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.argument("file", type=FILE)
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(

@@ -148,7 +148,7 @@ def compare_command(
 @click.option(
     "--experiment",
     metavar="NAME",
-    shell_complete=completed("names", "experiments"),
+    shell_complete=completed("experiments"),
     help="Show the runs of an experiment, including committed ones.",
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")

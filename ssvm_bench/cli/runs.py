@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("experiment", cls=Command)
-@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("name", shell_complete=completed("experiments"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
     "--jobs",
@@ -132,7 +132,7 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
 
 
 @click.command("plot", cls=Command)
-@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("name", shell_complete=completed("experiments"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @cli.format_option(
     "File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and pdf; of "

@@ -11,7 +11,6 @@ different ways. Users who trust other files may use them, but their source is ne
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import tomllib
@@ -36,15 +35,12 @@ Names = Collection[str] | None
 CSR = ("data", "indices", "indptr")
 """Arrays of a sparse matrix."""
 
-
-@functools.cache
-def _homes() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_HOMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def home(dataset: str) -> dict[str, Any]:
     """Return the entry of a dataset in ``raw_files.toml``: fields of a `RawFile`."""
-    return {"dataset": dataset, **_homes()[dataset]}
+    return {"dataset": dataset, **_HOMES[dataset]}
 
 
 class MissingDataError(RunFailedError):

@@ -112,7 +112,8 @@ def sweeps() -> dict[str, float]:
         oracle = components.oracle_of(config.oracle, data)
         problem = Problem(oracle, config.lam_of(data.n))
         solver: Any = components.build_solver(config, problem, Clock("cpu"))
-        ready, kernels = perf_counter(), []
+        ready = perf_counter()
+        kernels: list[float] = []
         for name in ("exact_pass", "approximate_pass"):
             setattr(solver.phi, name, _timed(getattr(solver.phi, name), kernels))
         while not solver.converged:

@@ -59,7 +59,7 @@ def own_cache(tmp_path_factory):
     """Let a file of tests have a cache folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
-        patch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: folder)
+        patch.setattr("ssvm_bench.datasets.reading.user_folder", lambda: folder)
         yield folder
 
 
@@ -74,7 +74,7 @@ def few_pictures(picture_folder, request, monkeypatch):
     """Let synthetic datasets of images have as few pictures as a file of tests says."""
     from program import forget_data, small_pictures
 
-    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: picture_folder)
+    monkeypatch.setattr("ssvm_bench.datasets.reading.user_folder", lambda: picture_folder)
     small_pictures(monkeypatch, request.module.N_PICTURES)
     yield
     forget_data()

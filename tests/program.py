@@ -108,10 +108,10 @@ def real_data(file):
 
 def small_pictures(patch, count):
     """Let synthetic datasets of images have so many pictures, which this process prepares alone."""
-    from ssvm_bench.datasets.images import picture_file, preparation
+    from ssvm_bench.datasets.images import preparation
 
     patch.setenv("LOKY_MAX_CPU_COUNT", "1")
-    patch.setattr(picture_file, "N_SYNTHETIC", count)
+    patch.setattr(preparation, "N_SYNTHETIC", count)
     patch.setattr(preparation, "PARAMETERS", replace(preparation.PARAMETERS, samples=1500))
     forget_data()
 

@@ -330,7 +330,7 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(tmp_path, mo
     # few features, whose numbers are as narrow as those of pixels: their kernels are compiled
     every = conll2000.columns.default_templates(2)
     few = every[1:4] + every[7:12]  # words and tags
-    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: tmp_path)
+    monkeypatch.setattr("ssvm_bench.datasets.reading.user_folder", lambda: tmp_path)
     monkeypatch.setattr(conll2000, "N_SYNTHETIC", (60, 300))
     monkeypatch.setattr(conll2000.columns, "default_templates", lambda _: few)
     monkeypatch.setattr(chunking, "PATH", (200, 100))

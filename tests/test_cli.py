@@ -20,7 +20,7 @@ from rich.console import Console
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import cache, horseseg, weizmann
+from ssvm_bench.datasets import horseseg, reading, weizmann
 from ssvm_bench.results import words
 from ssvm_bench.runs import terminal
 
@@ -233,7 +233,7 @@ def test_the_module_is_the_program_and_a_closed_pipe_is_quiet():
 def machine(tmp_path, monkeypatch):
     """Return a data folder that is empty, like the cache folder; stand-ins have few pictures."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     program.small_pictures(monkeypatch, 3)
     yield tmp_path / "data"

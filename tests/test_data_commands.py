@@ -6,7 +6,7 @@ import pytest
 from program import call, error_of, forget_data, run_here, small_pictures
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import cache, sources, weizmann
+from ssvm_bench.datasets import reading, sources, weizmann
 from ssvm_bench.figures import pictures
 from ssvm_bench.runs import components
 
@@ -18,7 +18,7 @@ SYNTHETIC = ("dataset.source=synthetic", FEW, "clock=work")
 @pytest.fixture(autouse=True)
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; stand-ins are small."""
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     small_pictures(monkeypatch, N)
@@ -53,9 +53,9 @@ def test_status_tells_what_is_prepared(user):
     assert line.startswith(f"weizmann  ready    {path}")
     assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint
     kept = user / "weizmann" / f"{path.name}.ssvm-bench.npz"
-    cache.cached(kept, f"{weizmann.RAW.key('real')} sha256=0", dict)
+    reading.cached(kept, f"{weizmann.RAW.key('real')} sha256=0", dict)
     assert shown("status", "weizmann").splitlines()[1:] == [f"          prepared: {kept}"]
-    cache.cached(kept, "weizmann v0 sha256=0", dict)
+    reading.cached(kept, "weizmann v0 sha256=0", dict)
     assert "Not prepared yet" in shown("status", "weizmann")
 
 
@@ -106,7 +106,7 @@ def test_prepare_says_where_and_what(user):
 
 def test_prepare_without_a_place_says_so(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "file" / "below")
     assert "not kept" in shown("prepare", "weizmann", "--source", "synthetic")
 
 

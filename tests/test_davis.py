@@ -12,7 +12,7 @@ from raw_data import packed
 from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets.images.superpixels import neighbours
+from ssvm_bench.datasets.images.superpixels import borders
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import figures
@@ -51,7 +51,7 @@ def test_points_are_the_superpixels_of_all_frames_and_the_first_is_labelled():
             assert data.pixels[begin + k].tolist() == [(inside == 0).sum(), inside.sum()]
             assert data.y[begin + k] == (inside.mean() > 0.5)
         same = (data.frame[data.pairs] == t).all(axis=1)
-        np.testing.assert_array_equal(data.pairs[same] - begin, neighbours(segments))
+        np.testing.assert_array_equal(data.pairs[same] - begin, borders(segments)[0])
         begin += of.size
     assert begin == data.n
     assert (data.frame[data.pairs[:, 0]] == data.frame[data.pairs[:, 1]]).all()

@@ -15,11 +15,10 @@ from scipy import ndimage
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.datasets.images import preparation, superpixels
+from ssvm_bench.datasets.images import preparation, scenes, superpixels
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes
 
 BLOCKS = (slice(0, 512), slice(512, 640), slice(640, 649))
 
@@ -80,7 +79,7 @@ def test_neighbours_are_the_pairs_with_a_common_border(found):
         for l in (*segments[i + 1 : i + 2, j], *segments[i, j + 1 : j + 2]):
             if k != l:
                 expected.add((min(k, l), max(k, l)))
-    edges = superpixels.neighbours(segments)
+    edges = superpixels.borders(segments)[0]
     assert (edges.dtype, edges.shape) == (np.int32, (len(expected), 2))
     assert [*map(tuple, edges)] == sorted(expected)
     assert components(int(segments.max()) + 1, edges) == 1
@@ -117,7 +116,7 @@ def test_superpixels_are_connected_and_numbered_without_holes(picture):
         assert 100 <= n <= 250
     for k in range(n):
         assert ndimage.label(segments == k)[1] == 1
-    assert components(n, superpixels.neighbours(segments)) == 1
+    assert components(n, superpixels.borders(segments)[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ def test_arrays_fit_together(tmp_path):
         edges = arrays["edges"][slice(*arrays["edge_offsets"][i : i + 2])]
         segments = segments.reshape(arrays["shapes"][i])
         assert np.array_equal(arrays["y"][mine], superpixels.majority(segments, pictures[i].truth))
-        assert np.array_equal(edges, superpixels.neighbours(segments))
+        assert np.array_equal(edges, superpixels.borders(segments)[0])
     assert arrays["segments"].size == n * scenes.HEIGHT * scenes.WIDTH
 
     x = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(parts, 649))

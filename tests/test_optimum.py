@@ -148,7 +148,7 @@ def test_usps_agrees_with_liblinear(n_samples, side, iterations, tolerance, tmp_
 
     from ssvm_bench.datasets import usps
 
-    monkeypatch.setattr("ssvm_bench.datasets.cache.user_folder", lambda: tmp_path)
+    monkeypatch.setattr("ssvm_bench.datasets.reading.user_folder", lambda: tmp_path)
     digits = usps.load(usps.Config("usps", "usps", "real", n_samples))
     cells = digits.x.reshape(digits.n, 16 // side, side, 16 // side, side)
     data = dataset(cells.mean(axis=(2, 4)).reshape(digits.n, -1), digits.y, 10)

@@ -13,7 +13,7 @@ import pytest
 from program import call, environment, error_of
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
-from ssvm_bench.datasets import horseseg, local_patterns
+from ssvm_bench.datasets import horseseg, structures
 from ssvm_bench.datasets.images import pictures, superpixels
 from ssvm_bench.oracles import cut
 
@@ -51,7 +51,7 @@ def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words
     [
         ("cv2", "images", lambda: superpixels.gradients(np.zeros((9, 9, 3), np.uint8), 4, 4.0)),
         ("cv2", "images", lambda: pictures.decoded(b"", colour=True, what="picture")),
-        ("skimage", "images", lambda: local_patterns.maps(np.zeros((1, 9, 9), np.uint8))),
+        ("skimage", "images", lambda: structures.pattern_maps(np.zeros((1, 9, 9), np.uint8))),
         ("h5py", "horseseg", lambda: horseseg.hdf5(Path("horses")).__enter__()),
         ("maxflow", "graphs", lambda: cut.Minimiser(NO_EDGES, 1, "pymaxflow")),
     ],

@@ -17,12 +17,11 @@ from raw_data import packed
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import permutation
-from ssvm_bench.datasets import cache, sources, stanford, weizmann
+from ssvm_bench.datasets import reading, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.images import picture_file, preparation
 from ssvm_bench.datasets.images import pictures as picture_archives
+from ssvm_bench.datasets.images import preparation, scenes
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes
 
 
 def jpeg(pixels):
@@ -236,7 +235,7 @@ LOCK, KEPT = "weizmann/preparing-synthetic.lock", "weizmann/stand-in.ssvm-bench.
 def user(tmp_path, monkeypatch):
     """Return the user's cache folder, which is new; this process prepares few pictures itself."""
     small_pictures(monkeypatch, N)
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     return tmp_path / "user"
 
@@ -331,7 +330,7 @@ def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
 def test_no_place_for_the_prepared_file_is_no_failure(raw, user, monkeypatch, obstacle):
     expected = load(raw).fingerprint
     if obstacle == "a file":
-        monkeypatch.setattr(cache, "user_folder", lambda: user / KEPT / "below")
+        monkeypatch.setattr(reading, "user_folder", lambda: user / KEPT / "below")
         assert load(raw).fingerprint == expected
         assert files(user) == [KEPT]
     else:
@@ -354,7 +353,7 @@ def test_another_version_or_parameter_is_prepared_anew(raw, seen, monkeypatch):
     assert fewer.y.size < 0.8 * before.y.size
     monkeypatch.setattr(scenes, "VERSION", 0)  # pieces of other pictures are not used either
     assert load(raw).fingerprint != fewer.fingerprint
-    monkeypatch.setattr(picture_file, "N_SYNTHETIC", N - 1)
+    monkeypatch.setattr(preparation, "N_SYNTHETIC", N - 1)
     assert load(raw).n == N - 1
 
 

@@ -88,7 +88,7 @@ def test_points_are_superpixels_and_labelled_are_those_that_are_scribbled(pictur
         assert data.labeled[k] == (strokes[inside] == data.y[k]).any()
     assert set(data.y[data.labeled]) == {0, 1}
     assert data.labeled.sum() < data.n / 2
-    np.testing.assert_array_equal(data.pairs, superpixels.neighbours(segments))
+    np.testing.assert_array_equal(data.pairs, superpixels.borders(segments)[0])
     again, other = scribbles.load(options), scribbles.load(replace(options, draw=1))
     assert data.fingerprint == again.fingerprint != other.fingerprint
     few = scribbles.load(replace(options, n_samples=50))

@@ -17,7 +17,7 @@ from program import put_odd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.datasets import cache, reading, sources, transfer
+from ssvm_bench.datasets import progress, reading, sources
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import ContentError
@@ -56,7 +56,7 @@ def raw(calls, monkeypatch, registered, tmp_path):
             raise ContentError("line 1: rubbish")
         return arrays_of(sum(content))
 
-    monkeypatch.setattr(cache, "user_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(reading, "user_folder", lambda: tmp_path / "user")
     monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SSVM_BENCH_OFFLINE", "1")
     where = {"dataset": "tiny", "folder": "tiny", "file": "tiny.gz"}
@@ -238,14 +238,14 @@ def test_damaged_cache_is_made_again(raw, calls, damage, tmp_path):
 def test_a_cache_with_any_byte_changed_gives_the_right_arrays_or_none(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"x": np.arange(3.0), "y": np.array([], np.uint8), "names": np.array(["a", "bc"])}
-    cache.cached(place, "key", lambda: made)
+    reading.cached(place, "key", lambda: made)
     content = place.read_bytes()
     used = 0
     for k in range(len(content)):
         changed = bytearray(content)
         changed[k] ^= 1 if k % 2 else 128
         place.write_bytes(changed)
-        found = cache.stored(place, "key")
+        found = reading.stored(place, "key")
         if found is not None:
             used += 1
             assert found.keys() == made.keys()
@@ -255,40 +255,40 @@ def test_a_cache_with_any_byte_changed_gives_the_right_arrays_or_none(tmp_path):
     assert used < 0.3 * len(content)  # times, attributes and padding are nobody's business
     for k in range(0, len(content), 5):
         place.write_bytes(content[:k])
-        assert cache.stored(place, "key") is None
+        assert reading.stored(place, "key") is None
 
 
 def test_a_cache_that_was_saved_by_other_hands_is_not_used(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"x": np.arange(3.0), "y": np.array([1, 2])}
-    cache.cached(place, "key", lambda: made)
+    reading.cached(place, "key", lambda: made)
     members = dict(np.load(place))
-    assert cache.stored(place, "key") is not None
+    assert reading.stored(place, "key") is not None
     for change in ({"y": np.array([1, 1])}, {"z": np.zeros(1)}, {"key": np.array(["key", ""])}):
         np.savez(place, **{**members, **change})  # with the right CRC-32 of everything
-        assert cache.stored(place, "key") is None
-        assert cache.stored_key(place) == ""
+        assert reading.stored(place, "key") is None
+        assert reading.stored_key(place) == ""
     np.savez_compressed(place, **members)  # it could unpack to anything
-    assert cache.stored(place, "key") is None
+    assert reading.stored(place, "key") is None
 
 
 def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"small": np.arange(3), "large": np.full(1000, 7.25)}
-    assert cache.cached(place, "key", lambda: made, ("small",)).keys() == {"small"}
+    assert reading.cached(place, "key", lambda: made, ("small",)).keys() == {"small"}
     content = bytearray(place.read_bytes())
     content[content.index(made["large"].tobytes()[:80])] ^= 1
     place.write_bytes(content)
-    assert cache.stored(place, "key", ("small",))["small"].tolist() == [0, 1, 2]
-    assert cache.stored(place, "key") is None
-    assert cache.stored(place, "another key", ("small",)) is None
+    assert reading.stored(place, "key", ("small",))["small"].tolist() == [0, 1, 2]
+    assert reading.stored(place, "key") is None
+    assert reading.stored(place, "another key", ("small",)) is None
 
 
 def test_no_place_for_a_cache_is_no_failure(raw, tmp_path, monkeypatch):
     put(raw)
     (tmp_path / "file").touch()
     with monkeypatch.context() as patched:
-        patched.setattr(cache, "user_folder", lambda: tmp_path / "file" / "below")
+        patched.setattr(reading, "user_folder", lambda: tmp_path / "file" / "below")
         assert load(raw).source == "real"
         assert load(raw, "synthetic").source == "synthetic"
     assert files(tmp_path) == ["data/tiny/tiny.gz", "file"]
@@ -297,7 +297,7 @@ def test_no_place_for_a_cache_is_no_failure(raw, tmp_path, monkeypatch):
 def test_a_user_without_a_home_has_a_cache_folder(monkeypatch):
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.setenv(name, "~nobody")
-    assert cache.user_folder().is_absolute()
+    assert reading.user_folder().is_absolute()
 
 
 def test_status_tells_where_a_dataset_stands(raw, calls):
@@ -402,7 +402,7 @@ def test_a_download_that_fails_is_told_and_nothing_is_kept(
 ):
     raw, pages = remote
     pages["/tiny.gz"] = content
-    monkeypatch.setattr(transfer, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(progress, "CONNECT_SECONDS", 0.2)
     assert message in told(raw, "real")
     assert files(tmp_path) == []
     assert load(raw).source == "synthetic"

@@ -12,9 +12,9 @@ from program import call, error_of, run_here
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.datasets import landmarks as faces
-from ssvm_bench.datasets import local_patterns, plates
+from ssvm_bench.datasets import plates
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.structures import Alphabet, Boxes
+from ssvm_bench.datasets.structures import GRIDS, Alphabet, Boxes, pattern_maps
 from ssvm_bench.oracles import landmarks, segments
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
@@ -61,7 +61,7 @@ def marked(n=4, seed=0, **more):
     images = rng.integers(0, 256, (n, 6, 7)).astype(np.uint8)
     y = (at @ np.array([7, 1])).ravel().astype(np.uint8)
     labels = {"n_labels": 42, "structure": "landmarks", "admissible": BOXES}
-    fields = {"x": local_patterns.maps(images), "y": y, "offsets": 3 * np.arange(n + 1), **labels}
+    fields = {"x": pattern_maps(images), "y": y, "offsets": 3 * np.arange(n + 1), **labels}
     return Dataset(**{"name": "tiny", "source": "synthetic", **fields, **more})
 
 
@@ -85,7 +85,7 @@ def definition_of_landmarks(data, i, at):
     maps = data.x[i].reshape(3, 14, 15)
     templates = []
     for row, column in at:
-        for k, (scale, half) in enumerate(local_patterns.GRIDS):
+        for k, (scale, half) in enumerate(GRIDS):
             for r, c in itertools.product(range(-half, half + 1), repeat=2):
                 code = maps[k, 4 + row + scale * r, 4 + column + scale * c]
                 templates.append(np.arange(256) == code)
@@ -218,7 +218,7 @@ def test_what_is_drawn_is_admissible_and_the_same_again():
     pixels, positions = faces.draw(4, np.random.PCG64(1))
     assert pixels.shape == (4, 40, 40)
     boxes = faces.search_boxes(positions, (40, 40), 1)
-    assert boxes.fault(1600, 1) is None
+    assert boxes.fault(1600) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import abalone, adult, conll2000, mnist, ocr, sources, usps
-from ssvm_bench.datasets.synthetic import scenes
+from ssvm_bench.datasets.images import scenes
 from ssvm_bench.runs import components
 
 pytestmark = pytest.mark.usefixtures("own_cache")

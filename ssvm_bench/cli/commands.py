@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ssvm_bench import __version__
+from ssvm_bench import __version__, cli
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
-from ssvm_bench.cli import options
-from ssvm_bench.cli.options import PROGRAM, Command, Commands, Settings, completed, json_option
+from ssvm_bench.cli import PROGRAM, Command, Commands, Settings, completed, json_option
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
@@ -205,9 +204,9 @@ def run_command(
         return _sweep(configs, settings.debug, as_json)
     outcome = _run(configs[0])
     if as_json:
-        options.print_json(options.as_plain(configs[0], outcome))
+        cli.print_json(cli.as_plain(configs[0], outcome))
     else:
-        options.print_outcomes([(configs[0], outcome)])
+        cli.print_outcomes([(configs[0], outcome)])
     return _status(configs[0], outcome)
 
 
@@ -233,9 +232,9 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
         if outcome.status == "interrupted":
             break
     if as_json:
-        options.print_json([options.as_plain(*each) for each in done])
+        cli.print_json([cli.as_plain(*each) for each in done])
     else:
-        options.print_outcomes(done)
+        cli.print_outcomes(done)
     missing = len(configs) - statuses.count(0)
     if missing:
         click.echo(f"{PROGRAM}: {missing} of {len(configs)} runs did not finish.", err=True)
@@ -294,7 +293,7 @@ def config_show_command(
     configs = compose_runs(overrides, multirun, settings.config_dirs())
     found = [plain(config.resolved()) for config in configs]
     if as_json:
-        options.print_json(found if multirun else found[0])
+        cli.print_json(found if multirun else found[0])
         return
     texts = [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in found]
     click.echo("---\n".join(texts), nl=False)
@@ -315,7 +314,7 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
         files = catalog.entries(KINDS[heading], settings.config_dirs())
         listed[heading] = {name: catalog.description(file) for name, file in files.items()}
     if as_json:
-        options.print_json(listed)
+        cli.print_json(listed)
         return
     width = max((len(name) for entries in listed.values() for name in entries), default=0)
     for heading, entries in listed.items():
@@ -328,7 +327,7 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
 
 @main.command("check")
 @click.argument("kind", type=click.Choice(("oracle", "solver", "dataset")))
-@click.argument("name", shell_complete=completed("names", "kind"))
+@click.argument("name", shell_complete=completed("kind"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:

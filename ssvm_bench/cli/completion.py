@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,39 +69,35 @@ class _Zsh(ZshComplete):
     )
 
 
-def names(kind: str) -> Callable[..., list[str]]:
-    """Return the function that completes names of a group, or of ``"experiments"``."""
-
-    def complete(context: click.Context, _: Any, incomplete: str) -> list[str]:
-        of = context.params.get("kind") if kind == "kind" else kind
-        with suppress(Exception):  # the command itself reports errors
-            return _starting(incomplete, catalog.entries(str(of), _folders(context)))
-        return []
-
-    return complete
-
-
-def overrides(context: click.Context, _: Any, incomplete: str) -> list[str]:
-    """Complete an override of a run: the name of an option or a group, or its value."""
-    with suppress(Exception):
-        folders, words = _folders(context), context.params.get("overrides") or ()
-        said = dict(word.partition("=")[::2] for word in words)
-        key, is_set, value = incomplete.partition("=")
-        section, _, option = key.partition(".")
-        if is_set:
-            *first, last = value.rpartition(",")  # of a sweep
-            if key in catalog.GROUPS:
-                known = [*catalog.entries(key, folders)]
-            else:
-                known = [*_known(*_options(section, said, folders)[option or section])]
-            return [f"{key}={''.join(first)}{name}" for name in _starting(last, known)]
-        if section in _run() and "." in key:
-            listed = _options(section, said, folders)
-            return _starting(incomplete, (f"{section}.{name}=" for name in listed))
-        groups = (f"{name}=" for name in catalog.GROUPS)
-        others = (f"{name}." if _is_section(name) else f"{name}=" for name in _run())
-        return _starting(incomplete, dict.fromkeys((*groups, *others)))
+def completions(what: str, context: click.Context, incomplete: str) -> list[str]:
+    """Return the overrides, or the names of a group or of ``"experiments"``, that begin so."""
+    with suppress(Exception):  # the command itself reports errors
+        if what == "overrides":
+            return _overrides(context, incomplete)
+        of = context.params.get("kind") if what == "kind" else what
+        return _starting(incomplete, catalog.entries(str(of), _folders(context)))
     return []
+
+
+def _overrides(context: click.Context, incomplete: str) -> list[str]:
+    """Complete an override of a run: the name of an option or a group, or its value."""
+    folders, words = _folders(context), context.params.get("overrides") or ()
+    said = dict(word.partition("=")[::2] for word in words)
+    key, is_set, value = incomplete.partition("=")
+    section, _, option = key.partition(".")
+    if is_set:
+        *first, last = value.rpartition(",")  # of a sweep
+        if key in catalog.GROUPS:
+            known = [*catalog.entries(key, folders)]
+        else:
+            known = [*_known(*_options(section, said, folders)[option or section])]
+        return [f"{key}={''.join(first)}{name}" for name in _starting(last, known)]
+    if section in _run() and "." in key:
+        listed = _options(section, said, folders)
+        return _starting(incomplete, (f"{section}.{name}=" for name in listed))
+    groups = (f"{name}=" for name in catalog.GROUPS)
+    others = (f"{name}." if _is_section(name) else f"{name}=" for name in _run())
+    return _starting(incomplete, dict.fromkeys((*groups, *others)))
 
 
 def _folders(context: click.Context) -> list[Path]:
@@ -133,12 +129,13 @@ def _options(section: str, said: dict[str, str], folders: list[Path]) -> dict[st
     if section not in catalog.COMPONENTS:
         return _fields(*_run()[section]) or _run()
     chosen = {**catalog.DEFAULTS, **{key: value.partition(",")[0] for key, value in said.items()}}
-    choice = catalog.read(section, chosen[section], catalog.entries(section, folders))
+
+    def read(group: str) -> catalog.Choice:
+        return catalog.read(group, chosen[group], catalog.entries(group, folders))
+
     if section == "oracle" and "oracle" not in said:
-        dataset = catalog.read("dataset", chosen["dataset"], catalog.entries("dataset", folders))
-        name = dataset.oracle or chosen["oracle"]
-        choice = catalog.read(section, name, catalog.entries(section, folders))
-    return _fields(ast.Name("Config"), registry.source(section, choice.options["kind"]))
+        chosen["oracle"] = read("dataset").oracle or chosen["oracle"]
+    return _fields(ast.Name("Config"), registry.source(section, read(section).options["kind"]))
 
 
 def _fields(of: ast.expr, file: Path) -> dict[str, _Option]:

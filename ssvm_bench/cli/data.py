@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.cli import options
-from ssvm_bench.cli.options import COUNT, FILE, NATURAL, Commands, Settings, completed
+from ssvm_bench.cli import COUNT, FILE, NATURAL, Commands, Settings, completed
 from ssvm_bench.config import ORDERS, SOURCES
+
+if TYPE_CHECKING:
+    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.datasets.base import Dataset
+    from ssvm_bench.datasets.streams.export import Export
+
+ARRAYS = ".npz"
 
 source_option = click.option(
     "--source",
@@ -50,16 +61,16 @@ def data_command(context: click.Context) -> None:
 
 
 @data_command.command("status")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 @click.option("--verify", is_flag=True, help="Read all files, and check that they are genuine.")
-@options.json_option
+@cli.json_option
 def status_command(name: str | None = None, verify: bool = False, as_json: bool = False) -> None:
     """Show where the files are, and what to do where they are not."""
     from ssvm_bench.datasets.sources import status
 
     names = _names(name)
     if as_json:
-        options.print_json([vars(status(each, verify)) for each in names])
+        cli.print_json([status(each, verify)._asdict() for each in names])
         return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):
@@ -75,8 +86,8 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 
 
 @data_command.command("card")
-@click.argument("name", shell_complete=completed("names", "dataset"))
-@options.json_option
+@click.argument("name", shell_complete=completed("dataset"))
+@cli.json_option
 def card_command(name: str, as_json: bool) -> None:
     """Show what a dataset is, where it comes from, under which licence, and how to cite it.
 
@@ -87,7 +98,7 @@ def card_command(name: str, as_json: bool) -> None:
     (name,) = _names(name)
     found = card(name)
     if as_json:
-        options.print_json(found)
+        cli.print_json(found)
         return
     width = max(map(len, found))
     for what, said in found.items():
@@ -99,7 +110,7 @@ def card_command(name: str, as_json: bool) -> None:
 
 
 @data_command.command("check")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
     """Read the raw files completely, and show what differs from the genuine ones.
@@ -121,7 +132,7 @@ def check_command(context: click.Context, name: str) -> None:
 
 
 @data_command.command("fetch")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 def fetch_command(name: str | None) -> None:
     """Download a dataset, or all that are missing."""
     from ssvm_bench.datasets import sources
@@ -131,7 +142,7 @@ def fetch_command(name: str | None) -> None:
 
 
 @data_command.command("prepare")
-@click.argument("name", required=False, shell_complete=completed("names", "dataset"))
+@click.argument("name", required=False, shell_complete=completed("dataset"))
 @source_option
 @trust_option
 def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool) -> None:
@@ -146,7 +157,7 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 
 
 @data_command.command("show")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.argument("numbers", metavar="I...", type=int, nargs=-1, required=True)
 @click.option(
     "--run",
@@ -181,7 +192,7 @@ def show_command(name: str, **chosen: Any) -> None:
 
 
 @data_command.command("export")
-@click.argument("name", shell_complete=completed("names", "dataset"))
+@click.argument("name", shell_complete=completed("dataset"))
 @click.argument("file", type=FILE)
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
@@ -227,16 +238,99 @@ def export_command(
         ssvm-bench data export mnist digits.parquet --repeat 34 --jitter shift=1,elastic=1.4
         ssvm-bench run dataset=stream dataset.path=digits.parquet dataset.n_samples=10000
     """
-    from ssvm_bench.cli import export
+    from ssvm_bench.config import compose
+    from ssvm_bench.config.overrides import read
+    from ssvm_bench.datasets.base import Dataset
+    from ssvm_bench.datasets.streams.export import SUFFIX, Export
+    from ssvm_bench.datasets.streams.jitter import Jitter
+    from ssvm_bench.runs.components import load_dataset
 
-    words = [
-        f"dataset.source={source}",
-        *["dataset.trust=true"] * allow_checksum_mismatch,
-        *overrides,
-    ]
+    trusts = ["dataset.trust=true"] * allow_checksum_mismatch
+    words, folders = [f"dataset.source={source}", *trusts, *overrides], settings.config_dirs()
     how["order"] = how["order"] or ("shuffled" if how["repeat"] > 1 else "dataset")
-    for line in export.export(name, file, words, jitter, settings.config_dirs(), **how):
-        click.echo(line)
+    export = Export(jitter=None if jitter is None else Jitter.read(jitter), **how)
+    for setting in read(words):
+        if not setting.key.startswith("dataset."):
+            raise ConfigError(
+                f"{setting.text}: what is exported depends on options of the dataset alone, as "
+                "dataset.n_samples=1000."
+            )
+    if file.suffix not in (SUFFIX, ARRAYS) or file.is_dir():
+        raise ConfigError(f"{file} must be a file whose name ends in {SUFFIX} or {ARRAYS}.")
+    if file.suffix == ARRAYS and export != Export():
+        raise ConfigError(
+            f"{file}: repeats, orders and deformations are for streams, in a {SUFFIX} file."
+        )
+    (config,) = compose.compose_runs([f"dataset={name}", *words], config_dirs=folders)
+    dataset = load_dataset(config.dataset)
+    assert isinstance(dataset, Dataset)  # not a stream
+    if dataset.admissible is not None:
+        raise ConfigError(
+            f"{name} has {dataset.structure}, whose labelings are constrained, as no file of "
+            "examples says. A folder of images with a table is read as it is: see dataset.path."
+        )
+    if file.suffix == ARRAYS:
+        click.echo(_written_arrays(dataset, file))
+    else:
+        click.echo("\n".join(_written_stream(dataset, file, export, config)))
+
+
+def _written_arrays(dataset: Dataset, path: Path) -> str:
+    """Write a dataset to an npz; return a line that describes its content."""
+    from ssvm_bench.datasets.own_files import npz
+    from ssvm_bench.results.run_folder import cannot_write
+
+    if dataset.structure not in npz.STRUCTURES:
+        raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")
+    try:
+        npz.write(dataset, path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    counts = [f"{dataset.n} to train on"]
+    counts += [f"{examples.n} {split}" for split, examples in dataset.held_out.items()]
+    size = path.stat().st_size / 1e6
+    return f"{path}: {dataset.name} ({dataset.source} data), {size:.1f} MB: {', '.join(counts)}"
+
+
+def _written_stream(
+    dataset: Dataset, path: Path, export: Export, config: RunConfig
+) -> Iterator[str]:
+    """Write a dataset to a file for `DataStream`; yield lines that describe its content."""
+    from ssvm_bench.config import registry
+    from ssvm_bench.datasets.streams.export import write
+    from ssvm_bench.results.provenance import provenance
+
+    name = config.dataset.name
+    images = getattr(registry.module("dataset", config.dataset.kind), "IMAGES", None)
+    one_each = dataset.y.size == dataset.n
+    are_images = images is not None and one_each and math.prod(images.cell) == dataset.n_features
+    if export.jitter is not None and not are_images:
+        modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
+        known = [kind for kind, module in modules.items() if hasattr(module, "IMAGES")]
+        raise ConfigError(
+            f"--jitter deforms images, and the examples of {name} are none. Leave it out, or "
+            f"export one of: {', '.join(known)}."
+        )
+    with registry.blamed("oracle", config.oracle.kind):
+        build = registry.module("oracle", config.oracle.kind).build
+        d = int(build(config.oracle, dataset.head(2)).d)
+    begin = time.perf_counter()
+    chosen = config.with_source(dataset.source).resolved()["dataset"]
+    left_out = getattr(config.dataset, "NOT_HASHED", ())
+    made = {
+        "options": {key: value for key, value in chosen.items() if key not in left_out},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **provenance(),
+    }
+    header = write(dataset, path, export, images, oracle=config.oracle.name, d=d, made=made)
+    seconds = time.perf_counter() - begin
+    counts = [f"{header.train.n} to train on"]
+    counts += [f"{split.n} {name}" for name, split in [*header.splits.items()][1:]]
+    groups = sum(split.row_groups for split in header.splits.values())
+    yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
+    yield f"  examples: {', '.join(counts)}; row groups: {groups}"
+    rate = header.train.n / seconds
+    yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"
 
 
 def _names(name: str | None) -> list[str]:

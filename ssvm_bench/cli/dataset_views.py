@@ -14,7 +14,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, validation
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.figures import drawing, pictures
 from ssvm_bench.results.reading import is_finished, read_labels, read_metadata
 from ssvm_bench.results.run_folder import write_file

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.cli.options import PROGRAM, Command, Settings
+from ssvm_bench.cli import PROGRAM, Command, Settings
 
 _RANKING = "ranking/ranking", {"oracle": "ranking", "dataset": "queries"}
 

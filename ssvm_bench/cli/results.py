@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.cli import options
-from ssvm_bench.cli.options import FILE, NATURAL, Command, Settings, completed
+from ssvm_bench.cli import FILE, NATURAL, Command, Settings, completed
 
 if TYPE_CHECKING:
     from ssvm_bench.results.folder import ResultsFolder
@@ -46,7 +46,7 @@ def verify_command(
 
         ✓ the same   ✗ different   – nothing of it could be checked
     """
-    options.collect_rarely()
+    cli.collect_rarely()
     from ssvm_bench.results.words import minutes
     from ssvm_bench.verification import verify
 
@@ -103,7 +103,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
     type=FILE,
     help="Path of the files, without suffix. [default: in the folder comparisons/ of the results]",
 )
-@options.format_option("Format of the figure; may be repeated. [default: png and pdf]")
+@cli.format_option("Format of the figure; may be repeated. [default: png and pdf]")
 @click.pass_obj
 def compare_command(
     settings: Settings,
@@ -148,7 +148,7 @@ def compare_command(
 @click.option(
     "--experiment",
     metavar="NAME",
-    shell_complete=completed("names", "experiments"),
+    shell_complete=completed("experiments"),
     help="Show the runs of an experiment, including committed ones.",
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
@@ -169,7 +169,7 @@ def report_command(
         ssvm-bench report --experiment mpbcfw_fig4
         ssvm-bench report --all
     """
-    options.collect_rarely()
+    cli.collect_rarely()
     from ssvm_bench.report.page import build
 
     if experiment and every:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.cli import options
-from ssvm_bench.cli.options import COUNT, FILE, PROGRAM, Command, Settings, completed
+from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("experiment", cls=Command)
-@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("name", shell_complete=completed("experiments"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.option(
     "--jobs",
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show which runs are done, running, failed or missing, and SLURM's queue; run nothing.",
 )
-@options.json_option
+@cli.json_option
 @click.pass_obj
 def experiment_command(
     settings: Settings,
@@ -105,7 +105,7 @@ def experiment_command(
     from ssvm_bench.results.words import runs
 
     outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
-    options.print_outcomes(outcome.runs)
+    cli.print_outcomes(outcome.runs)
     _show_files(outcome.figures)
     if settings.debug:
         for text in filter(None, outcome.tracebacks.values()):
@@ -125,16 +125,16 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
         for damaged in filter(None, (run.damage for run in found)):
             skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     if as_json:
-        options.print_json([each.as_plain() for each in found])
+        cli.print_json([each.as_plain() for each in found])
         return
     for line in experiments.lines(found, said.jobs or said.parallel or 1):
         click.echo(line)
 
 
 @click.command("plot", cls=Command)
-@click.argument("name", shell_complete=completed("names", "experiments"))
+@click.argument("name", shell_complete=completed("experiments"))
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
-@options.format_option(
+@cli.format_option(
     "File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and pdf; of "
     "photographs png]"
 )
@@ -153,7 +153,7 @@ def plot_command(
         ssvm-bench plot quickstart --format svg
         ssvm-bench plot quickstart --format pdf --format tex
     """
-    options.collect_rarely()
+    cli.collect_rarely()
     from ssvm_bench.report import experiment_files
 
     for_all = [word for word in overrides if "=" in word or word.startswith("~")]

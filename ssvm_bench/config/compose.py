@@ -159,12 +159,11 @@ class Composer:
         choices = {key: settings[key] for key in settings if key in self._files}
         options = {key: val for key, val in settings.items() if key not in self._files}
         config = self._config(choices, options, own)
-        if "oracle" in choices or not hasattr(config.dataset, "default_oracle"):
-            return config
-        oracle = config.dataset.default_oracle() or config.oracle.name
-        if oracle == config.oracle.name:
-            return config
-        return self._config({**choices, "oracle": oracle}, options, own)
+        if "oracle" not in choices and hasattr(config.dataset, "default_oracle"):
+            oracle = config.dataset.default_oracle()
+            if oracle and oracle != config.oracle.name:
+                return self._config({**choices, "oracle": oracle}, options, own)
+        return config
 
     def _config(
         self, choices: Choices, options: Mapping[str, Any], own: Mapping[str, dict[str, Any]]

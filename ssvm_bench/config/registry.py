@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
-import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -229,12 +228,10 @@ def _own(group: str, kind: str) -> Any:
 @functools.cache
 def _own_modules(group: str) -> dict[str, str]:
     """Return kind → dotted name of all modules that may implement one."""
-    package = f"ssvm_bench.{group}s"
-    found = _modules_below(package, *import_module(package).__path__)
-    for paper in own_papers():
-        name = f"ssvm_bench.papers.{paper}.{group}s"
-        found |= _modules_below(name, str(PAPERS / paper / f"{group}s"))
-    return found
+    root, folder = PAPERS.parents[1], f"{group}s"
+    places = PAPERS.parent / folder, *(PAPERS / paper / folder for paper in own_papers())
+    files = (file for place in places for file in sorted(place.rglob("[!_]*.py")))
+    return {file.stem: ".".join(file.relative_to(root).with_suffix("").parts) for file in files}
 
 
 def papers() -> dict[str, Any]:
@@ -270,16 +267,4 @@ def _papers(folders: tuple[Path, ...]) -> dict[str, Any]:
 @functools.cache
 def own_papers() -> tuple[str, ...]:
     """Return the names of the folders of papers, sorted."""
-    return tuple(sorted(info.name for info in pkgutil.iter_modules([str(PAPERS)]) if info.ispkg))
-
-
-def _modules_below(package: str, *paths: str) -> dict[str, str]:
-    """Return name → dotted name of the modules of a package and its subpackages."""
-    names: dict[str, str] = {}
-    for info in pkgutil.iter_modules(paths, f"{package}."):
-        name = info.name.rpartition(".")[2]
-        if info.ispkg:
-            names |= _modules_below(info.name, *(str(Path(path, name)) for path in paths))
-        else:
-            names[name] = info.name
-    return names
+    return tuple(sorted(file.parent.name for file in PAPERS.glob("*/paper.py")))

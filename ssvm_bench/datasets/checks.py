@@ -281,7 +281,7 @@ def _admissible(dataset: Any, y: np.ndarray, offsets: np.ndarray) -> None:
             f"segments need an Alphabet that is admissible, landmarks need Boxes, and others "
             f"nothing; those of {dataset.structure} have {type(admissible).__name__}"
         )
-    if (fault := admissible.fault(dataset.n_labels, dataset.n_features)) is not None:
+    if (fault := admissible.fault(dataset.n_labels)) is not None:
         raise ContentError(fault)
     if (found := admissible.first_inadmissible(y, offsets)) is not None:
         part, why = found

@@ -38,12 +38,12 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Pictures
+from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.datasets.images.superpixels import N_FEATURES
 from ssvm_bench.datasets.raw_files import Content, Finding, home
 from ssvm_bench.datasets.reading import Arrays, ContentError, check_equal, ensure, parsing
-from ssvm_bench.datasets.synthetic import scenes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -166,8 +166,7 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
 
     It must be stored in this file itself, and in chunks that take no excessive memory.
     """
-    with needed("horseseg", "The file of HorseSeg"):
-        import h5py
+    import h5py
 
     stored = file[key]
     if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "buif":
@@ -185,45 +184,6 @@ def _numbers(file: Any, key: str, shape: tuple[int, ...]) -> np.ndarray:
     if found.shape == shape:
         return found
     return np.ascontiguousarray(found.T) if turned else found.reshape(shape)
-
-
-def integrity_report(path: Path, n: int) -> Iterator[Finding]:
-    """Yield findings about a copy of the genuine file, which has ``n`` images.
-
-    Raises
-    ------
-    ContentError
-        If the copy cannot be opened at all.
-    """
-    with hdf5(path) as file:
-        stored, missing, others = contents(file)
-        absent = {key.rpartition("_")[2] for key in missing}
-        images, refused = [], []
-        for i in range(stored):
-            if f"{i:06d}" not in absent:
-                try:
-                    images.append(image(file, i))
-                except ContentError as error:
-                    refused.append(str(error))
-    yield Finding.compared("images", stored, n)
-    yield Finding.compared("arrays that are missing", _some(missing), "none")
-    yield Finding("arrays of other names", _some(others))
-    yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
-    if not images:
-        return
-    xs, ys, edges, repeated = zip(*images, strict=True)
-    n = sum(map(len, ys))
-    yield Finding("superpixels an image", _span(ys))
-    yield Finding("pairs of neighbours an image", _span(edges))
-    yield Finding("edges that are stored twice", f"{sum(repeated)} (each pair counts once)")
-    alone = n - sum(np.unique(pairs).size for pairs in edges)
-    yield Finding("superpixels without a neighbour", str(alone))
-    yield Finding.compared("features a superpixel", N_FEATURES, N_FEATURES)
-    yield Finding("their type", ", ".join(sorted({str(x.dtype) for x in xs})))
-    low, high = min(x.min() for x in xs), max(x.max() for x in xs)
-    yield Finding("their values", f"{low:.6g} to {high:.6g}")
-    yield Finding("of which are not zero", f"{sum(x.nnz for x in xs) / n / N_FEATURES:.1%}")
-    yield Finding("superpixels that are horse", f"{sum(int(y.sum()) for y in ys) / n:.1%}")
 
 
 def _some(names: Sequence[str], between: str = ", ") -> str:
@@ -264,8 +224,42 @@ class HorseSegFile(PictureFile):
         return Content({}, partial(parse, path))
 
     def integrity_report(self, path: Path) -> Iterator[Finding]:
-        """Yield findings about a copy, collected image by image."""
-        yield from integrity_report(path, N_IMAGES)
+        """Yield findings about a copy of the genuine file, collected image by image.
+
+        Raises
+        ------
+        ContentError
+            If the copy cannot be opened at all.
+        """
+        with hdf5(path) as file:
+            stored, missing, others = contents(file)
+            absent = {key.rpartition("_")[2] for key in missing}
+            images, refused = [], []
+            for i in range(stored):
+                if f"{i:06d}" not in absent:
+                    try:
+                        images.append(image(file, i))
+                    except ContentError as error:
+                        refused.append(str(error))
+        yield Finding.compared("images", stored, N_IMAGES)
+        yield Finding.compared("arrays that are missing", _some(missing), "none")
+        yield Finding("arrays of other names", _some(others))
+        yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
+        if not images:
+            return
+        xs, ys, edges, repeated = zip(*images, strict=True)
+        n = sum(map(len, ys))
+        yield Finding("superpixels an image", _span(ys))
+        yield Finding("pairs of neighbours an image", _span(edges))
+        yield Finding("edges that are stored twice", f"{sum(repeated)} (each pair counts once)")
+        alone = n - sum(np.unique(pairs).size for pairs in edges)
+        yield Finding("superpixels without a neighbour", str(alone))
+        yield Finding.compared("features a superpixel", N_FEATURES, N_FEATURES)
+        yield Finding("their type", ", ".join(sorted({str(x.dtype) for x in xs})))
+        low, high = min(x.min() for x in xs), max(x.max() for x in xs)
+        yield Finding("their values", f"{low:.6g} to {high:.6g}")
+        yield Finding("of which are not zero", f"{sum(x.nnz for x in xs) / n / N_FEATURES:.1%}")
+        yield Finding("superpixels that are horse", f"{sum(int(y.sum()) for y in ys) / n:.1%}")
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that its home page offers."""

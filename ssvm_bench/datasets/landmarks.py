@@ -1,7 +1,7 @@
 """Landmarks of faces: eight points of an image, joined by a tree (Uřičář and Franc 2012, 4.2).
 
 A part is a landmark; its label is the pixel of the landmark. The features of an image are its local
-binary patterns (:mod:`ssvm_bench.datasets.local_patterns`). The search box of a landmark is the
+binary patterns (:mod:`ssvm_bench.datasets.structures`). The search box of a landmark is the
 smallest one that contains it in all training images, enlarged by ``margin`` pixels on every side
 within the image. The report's images are not public. The built-in ones are simulated: 7000 for
 training, and 1000 each for validation and test. A simulated face is small, as if cut out by a
@@ -21,6 +21,7 @@ the outer corners of the right and the left eye. Right is the face's own right.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,10 +29,10 @@ import numpy as np
 
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config.validation import Natural
-from ssvm_bench.datasets import arrays, local_patterns, picture_table
+from ssvm_bench.datasets import arrays, picture_table
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
-from ssvm_bench.datasets.structures import Boxes
+from ssvm_bench.datasets.structures import Boxes, pattern_maps
 
 SIDE = 40
 """Rows and columns of an image."""
@@ -85,7 +86,7 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all faces, held-out ones included, and their images: uint8 (H, W) each."""
-    found = picture_table.arrays(config, VERSION, _synthetic, _read)
+    found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
     positions, (_, H, W) = found["positions"], found["pixels"].shape
     boxes = search_boxes(positions[found["fold"] == 0], (H, W), config.margin)
     y = (positions @ np.array([W, 1])).ravel().astype(arrays.label_type(H * W))
@@ -103,11 +104,6 @@ def search_boxes(positions: np.ndarray, image: tuple[int, int], margin: int) -> 
     return Boxes(NAMES, PARENTS, corners, sizes, image, UPPER, LOWER)
 
 
-def _synthetic() -> Arrays:
-    found = simulated(N_TRAINING, N_HELD_OUT)
-    return {**found, "patterns": local_patterns.maps(found["pixels"])}
-
-
 def _read(folder: Path) -> Arrays:
     """Return the faces of a folder; raise `ContentError` if its files contradict each other."""
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, *COLUMNS))
@@ -123,7 +119,7 @@ def _read(folder: Path) -> Arrays:
         "pixels": images,
         "positions": np.array([_positions(line, images.shape[1:]) for line in table]),
         "fold": fold,
-        "patterns": local_patterns.maps(images),
+        "patterns": pattern_maps(images),
     }
 
 
@@ -154,14 +150,16 @@ def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, 
 def simulated(n_training: int, n_held_out: int) -> Arrays:
     """Return training faces and held-out faces; every second held-out one is for the test.
 
-    ``pixels`` uint8 (n, 40, 40), ``positions`` int64 (n, 8, 2): row and column; ``fold``.
+    ``pixels`` uint8 (n, 40, 40), ``positions`` int64 (n, 8, 2): row and column; ``fold``;
+    ``patterns``, the maps of the pixels.
     """
     bits = np.random.PCG64(1859)
     m = n_training + n_held_out
     found = [draw(min(_CHUNK, m - k), bits) for k in range(0, m, _CHUNK)]
     pixels, positions = (np.concatenate(each) for each in zip(*found, strict=True))
     fold = np.concatenate((np.zeros(n_training, np.int64), np.arange(n_held_out) % 2 + 1))
-    return {"pixels": pixels, "positions": positions, "fold": fold}
+    patterns = pattern_maps(pixels)
+    return {"pixels": pixels, "positions": positions, "fold": fold, "patterns": patterns}
 
 
 class _Canvas:

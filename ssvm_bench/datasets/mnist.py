@@ -113,7 +113,7 @@ def combine(
 
 def simulate() -> Arrays:
     """Return the arrays of `combine` for a tenth as many synthetic digits, 20 × 20 each."""
-    from ssvm_bench.datasets.synthetic import handwriting
+    from ssvm_bench.datasets import handwriting
 
     n, n_test = N_SYNTHETIC
     counts = np.full(N_LABELS, (n + n_test) // N_LABELS)

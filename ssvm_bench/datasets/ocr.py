@@ -135,7 +135,7 @@ def identity(text: bytes) -> bytes:
 
 def simulate() -> dict[str, np.ndarray]:
     """Return synthetic words in many handwritings, with the real counts per length and fold."""
-    from ssvm_bench.datasets.synthetic import handwriting
+    from ssvm_bench.datasets import handwriting
 
     bits = np.random.PCG64(1729)
     lengths = np.repeat(np.arange(WORDS_PER_LENGTH.size), WORDS_PER_LENGTH)

@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets import cache, reading, sources
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 
@@ -125,7 +125,7 @@ def image(folder: Path, name: str) -> np.ndarray:
 
 
 def arrays(
-    config: TableConfig, version: int, synthetic: cache.Make, read: Callable[[Path], Arrays]
+    config: TableConfig, version: int, synthetic: reading.Make, read: Callable[[Path], Arrays]
 ) -> Arrays:
     """Return the arrays of a config's pictures, including ``fold``.
 
@@ -145,8 +145,8 @@ def arrays(
         The folder's content cannot be used, or does not have the requested fingerprint.
     """
     if config.path is None:
-        place = cache.user_folder() / config.kind / "drawn.ssvm-bench.npz"
-        return cache.cached(place, f"{config.kind} drawn v{version}", synthetic)
+        place = reading.user_folder() / config.kind / "drawn.ssvm-bench.npz"
+        return reading.cached(place, f"{config.kind} drawn v{version}", synthetic)
     config.check_fingerprint(config.found())
     with reading.explained(f"{config.path} cannot be used", "Correct the files."):
         return read(config.path)

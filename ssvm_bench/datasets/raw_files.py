@@ -11,7 +11,6 @@ different ways. Users who trust other files may use them, but their source is ne
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import tomllib
@@ -27,7 +26,7 @@ import numpy as np
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.files import temporary_folder
 from ssvm_bench.config import ALTERED
-from ssvm_bench.datasets import cache, reading
+from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError
 
@@ -36,15 +35,12 @@ Names = Collection[str] | None
 CSR = ("data", "indices", "indptr")
 """Arrays of a sparse matrix."""
 
-
-@functools.cache
-def _homes() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_HOMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def home(dataset: str) -> dict[str, Any]:
     """Return the entry of a dataset in ``raw_files.toml``: fields of a `RawFile`."""
-    return {"dataset": dataset, **_homes()[dataset]}
+    return {"dataset": dataset, **_HOMES[dataset]}
 
 
 class MissingDataError(RunFailedError):
@@ -193,9 +189,9 @@ class RawFile(ABC):
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
-    def kept(self, place: Path, key: str, source: str, make: cache.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly made and stored."""
-        return cache.cached(place, key, make, only)
+        return reading.cached(place, key, make, only)
 
     def parts(self, path: Path) -> list[Path]:
         """Return the files of the raw data at a path, whether they exist or not."""
@@ -203,7 +199,7 @@ class RawFile(ABC):
 
     def places(self) -> list[Path]:
         """Return the paths where the raw data may be, the preferred one first."""
-        roots = [cache.user_folder()]
+        roots = [reading.user_folder()]
         if os.environ.get("SSVM_BENCH_DATA"):
             roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
         return [root / (self.folder or self.dataset) / self.file for root in roots]
@@ -245,7 +241,7 @@ class RawFile(ABC):
         """
         if (found := self.find()) is not None:
             return found
-        from ssvm_bench.datasets.transfer import TransferError, transfer
+        from ssvm_bench.datasets.progress import TransferError, transfer
 
         target = self.places()[-1]
         try:

@@ -14,9 +14,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +24,10 @@ from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
-from ssvm_bench.datasets import cache, checks
+from ssvm_bench.datasets import checks
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, too_large
+from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, stored_key, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -99,8 +98,7 @@ def integrity_report(name: str) -> tuple[Path, list[Finding]]:
         return path, list(raw.integrity_report(path))
 
 
-@dataclass(frozen=True)
-class DatasetStatus:
+class DatasetStatus(NamedTuple):
     """State of a dataset's raw file.
 
     Attributes
@@ -151,11 +149,10 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
         if not recognised:
             hint = f"Not {raw.format}. {raw.repair()}"
             return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
-    hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(
-        *(name, "ready", path, size, hint if raw.prepared and kept is None else ""),
-        *(_content(raw, path) if verify else "", kept),
-    )
+    hint, content = "", _content(raw, path) if verify else ""
+    if raw.prepared and kept is None:
+        hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
+    return DatasetStatus(name, "ready", path, size, hint, content, kept)
 
 
 def _content(raw: RawFile, path: Path) -> str:
@@ -285,7 +282,7 @@ def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: boo
 def kept_in(raw: RawFile, source: str) -> Path | None:
     """Return the cache file of a source's arrays, if there is one of this version."""
     place = raw.cache_place(source)
-    return place if cache.stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
+    return place if stored_key(place).partition(" sha256=")[0] == raw.key(source) else None
 
 
 def _available(config: SourceConfig, raw: RawFile) -> str:

@@ -17,11 +17,11 @@ import numpy as np
 
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
+from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
+from ssvm_bench.datasets.images.preparation import PictureConfig, PictureFile
 from ssvm_bench.datasets.raw_files import home
 from ssvm_bench.datasets.reading import ensure, parsing
-from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
 

@@ -1,4 +1,4 @@
-"""Further data of examples of three structures: alphabets, search boxes and windows.
+"""Further data of three structures: alphabets, search boxes and local patterns, windows.
 
 **Segments** are images of text, composed without gaps of characters of fixed widths:
 
@@ -14,6 +14,21 @@ character by character. A sequence of labels is *admissible* if it is such a seg
 its children; the first landmark is the root. Positions in a box are numbered row by row. The label
 of a landmark is its pixel, row · width + column.
 
+The local binary pattern of a pixel is a byte: which of eight points around it, at the distance
+of the scale, are at least as bright (Ojala et al. 2002). A landmark's features are the patterns of
+the pixels around it, on one grid per scale, with the scale as its spacing:
+
+======  ======================
+scale   grid
+======  ======================
+1       9 × 9
+2       5 × 5, every 2 pixels
+4       3 × 3, every 4 pixels
+======  ======================
+
+So a landmark has 115 cells and 115 · 256 weights, of which an image uses 115. The maps of the
+patterns are stored, one byte per pixel and scale, with a margin that continues the image's edge.
+
 **Latent** objects are in one of the windows on the canvas of an example. Positions are numbered row
 by row. A window is a view of the canvas; its pixels are not copied.
 """
@@ -24,6 +39,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+from ssvm_bench.base.errors import needed
+
+GRIDS = ((1, 4), (2, 2), (4, 1))
+"""Scale of local patterns, and number of cells from the middle of the grid to its side."""
+
+MARGIN, CODES = 4, 256
+"""Pixels of a map beyond the edge of the image; number of patterns."""
 
 
 class Alphabet(NamedTuple):
@@ -69,8 +92,8 @@ class Alphabet(NamedTuple):
             k += self.widths[found[-1][0]]
         return found
 
-    def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return why the alphabet does not fit data with these numbers; None if it does."""
+    def fault(self, n_labels: int) -> str | None:
+        """Return why the alphabet does not fit data with so many labels; None if it does."""
         if len(self.names) != len(self.widths):
             return f"it has {len(self.names)} characters and {len(self.widths)} widths"
         for name, width in zip(self.names, self.widths, strict=True):
@@ -145,8 +168,8 @@ class Boxes(NamedTuple):
         upper, lower = (positions[:, list(of)].mean(axis=1) for of in (self.upper, self.lower))
         return np.sqrt(((upper - lower) ** 2).sum(axis=1))
 
-    def fault(self, n_labels: int, n_features: int) -> str | None:
-        """Return why the boxes do not fit data with these numbers; None if they do."""
+    def fault(self, n_labels: int) -> str | None:
+        """Return why the boxes do not fit data with so many labels; None if they do."""
         P = len(self.names)
         sizes = [len(of) for of in (self.parents, self.corners, self.sizes)]
         if P < 1 or sizes != [P] * 3:
@@ -193,6 +216,37 @@ class Boxes(NamedTuple):
                 "is of an image whose landmarks have the distance 0 that deviations are measured in"
             )
         return None
+
+
+def pattern_cells() -> np.ndarray:
+    """Return the cells of a landmark, int64 (115, 3): index of the scale, row and column.
+
+    Row and column count from the pixel that is ``MARGIN`` above and ``MARGIN`` left of the
+    landmark.
+    """
+    found = [
+        (k, MARGIN + scale * r, MARGIN + scale * c)
+        for k, (scale, half) in enumerate(GRIDS)
+        for r in range(-half, half + 1)
+        for c in range(-half, half + 1)
+    ]
+    return np.array(found)
+
+
+def pattern_maps(images: np.ndarray) -> np.ndarray:
+    """Return the maps of images uint8 (n, H, W): uint8 (n, scales · (H + 8) · (W + 8))."""
+    with needed("images", "Preparing pictures"):
+        from skimage.feature import local_binary_pattern
+
+    wide = MARGIN + GRIDS[-1][0]
+    inside = slice(wide - MARGIN, MARGIN - wide)
+    n, H, W = images.shape
+    found = np.empty((n, len(GRIDS), H + 2 * MARGIN, W + 2 * MARGIN), np.uint8)
+    for i, image in enumerate(images):
+        padded = np.pad(image, wide, mode="edge")
+        for k, (scale, _) in enumerate(GRIDS):
+            found[i, k] = local_binary_pattern(padded, 8, scale)[inside, inside]
+    return found.reshape(n, -1)
 
 
 class Windows(NamedTuple):

@@ -51,7 +51,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
 
 def simulate() -> dict[str, np.ndarray]:
     """Return synthetic digits, as many as in the real file: warped, blurred and noisy."""
-    from ssvm_bench.datasets.synthetic import handwriting
+    from ssvm_bench.datasets import handwriting
 
     bits = np.random.PCG64(1729)
     y, ink = handwriting.digits(SAMPLES_PER_DIGIT, CELL, bits)

@@ -24,15 +24,12 @@ from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.reading import ContentError, content, ensure, parsing, unpack
 
 _ORACLES = {
-    ("independent", False): "multiclass",
-    ("independent", True): "binary",
-    ("regression", False): "regression",
-    ("chain", False): "viterbi",
-    ("chain", True): "viterbi",
-    ("graph", False): "alpha_expansion",
-    ("graph", True): "mincut",
+    "independent": ("multiclass", "binary"),
+    "regression": ("regression", None),
+    "chain": ("viterbi", "viterbi"),
+    "graph": ("alpha_expansion", "mincut"),
 }
-"""Structure, and whether there are two labels → oracle."""
+"""Structure → oracle for any number of labels, and for two."""
 
 PYTHON = "python"
 """Form of a vocabulary that is not used for files; its labels may have any name."""
@@ -204,7 +201,7 @@ class Vocabulary:
     @property
     def oracle(self) -> str | None:
         """Name of the oracle that fits; None if the structure has no default oracle."""
-        return _ORACLES.get((self.structure, len(self.labels) == 2))
+        return _ORACLES.get(self.structure, (None, None))[len(self.labels) == 2]
 
     @cached_property
     def number_of_feature(self) -> dict[str, int]:

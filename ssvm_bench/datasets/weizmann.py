@@ -15,14 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ssvm_bench.base.errors import needed
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.images.picture_file import PictureConfig, PictureFile
+from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
+from ssvm_bench.datasets.images.preparation import PictureConfig, PictureFile
 from ssvm_bench.datasets.raw_files import home
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes
 
 Config = PictureConfig
 
@@ -52,11 +51,10 @@ def parse(path: Path) -> Pictures:
 
 def decode(encoded: tuple[bytes, bytes]) -> Picture:
     """Decode a photograph and its mask; raise `ContentError` if they do not fit together."""
-    with needed("images", "Reading pictures"):
-        import cv2
-
     photograph = decoded(encoded[0], colour=True, what="photograph rgb")
     mask = decoded(encoded[1], colour=False, what="mask figure_ground")
+    import cv2  # which is there, as pictures are decoded by it
+
     height, width = mask.shape
     h, w = photograph.shape[:2]
     # sizes are rounded to whole pixels, which changes the aspect ratio of small pictures

@@ -54,16 +54,13 @@ _KINDS: dict[str, tuple[Any, str]] = {
 }
 """Parameter that is not an option of a run → its type, and the type in words."""
 
+_OF_ORACLES = "class_weight", "loss", "potts", "kernel", "gamma", "degree"
+
 _ELSEWHERE = {
-    "solver": "the parameter solver",
-    "lam": "the parameter lam",
+    **{name: f"the parameter {name}" for name in ("solver", "lam", "oracle")},
+    **{f"oracle.{name}": f"the parameter {name}" for name in _OF_ORACLES},
     "seed": "the parameter random_state",
     "quiet": "the parameter verbose",
-    "oracle": "the parameter oracle",
-    "oracle.class_weight": "the parameter class_weight",
-    "oracle.loss": "the parameter loss",
-    "oracle.potts": "the parameter potts",
-    **{f"oracle.{name}": f"the parameter {name}" for name in ("kernel", "gamma", "degree")},
     "parallel.workers": "the parameter n_jobs",
     "parallel.address": "for examples in files, which the workers of a scheduler load",
     "budget": "the parameters gap_tol, max_iterations and max_seconds",

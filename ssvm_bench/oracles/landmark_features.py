@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.datasets.local_patterns import CODES
+from ssvm_bench.datasets.structures import CODES
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_scores import features_with
 from ssvm_bench.oracles.scoring import label_score

@@ -7,7 +7,7 @@
     g(δ) = (δ_r, δ_c, δ_r², δ_c²),  δ in units of a quarter of the image's height
 
 with ψ the indicators of the patterns around a position, 256 for each cell of
-:mod:`ssvm_bench.datasets.local_patterns`, of which one is 1. They are read from the maps of the
+:mod:`ssvm_bench.datasets.structures`, of which one is 1. They are read from the maps of the
 image, and never stored. The weights of g may have either sign.
 
 **Parts.** An example has 2P − 1 parts: its P landmarks, whose labels are the positions in their
@@ -40,10 +40,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
-from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import LANDMARKS, Dataset
-from ssvm_bench.datasets.structures import Boxes
+from ssvm_bench.datasets.structures import CODES, MARGIN, Boxes, pattern_cells
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import padded
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
@@ -104,19 +103,19 @@ def build(config: Config, dataset: Dataset) -> LandmarkOracle:
     config.check_structure(dataset)
     boxes = dataset.admissible
     assert isinstance(boxes, Boxes)  # as every dataset of landmarks has
-    parents, cells = np.array(boxes.parents), local_patterns.cells()
+    parents, cells = np.array(boxes.parents), pattern_cells()
     corners, sizes = np.array(boxes.corners), np.array(boxes.sizes)
     children, up = np.arange(1, parents.size), parents[1:]
     low = corners[up] - (corners[children] + sizes[children] - 1)
     of_edges = np.concatenate((low, sizes[up] + sizes[children] - 1), axis=1)
     grids = np.concatenate((np.concatenate((corners, sizes), axis=1), of_edges))
     n_labels = int((grids[:, 2] * grids[:, 3]).max())
-    weights = np.repeat([len(cells) * local_patterns.CODES, OF_EDGE], [parents.size, up.size])
+    weights = np.repeat([len(cells) * CODES, OF_EDGE], [parents.size, up.size])
     L, n = len(grids), dataset.n
     positions = boxes.positions(dataset.y).reshape(n, -1, 2)
     seen = np.concatenate((positions, positions[:, up] - positions[:, children]), axis=1)
     place = seen - grids[:, :2]
-    H, W = (side + 2 * local_patterns.MARGIN for side in boxes.image)
+    H, W = (side + 2 * MARGIN for side in boxes.image)
     scale, row, column = cells.T
     features = LandmarkFeatures(
         offsets=L * np.arange(n + 1),
@@ -138,7 +137,7 @@ def build(config: Config, dataset: Dataset) -> LandmarkOracle:
         begins=np.cumsum(weights) - weights,
         unit=boxes.image[0] / 4.0,
         scale=100.0 / boxes.scale(positions),
-        counts=np.zeros(local_patterns.CODES),
+        counts=np.zeros(CODES),
         pixels=np.zeros(n_labels, np.int64),
     )
     return LandmarkOracle(Landmarks(features, np.zeros((parents.size + 1, features.stride))), boxes)

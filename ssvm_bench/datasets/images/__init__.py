@@ -1,1 +1,1 @@
-"""From pictures to graphs of superpixels: the pipeline that all image datasets share."""
+"""Pictures, real or synthetic, and the pipeline from them to graphs of superpixels."""

@@ -1,4 +1,4 @@
-"""From pictures to the arrays of a graph dataset, in pieces that survive an interruption.
+"""From archives of pictures to the arrays of graph datasets, which are prepared once and cached.
 
 ==========  ==================================================================================
 outlines    per picture: superpixels, neighbours, labels; samples of descriptors and of colours
@@ -10,31 +10,44 @@ Each worker process has one thread and works on one picture at a time. The resul
 the picture and, in the last stage, on the words. So the arrays are the same for any number of
 workers, and finished pieces can be kept in files. A file stores the key of everything it depends
 on; a file that is broken or has another key is made again.
+
+While one process prepares a dataset, another one that needs it waits. Finished pieces stay in the
+user's cache folder until the arrays are stored, even if the process is killed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
+import filelock
 import numpy as np
 
 from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError, needed
+from ssvm_bench.config.validation import one_of
+from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.arrays import ends_of
-from ssvm_bench.datasets.cache import cached
+from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import superpixels
-from ssvm_bench.datasets.images.pictures import Picture, Pictures
+from ssvm_bench.datasets.images.pictures import MOST, Picture, Pictures
 from ssvm_bench.datasets.progress import shown
-from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
+from ssvm_bench.datasets.raw_files import CSR, Content, Names, RawFile, sha256
+from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, cached, ensure
 
 VERSION = 2
 """To be raised when the same parameters begin to give other arrays."""
+
+N_SYNTHETIC = 120
+"""Number of synthetic pictures of a dataset; preparing them takes well below a minute."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ def prepare(
 
     def learned(sample: np.ndarray, n_words: int) -> np.ndarray:
         """Return the visual words of a sample, from a file if it has them."""
-        place, made_of = work / f"words-{n_words}.npz", f"{key(use)} {_digest(sample.tobytes())}"
+        place, made_of = work / f"words-{n_words}.npz", f"{key(use)} {sha256(sample.tobytes())}"
         make = partial(superpixels.vocabulary, sample, n_words, use.seed)
         return cached(place, made_of, lambda: {"words": make()})["words"]
 
@@ -135,9 +148,8 @@ def prepare(
     gradient_words, colour_words = shown(words, f"{title}: visual words", len(samples))
     rows = stage("features", _features, gradient_words, colour_words)
     return {
-        "data": rows["data"],
-        "indices": rows["indices"],
-        "indptr": ends_of(rows["lengths"]),
+        "indptr": ends_of(rows.pop("lengths")),
+        **rows,
         "offsets": ends_of(outlines.pop("n_parts")),
         "edge_offsets": ends_of(outlines.pop("n_edges")),
         "names": np.array(pictures.names),
@@ -169,7 +181,7 @@ class _Task(NamedTuple):
             except ContentError as error:
                 raise ContentError(f"picture {self.name}: {error}") from error
 
-        content = _digest(repr((self.i, self.name, self.encoded)).encode())
+        content = sha256(repr((self.i, self.name, self.encoded)).encode())
         place = self.work / f"{stage}-{self.i:05d}.npz"
         return cached(place, f"{made_of} {key(self.parameters)} {self.samples} {content}", made)
 
@@ -181,7 +193,7 @@ def _outlines(task: _Task) -> Arrays:
     def outline(picture: Picture) -> Arrays:
         segments = superpixels.segment(picture.rgb, use.n_segments, use.compactness)
         y = superpixels.majority(segments, picture.truth)
-        edges = superpixels.neighbours(segments)
+        edges, _ = superpixels.borders(segments)
         descriptors = superpixels.gradients(picture.rgb, use.grid_step, use.key_point)
         draw = partial(superpixels.sample, count=task.samples, seed=use.seed + task.i)
         return {
@@ -214,11 +226,7 @@ def _features(task: _Task, gradient_words: np.ndarray, colour_words: np.ndarray)
         lengths = np.bincount(k, minlength=len(x))
         return {"data": x[k, b], "indices": b.astype(np.uint16), "lengths": lengths}
 
-    return task.kept("features", _digest(gradient_words.tobytes() + colour_words.tobytes()), rows)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return task.kept("features", sha256(gradient_words.tobytes() + colour_words.tobytes()), rows)
 
 
 def _results(calls: Sequence[tuple], workers: int | None) -> Iterator[Arrays]:
@@ -251,3 +259,142 @@ def _call(function: Callable[..., Arrays], *arguments: object) -> Arrays:
             return function(*arguments)
     finally:
         cv2.setNumThreads(before)
+
+
+# ---- archives -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PictureConfig(SourceConfig):
+    """Options of pictures.
+
+    Attributes
+    ----------
+    histograms : str
+        Features from shares c/s of a superpixel's pixels: ``"root"``, √(c/s); or ``"shares"``,
+        c/s, which are smaller relative to the fixed weight of the Potts term.
+    """
+
+    histograms: Annotated[str, one_of(("root", "shares"))] = "root"
+
+    def prepare(self, pictures: Dataset) -> Dataset:
+        """Return the pictures with the requested features; the stored ones are roots."""
+        if self.histograms == "root":
+            return pictures
+        x: Any = pictures.x.copy()
+        x.data **= 2
+        return pictures.derived(x=x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureFile(RawFile):
+    """An archive of pictures with a label per pixel.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the labels 0 .. K − 1.
+    open : callable
+        Returns the pictures of an archive, given its path; raises `ContentError`.
+    scenes : callable
+        Returns synthetic pictures, given their number. Their ``encoded`` must change when the
+        pictures do.
+    """
+
+    labels: tuple[str, ...]
+    open: Callable[[Path], Pictures]
+    scenes: Callable[[int], Pictures]
+    most: int = MOST
+    n_features: int | None = superpixels.N_FEATURES
+
+    only: ClassVar[Names] = (*CSR, "y", "offsets", "edges", "edge_offsets")
+    format: ClassVar[str] = "a tar archive"
+    prepared: ClassVar[bool] = True
+
+    @property
+    def n_synthetic(self) -> int:
+        """Number of synthetic pictures."""
+        return N_SYNTHETIC
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins like a tar archive, compressed by gzip or not."""
+        return head.startswith(GZIP) or head[257:262] == b"ustar"
+
+    def pictures(self, source: str) -> Pictures:
+        """Return the pictures of a source; `MissingDataError` if the real file is not there."""
+        if source == "synthetic":
+            return self.scenes(self.n_synthetic)
+        path = self.get()
+        with self.explained(path):
+            return self.open(path)
+
+    def read(self, path: Path) -> Content:
+        """Return the digest of the files that are read from the archive, and their preparation."""
+        pictures = self.open(path)
+        pairs = zip(pictures.names, pictures.encoded, strict=True)
+        lines = (f"{name} {' '.join(map(sha256, files))}\n" for name, files in pairs)
+        digest = sha256("".join(lines).encode())
+        return Content({self.file: digest}, lambda: self._prepared("real", pictures))
+
+    def synthetic_arrays(self) -> Arrays:
+        """Prepare the synthetic pictures."""
+        return self._prepared("synthetic", self.scenes(self.n_synthetic))
+
+    def key(self, source: str) -> str:
+        """Return a text that changes when the arrays of a source must be prepared again."""
+        made = f" {self.scenes(1).encoded} n={self.n_synthetic}" if source == "synthetic" else ""
+        return f"{super().key(source)}{made} {key(self.parameters(source))}"
+
+    def parameters(self, source: str) -> Parameters:
+        """Return the parameters with which the arrays of a source are prepared."""
+        return PARAMETERS
+
+    def segments(self, source: str, numbers: Sequence[int]) -> list[np.ndarray]:
+        """Return superpixel maps (h, w) of some pictures."""
+        _, arrays = sources.arrays(self, source, ("segments", "shapes"))
+        shapes = arrays["shapes"]
+        maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
+        return [maps[i].reshape(shapes[i]) for i in numbers]
+
+    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
+        """Return some arrays of a source, from their cache file or newly prepared and stored."""
+        found = reading.stored(place, key, only)
+        if found is not None:
+            return found
+        with self._alone(source):
+            arrays = cached(place, key, make, only)
+            if reading.stored_key(place) != key:
+                again = f"{place} cannot be written: the next run prepares it again."
+                print(again, file=sys.stderr)
+            shutil.rmtree(self._work(source), ignore_errors=True)
+            return arrays
+
+    def _prepared(self, source: str, pictures: Pictures) -> Arrays:
+        title = self.dataset if source == "real" else f"synthetic {self.dataset}"
+        work, parameters = self._work(source), self.parameters(source)
+        with suppress(OSError):
+            work.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as other:  # if pieces cannot be kept
+            place = work if work.is_dir() else Path(other)
+            return prepare(pictures, place, title, parameters=parameters)
+
+    def _work(self, source: str) -> Path:
+        return self.places()[-1].with_name(f"preparing-{source}")
+
+    @contextmanager
+    def _alone(self, source: str) -> Iterator[None]:
+        """Keep other processes from preparing the same source; wait for one that does."""
+        lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
+        # without a writable cache folder, continue without the lock
+        with suppress(OSError):
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(blocking=False)
+            except filelock.Timeout:
+                waits = f"Another process is preparing {self.dataset}; waiting for it."
+                print(waits, file=sys.stderr, flush=True)
+                lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()

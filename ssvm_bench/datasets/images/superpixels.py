@@ -97,11 +97,6 @@ def segment(rgb: np.ndarray, n_segments: int, compactness: float) -> np.ndarray:
     return dense.reshape(found.shape).astype(np.uint16)
 
 
-def neighbours(segments: np.ndarray) -> np.ndarray:
-    """Return the pairs of superpixels that share a border: the first result of `borders`."""
-    return borders(segments)[0]
-
-
 def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of superpixels with adjacent pixels (left/right, up/down), and how many.
 

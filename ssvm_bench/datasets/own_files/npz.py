@@ -203,20 +203,18 @@ def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     y = found["y"]
     ensure(y.ndim == 1 and y.size != 0, f"y must be one label a part, and has the shape {y.shape}")
     check_room(16.0 * y.size + y.nbytes, "Finding the labels in y", _FEWER)
-    if y.dtype.kind in "US":
-        values = np.unique(y)
-        return _texts(values, "y"), np.searchsorted(values, y)
-    try:
-        whole = array(y, "y", REAL, row="part", dtype=np.int64)
-    except ContentError as error:
-        raise ContentError(
-            f"y must be texts or integers (numbers to predict: structure='regression'): {error}"
-        ) from error
-    if "labels" not in found:
-        values = np.unique(whole)
-        return _texts(values, "y"), np.searchsorted(values, whole)
-    names = _texts(found["labels"], "labels")
-    return names, array(whole, "y", low=0, high=len(names) - 1, row="part")
+    if y.dtype.kind not in "US":
+        try:
+            y = array(y, "y", REAL, row="part", dtype=np.int64)
+        except ContentError as error:
+            raise ContentError(
+                f"y must be texts or integers (numbers to predict: structure='regression'): {error}"
+            ) from error
+        if "labels" in found:
+            names = _texts(found["labels"], "labels")
+            return names, array(y, "y", low=0, high=len(names) - 1, row="part")
+    values = np.unique(y)
+    return _texts(values, "y"), np.searchsorted(values, y)
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:

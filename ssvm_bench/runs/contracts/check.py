@@ -15,9 +15,8 @@ from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config import LOADED_FROM, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.datasets import local_patterns
 from ssvm_bench.datasets.base import LANDMARKS, SEGMENTS, Dataset
-from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows
+from ssvm_bench.datasets.structures import Alphabet, Boxes, Windows, pattern_maps
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.runs.components import load_dataset, oracle_of
@@ -231,7 +230,7 @@ def _landmarks(bits: np.random.PCG64) -> Dataset:
     boxes = Boxes(("a", "b", "c"), (-1, 0, 0), corners, ((2, 3),) * 3, image, (0, 1), (2,))
     at = np.array(corners) + (uniform((n, 3, 2), bits) * (2, 3)).astype(np.int64)
     y = (at @ np.array([image[1], 1])).ravel().astype(np.uint8)
-    maps = local_patterns.maps((256 * uniform((n, *image), bits)).astype(np.uint8))
+    maps = pattern_maps((256 * uniform((n, *image), bits)).astype(np.uint8))
     return _instance(LANDMARKS, maps, y, 3 * np.arange(n + 1), 56, admissible=boxes)
 
 

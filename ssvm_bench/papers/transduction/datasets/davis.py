@@ -26,14 +26,13 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.validation import at_least, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays
-from ssvm_bench.datasets.images import picture_file, preparation
-from ssvm_bench.datasets.images.picture_file import PictureFile
+from ssvm_bench.datasets.images import preparation
+from ssvm_bench.datasets.images import scenes as synthetic
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
+from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.datasets.images.superpixels import counts
 from ssvm_bench.datasets.raw_files import Names
-from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.synthetic import scenes as synthetic
+from ssvm_bench.datasets.reading import Arrays, ContentError
 from ssvm_bench.papers.transduction.datasets import scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 from ssvm_bench.papers.transduction.datasets.scenes import given_features
@@ -81,7 +80,7 @@ class SequenceFile(PictureFile):
     @property
     def n_synthetic(self) -> int:
         """Number of synthetic frames."""
-        return min(MOST_MADE, picture_file.N_SYNTHETIC)
+        return min(MOST_MADE, preparation.N_SYNTHETIC)
 
     def parameters(self, source: str) -> preparation.Parameters:
         """Return the parameters of all pictures, with the paper's number of superpixels."""

@@ -29,13 +29,13 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError, needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, Share, one_of
-from ssvm_bench.datasets import cache, stanford, weizmann
+from ssvm_bench.datasets import reading, stanford, weizmann
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.cache import Arrays
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
+from ssvm_bench.datasets.reading import Arrays
 from ssvm_bench.papers.transduction.datasets import points
 from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast, given_features
 
@@ -118,7 +118,7 @@ def _prepared(config: Config, source: str) -> Arrays:
             return preparation.prepare(one, Path(work), one.names[0], 1, parameters)
 
     key = f"{preparation.key(parameters)} {content}"
-    return cache.cached(cache.user_folder() / "scribbles" / name, key, make)
+    return reading.cached(reading.user_folder() / "scribbles" / name, key, make)
 
 
 def scene(config: Config, number: int) -> Scene:

@@ -1,1 +1,0 @@
-"""Synthetic data, which replace real data that are not available."""

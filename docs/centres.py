@@ -113,8 +113,6 @@ def main(names):
     for name in names:
         options = [f"dataset={name}", "dataset.source=real", "solver=mpbcfw_fast"]
         options += ["solver.in_out=null", "clock=work", "seed=range(3)"]
-        options += ["solver.T=5", "solver.sampling=permutation"]  # these four as they were
-        options += ["solver.inner_steps=3", "solver.shrink=0.1"]
         runs = compose_runs(options, multirun=True)
         data = components.load_dataset(runs[0].dataset)
         oracle = components.build_oracle(runs[0].oracle, runs[0].dataset)

@@ -112,12 +112,18 @@ def with_scratch(features: Any) -> Viterbi:
 @kernel
 def _largest(transitions, K, stride, most):
     """Let most[b] = max_a T[a, b]; T[a, b] is ``transitions[b · stride + a]``."""
-    for b in range(K):
-        row = transitions[b * stride : b * stride + K]
-        highest = row[0]
+    # four labels at a time: a maximum waits for the one before it
+    for b0 in range(0, K, 4):
+        b1, b2, b3 = min(b0 + 1, K - 1), min(b0 + 2, K - 1), min(b0 + 3, K - 1)
+        t0, t1 = transitions[b0 * stride :], transitions[b1 * stride :]
+        t2, t3 = transitions[b2 * stride :], transitions[b3 * stride :]
+        x0, x1, x2, x3 = t0[0], t1[0], t2[0], t3[0]
         for a in range(K):
-            highest = row[a] if row[a] > highest else highest
-        most[b] = highest
+            x0 = t0[a] if t0[a] > x0 else x0
+            x1 = t1[a] if t1[a] > x1 else x1
+            x2 = t2[a] if t2[a] > x2 else x2
+            x3 = t3[a] if t3[a] > x3 else x3
+        most[b0], most[b1], most[b2], most[b3] = x0, x1, x2, x3
 
 
 @kernel

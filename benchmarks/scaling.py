@@ -136,7 +136,9 @@ def exponents(rows: pd.DataFrame) -> list[str]:
     last = rows.iloc[-2:]
     by = np.diff(np.log(last["size"].to_numpy(float)))
     above = last.assign(MB=last["MB"] - rows["MB"].min())
-    return [f"{(np.diff(np.log(above[name])) / by).item():.2f}" for name in (*PASSES, "MB")]
+    with np.errstate(divide="ignore"):  # the last setting but one may have the least memory
+        slopes = [(np.diff(np.log(above[name])) / by).item() for name in (*PASSES, "MB")]
+    return [f"{slope:.2f}" if np.isfinite(slope) else "–" for slope in slopes]
 
 
 def draw(found: pd.DataFrame, stem: Path) -> list[Path]:

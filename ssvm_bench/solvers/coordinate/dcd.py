@@ -47,30 +47,28 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.jit import implements
-from ssvm_bench.base.linalg import line_search, squared_norm
+from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes import given_rows, operations, simplex
+from ssvm_bench.planes import simplex
 from ssvm_bench.planes.dual_iterate import DualIterate
-from ssvm_bench.planes.given_rows import ABOVE, BELOW, BETA, SQUARE, STRIDE, VIOLATION
+from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
+from ssvm_bench.planes.operations import grown
 from ssvm_bench.solvers.base import DualSolver
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
-from ssvm_bench.solvers.coordinate import nonnegative, turns
+from ssvm_bench.solvers.coordinate import line, turns
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, ConstrainedConfig, cone
 from ssvm_bench.solvers.coordinate.turns import PAIR, SINGLE
 from ssvm_bench.solvers.orders import Orders
-
-# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
@@ -136,8 +134,8 @@ class DCD(DualSolver):
         super().__init__(phi, clock)
         limits = cone(phi.pack(floor) if floor.size else floor)
         self.visits: Visits
-        if isinstance(phi.blocks, given_rows.LineRows):
-            policy = Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
+        if isinstance(phi.blocks, LineRows):
+            policy = line.Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
             self.visits = Visits(phi, policy)
         else:
             self.visits = TurnVisits(phi, config, limits, seed)
@@ -300,7 +298,7 @@ class TurnVisits(Visits):
         """Reserve space for weights and inner products, and draw random words."""
         super().prepare(order, new)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
-        room = operations.grown(policy.simplex.room, n_planes + new)
+        room = grown(policy.simplex.room, n_planes + new)
         if policy.simplex.gram.size and not np.array_equal(room, policy.simplex.room):
             _check_products_fit(room)
         numbers = simplex.reserve(policy.simplex, n_planes + new)
@@ -326,97 +324,6 @@ def _check_products_fit(room: np.ndarray) -> None:
         f"The inner products between the planes of {room.size} examples, up to {room.max()} each,",
         "Set solver.products=compute.",
     )
-
-
-# ---- planes along a line ----------------------------------------------------------------------
-
-
-class Line(NamedTuple):
-    """The policy of visits where the planes of each term lie along one line.
-
-    With β of :mod:`ssvm_bench.planes.given_rows`, s = ⟨x, w⟩, g_1 = s + a, g_2 = −s + b, h = ‖x‖²
-    and the tolerance ε, a visit is the step of liblinear's solvers for the hinge and the
-    ε-insensitive loss: if a plane violates optimality by more than ε, β becomes the best one,
-
-    .. code-block:: text
-
-        β ←  min( 1, (λ n g_1 + β h)/h )      if λ n g_1 + β h > 0
-        β ← −min( 1, (λ n g_2 − β h)/h )      if λ n g_2 − β h > 0,  which excludes the first
-        β ←  0                                otherwise
-
-    Single steps, (25) and (26), and pair steps, (28), of both planes in turn would lead to the same
-    β. A visit counts as a pair step if weight goes from one plane to the other. If weights w_k must
-    not be negative, a visit is a single step of :mod:`ssvm_bench.solvers.coordinate.nonnegative`. A
-    visit costs O(non-zeros of x). The weights are in the storage.
-
-    Attributes
-    ----------
-    epsilon : float
-        ε, in units of the loss.
-    cone : Cone
-        Which weights must not be negative.
-    met : ndarray of float64, shape (1,)
-    steps : ndarray of int64, shape (2,)
-        As in :class:`ssvm_bench.solvers.coordinate.turns.Coordinates`.
-    """
-
-    epsilon: float
-    cone: Cone
-    met: np.ndarray
-    steps: np.ndarray
-
-
-@implements(operations.approximate_visit, Line)
-def _approximate_visit(policy, blocks, i, state):
-    operations.gather(blocks, state.w, i)
-    numbers, n_planes = blocks.numbers[STRIDE * i :], blocks.n_planes[i]
-    lam_n, beta = state.lam * blocks.n_planes.size, numbers[BETA]
-    above, below = blocks.height[0] + numbers[ABOVE], -blocks.height[0] + numbers[BELOW]
-    highest = max(above, below, 0.0)
-    policy.met[0] += highest
-    lowest = 0.0 if abs(beta) < 1.0 else highest
-    if beta != 0.0:
-        lowest = min(lowest, above if beta > 0.0 else below)
-    numbers[VIOLATION] = highest - lowest
-    if highest - lowest <= policy.epsilon:
-        return n_planes
-
-    if policy.cone.floor.size > 0:  # a step of the plane with weight, or else of the higher one
-        slope, taker, giver = above, beta, 1.0 - beta
-        if beta < 0.0 or (beta == 0.0 and above <= below):
-            slope, taker, giver = -below, 1.0 + beta, -beta
-        best = beta + nonnegative.constrained_step(
-            policy.cone, blocks, i, slope, taker, giver, lam_n, state.w
-        )
-    else:
-        rise, square = lam_n * above + beta * numbers[SQUARE], numbers[SQUARE]
-        if rise > 0.0:
-            best = line_search(rise, square)
-        else:
-            best = 0.0 - line_search(lam_n * below - beta * square, square)
-        operations.add_direction(blocks, i, (beta - best) / lam_n, state.w)
-    numbers[BETA] = best
-    climb = given_rows.term_offset(numbers, best) - given_rows.term_offset(numbers, beta)
-    state.offset[0] += climb / blocks.n_planes.size
-    policy.steps[PAIR if beta * best < 0.0 else SINGLE] += 1
-    return n_planes
-
-
-@implements(operations.insert_truth, Line)
-def _insert_truth(policy, blocks, i, scale, now):
-    blocks.numbers[STRIDE * i + BETA] *= scale
-
-
-@implements(turns.sum_of_planes, Line)
-def _sum_of_planes(policy, blocks, lam, w):
-    n = blocks.n_planes.size
-    w[:] = 0.0
-    total = 0.0
-    for i in range(n):
-        numbers = blocks.numbers[STRIDE * i :]
-        total += given_rows.term_offset(numbers, numbers[BETA])
-        operations.add_direction(blocks, i, -numbers[BETA] / (lam * n), w)
-    return total / n
 
 
 build = DCD

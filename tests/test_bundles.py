@@ -14,7 +14,7 @@ from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.bmrm import bundle_runs, paper
+from ssvm_bench.papers.bmrm import bundle_runs, paper, relative
 from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs, of
 from ssvm_bench.report import contents, experiment_files, page
@@ -176,8 +176,8 @@ def best_of(runs, best=BEST):
 
 
 def curves_of(runs, best=BEST):
-    table = paper.relative(runs, best_of(runs, best), "iteration")
-    return table, paper.notes(paper.compared(runs), best_of(runs, best))
+    table = relative.relative(runs, best_of(runs, best), "iteration")
+    return table, relative.notes(relative.compared(runs), best_of(runs, best))
 
 
 FIGURE = [
@@ -196,12 +196,12 @@ def test_the_distance_is_relative_to_the_best_dual():
     table, notes = curves_of(FIGURE)
     assert table["lam_n"].drop_duplicates().tolist() == [10, 1]
     one = table[(table["lam_n"] == 10) & (table["solver"] == "bmrm")]
-    for comparison in paper.COMPARISONS:
+    for comparison in relative.COMPARISONS:
         drawn = one[one["quantity"] == comparison].set_index("x")["median"]
         assert drawn.to_dict() == pytest.approx({0: 3.0, 50: 5.0, 100: 1.0})
     of = table.groupby("quantity")["solver"].unique()
     methods = [["bmrm", "p_bmrm P=2", "p_bmrm P=16"], ["bmrm", "prox_bmrm"]]
-    assert [list(of[name]) for name in paper.COMPARISONS] == methods
+    assert [list(of[name]) for name in relative.COMPARISONS] == methods
     assert notes[-1] == ("F*: the highest dual value ever seen; the optimum is at most 4 % higher.")
     table, _ = curves_of(FIGURE, Best(1.3, 0.0))  # no bound: nothing to be relative to
     assert table["median"].isna().all()
@@ -210,7 +210,7 @@ def test_the_distance_is_relative_to_the_best_dual():
 def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
     raw = [run_of(name, 1, pixels="raw") for name in ("bmrm", "prox_bmrm")]
     table, notes = curves_of([*FIGURE, *raw])
-    figure = paper.draw(table, "iteration", "A title", notes, log_x=True)
+    figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
     shown = [panel for panel in figure.axes if panel.axison]
     titles = [panel.get_title(loc="left") for panel in shown]
     assert titles[0].startswith("MNIST, raw pixels: real data")
@@ -231,7 +231,7 @@ def test_the_figure_has_two_rows_a_dataset_and_a_column_per_lambda():
 def test_a_panel_names_the_lambda_of_the_report_that_it_stands_for():
     matched = [run_of(name, 2000, dataset="plates") for name in ("bmrm", "prox_bmrm")]
     table, notes = curves_of(matched)
-    figure = paper.draw(table, "iteration", "A title", notes, log_x=True)
+    figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
     assert "λ = 2000/n (the report's λ = 100)" in figure.axes[0].get_title(loc="left")
 
 

@@ -1,4 +1,4 @@
-"""The bundle-method report (Uřičář and Franc 2012): Tables 1 and 2, Figure 3, and its claims.
+"""The bundle-method report (Uřičář and Franc 2012): Tables 1 and 2, and its claims.
 
 **Table 1**: validation loss for each λ, and the test loss at the best λ.
 
@@ -21,40 +21,25 @@ for each rule by every reading of the costs (`costs.readings`). Those that agree
 The same measures are applied to the numbers that the report prints in its Table 2, as far as
 possible: where these do not confirm a statement, our runs need not either. The file
 ``remarks.yaml`` says why some claims do not hold.
-
-**Figure 3**: how far the current solution is from the optimum.
-
-.. code-block:: text
-
-    y = (P(w) − F*) / F*,    F* = max F over every run ever made on the problem instance
-
-There are two comparisons: of BMRM with P-BMRM for each P, and of BMRM with Prox-BMRM. F* is a lower
-bound of the optimum, so y is too large; the note on the figure says how far F* can be too low.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
 from ssvm_bench.claims.paper import Paper, about
-from ssvm_bench.figures import curves, style
+from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import Block, Table, beside, bold
-from ssvm_bench.figures.kind import CurveFigure, FigureData, table_kind
-from ssvm_bench.papers.bmrm import bundle_runs, claims, costs
+from ssvm_bench.figures.kind import FigureData, table_kind
+from ssvm_bench.papers.bmrm import bundle_runs, claims, costs, relative
 from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
-from ssvm_bench.results.trace import BestValues, Trace
-from ssvm_bench.results.words import NONE, number, percent, share
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.words import NONE, number, share
 
 # ---- Table 1 ----------------------------------------------------------------------------------
 
@@ -258,119 +243,6 @@ def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
     yield Table(f"The report's own Table 2, beside {title}", header, lines, words=2)
 
 
-# ---- Figure 3 ---------------------------------------------------------------------------------
-
-COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bmrm", "prox_bmrm")}
-"""Comparison → its solvers."""
-
-COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
-
-
-def compared(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the runs of the compared solvers, on problem instances that BMRM has runs on."""
-    known = {trace.problem for trace in traces if trace.solver["name"] == "bmrm"}
-    runs = (trace for trace in traces if trace.solver["name"] in COMPARED)
-    return [trace for trace in runs if trace.problem in known]
-
-
-def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of the figure as a table, like `curves.tabulate`.
-
-    Returns
-    -------
-    DataFrame
-        ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
-        ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
-    """
-    runs = bundle_runs.runs(compared(traces))
-
-    def values(trace: Trace) -> dict[str, np.ndarray]:
-        known, solver = best[trace.problem].dual, trace.solver["name"]
-        distance = trace.values("primal") / (known if known > 0 else np.nan) - 1
-        return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
-
-    table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
-    keys = ["fingerprint", "lam", "solver"]
-    about = runs[[*keys, "pixels", "lam_n", "P"]].drop_duplicates(keys)
-    return table.merge(about, on=keys, how="left")
-
-
-def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
-    """Return a note on F* for readers of the figure."""
-    optima = [best[trace.problem] for trace in traces]
-    error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
-    known = "F*: the highest dual value ever seen"
-    return [f"{known}; the optimum is at most {percent(error)} higher."]
-
-
-PROX = "prox_bmrm"
-Y_LABEL = "(P(w) − F*) / F*"
-LINE_WIDTH = 1.0
-"""Thin, because curves that fluctuate cover one another."""
-
-
-def draw(
-    table: pd.DataFrame,
-    x_label: str,
-    title: str,
-    notes: Sequence[str] = (),
-    log_x: bool = False,
-    log_y: bool = True,
-) -> Figure:
-    """Draw the comparisons of each dataset below one another, λ falling from left to right.
-
-    The parameters are those of `drawing.draw_curves`; `relative` returns the table. Of BMRM and
-    P-BMRM, lighter curves have a larger P.
-    """
-    import matplotlib as mpl
-
-    from ssvm_bench.figures import drawing
-
-    lines, comparisons = style.strokes(table["solver"]), list(dict.fromkeys(table["quantity"]))
-    rows = [
-        [of_lam[of_lam["quantity"] == comparison] for _, of_lam in block.groupby("lam", sort=False)]
-        for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)
-        for comparison in comparisons
-    ]
-    above: dict[tuple[int, float], Axes] = {}  # the first panel of a dataset and λ
-
-    def draw_curves(panel: Axes, k: int, shown: pd.DataFrame) -> None:
-        dataset, comparison = divmod(k, len(comparisons))
-        first = above.setdefault((dataset, shown["lam"].iloc[0]), panel)
-        if comparison:
-            panel.sharex(first)
-        else:
-            lam = shown["lam_n"].iloc[0]
-            instance = {"dataset": shown["dataset"].iloc[0], "lam_n": lam}
-            report = bundle_runs.report_lam(instance)
-            name = f"{bundle_runs.title(shown)}\n" * (shown is rows[k][0])
-            drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
-        panel.set_yscale("log")
-        panel.set_xscale("log" if log_x else "linear")
-        with mpl.rc_context({"lines.linewidth": LINE_WIDTH}):
-            drawing.draw_panel(panel, shown, lines)
-        panel.set_xlabel(x_label)
-
-    def finish(panel: Axes, k: int) -> None:
-        drawing.label_log_y(panel)
-        panel.set_ylabel(f"{comparisons[k % len(comparisons)]}\n{Y_LABEL}")
-
-    P = dict(zip(table["solver"], table["P"], strict=True))
-    order = sorted(P, key=lambda label: (label.partition(" ")[0] == PROX, P[label]))
-    handles, _ = drawing.legend_of({label: lines[label] for label in order})
-    legend = handles, [style.as_written(_text(label, P[label])) for label in order]
-    return drawing.draw_grid(title, notes, rows, legend, draw_curves, finish)
-
-
-def _text(label: str, P: int) -> str:
-    """Return the text of a curve in the legend; for BMRM and P-BMRM, their P."""
-    solver, _, options = label.partition(" ")
-    if solver == PROX:
-        return style.solver_label(label)
-    options = options.removeprefix(f"P={P}").strip() or ("BMRM" if P == 1 else "")
-    return f"P = {P} ({options})" if options else f"P = {P}"
-
-
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 
@@ -382,15 +254,6 @@ def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
     # the ratios of some benchmarks may come from drawn data, those of others from real data
     yield from across(costs.costs([*data.traces, *data.others]))
 
-
-RELATIVE = CurveFigure(
-    "Relative distance of the current solution to the optimum",
-    file="relative_{}",
-    chosen=compared,
-    tabulate=relative,
-    draw=draw,
-    notes=notes,
-).kind("relative", ["iteration", "time"], TEXTS["relative"])
 
 KINDS = (
     table_kind(
@@ -413,7 +276,7 @@ KINDS = (
 PAPER = Paper(
     folder=Path(__file__).parent,
     title="the bundle-method report",
-    kinds=(RELATIVE, *KINDS),
+    kinds=(relative.KIND, *KINDS),
     claims=(*claims.CLAIMS, *claims.ACROSS),
     **about(__file__),
 )

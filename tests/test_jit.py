@@ -1,11 +1,20 @@
 """Compilation: dispatch on the type of the first argument, and a cache that is never stale."""
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 import pytest
 from program import python
 
-from ssvm_bench.base.jit import kernel, nanoseconds, source_digest
+from ssvm_bench.base.jit import (
+    abstract,
+    allocating_kernel,
+    implements,
+    kernel,
+    nanoseconds,
+    source_digest,
+)
 
 KERNELS = """
 import sys
@@ -86,3 +95,56 @@ def test_kernels_of_one_name_that_differ_in_a_constant_are_two():
 
     assert made("one")(1.0) == 2.0
     assert made("two")(1.0) == 3.0
+
+
+class Inner(NamedTuple):
+    weights: np.ndarray
+    biases: np.ndarray
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    factor: float
+    calls: np.ndarray
+
+
+@abstract
+def weighted(inner, k):
+    """Return weights[k] plus the bias."""
+
+
+@implements(weighted, Inner)
+def _weighted(inner, k):
+    return inner.weights[k] + inner.biases[0]
+
+
+@kernel
+def term(outer, k):
+    outer.calls[k] += 1
+    return outer.factor * weighted(outer.inner, k)
+
+
+@kernel
+def summed(outer, order):
+    total = 0.0
+    for k in order:
+        total += term(outer, k) if k % 2 else term(Outer(outer.inner, -1.0, outer.calls), k)
+    return total
+
+
+@allocating_kernel
+def listed(outer, order):
+    terms = np.zeros(order.size)
+    for k in range(order.size):
+        terms[k] = term(outer, order[k]) + summed(outer, order[:0])
+    return terms
+
+
+def test_kernels_pass_named_tuples_on_with_all_that_is_in_them():
+    order = np.array([1, 2, 3, 3])
+    for kind in (np.float64, np.float32):  # a type of its own each
+        outer = Outer(Inner(np.arange(4, dtype=kind), np.array([0.5], kind)), 2.0, np.zeros(4, int))
+        assert summed(outer, order) == 2.0 * (1.5 + 3.5 + 3.5) - 2.5
+        assert listed(outer, order).tolist() == [3.0, 5.0, 7.0, 7.0]
+        assert term(outer, 0) == 1.0
+        assert outer.calls.tolist() == [1, 2, 2, 4]

@@ -17,8 +17,9 @@ These **internals of numba** are used. They may change between releases; ``tests
 what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave out
 wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of a
 dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
-``no_compile``; ``rtsys.initialize``; and ``_optimize_final_module`` and ``_finalize_final_module``
-of ``JITCodeLibrary``, which optimise code and generate machine code.
+``no_compile``; ``rtsys.initialize``; ``_optimize_final_module`` and ``_finalize_final_module`` of
+``JITCodeLibrary``, which optimise code and generate machine code; and the data models, casts and
+names of types in :mod:`ssvm_bench.base.structs`, as which kernels pass named tuples on.
 
 Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
 machine.
@@ -51,7 +52,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-from ssvm_bench.base import files
+from ssvm_bench.base import files, structs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +65,7 @@ def source_digest(package: Path) -> str:
     digest = hashlib.sha256(" ".join(versions).encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"ssvm_bench.base.jit" in source or path.name == "jit.py":
+        if b"ssvm_bench.base.jit" in source or path.name in ("jit.py", "structs.py"):
             digest.update(path.relative_to(package).as_posix().encode() + source)
     return digest.hexdigest()[:16]
 
@@ -195,6 +196,10 @@ class Inlined(CPUDispatcher):
         bare = {**options, "no_cpython_wrapper": True}
         super().__init__(function, targetoptions=bare, pipeline_class=_Compiler)
         self._cache = KernelCache(self)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the template by which numba infers the types of a call."""
+        return super().get_call_template(tuple(map(structs.by_reference, args)), kws)
 
     def add_overload(self, cres: Any) -> None:
         """Store a compile result under a key by which numba finds the code."""

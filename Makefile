@@ -30,7 +30,7 @@ REAL := dataset.source=real
 make-runs = for name in $(1); do \
 	    $(BIN)/ssvm-bench experiment $$name --jobs $(JOBS) $(2) $(COMMITTED) || exit; \
 	done
-draw = $(BIN)/ssvm-bench plot $(1) $(2) $(COMMITTED)
+draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
 .PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 

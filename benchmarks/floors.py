@@ -46,7 +46,7 @@ IMPORTS = {
     "libraries of an estimator": "import numpy, scipy.sparse, numba, sklearn.svm",
     "StructuredSVM": "from ssvm_bench import StructuredSVM",
 }
-LLVM = ("_optimize_final_module", "_finalize_final_module")
+LLVM = ("_optimize_functions", "_optimize_final_module", "_finalize_final_module")
 
 
 def visits(name: str) -> dict[str, float]:

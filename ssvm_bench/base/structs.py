@@ -2,7 +2,7 @@
 
 Numba passes a ``NamedTuple`` by value: a call takes every field of every array apart, and the
 callee puts them together again. For a storage of planes these are 300 numbers, and the code for it
-was over a third of what the compiler read. A `Struct` is a pointer to a copy of the fields. All calls
+was over a third of what the compiler read. A `Struct` is a pointer to a copy of the fields. Calls
 between kernels are inlined, so that LLVM resolves the pointer: the machine code is as fast.
 
 A kernel that Python calls has its arguments by value; they become structs when it calls others.

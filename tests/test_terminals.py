@@ -23,14 +23,25 @@ def shell(redirection, *arguments, **changes):
     return subprocess.run(words, capture_output=True, env=environment(**changes), timeout=300)
 
 
-@pytest.mark.parametrize(
-    "redirection", ["2>/dev/full", "2>&-", ">&-", ">&- 2>&- <&-", "2</dev/null"]
-)
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "2>&- <&-", "2</dev/null"])
 def test_status_that_cannot_be_written_is_dropped(tmp_path, redirection):
     done = shell(redirection, "run", *QUICK, f"results_dir={tmp_path}")
     assert (done.returncode, len(find_runs(tmp_path))) == (0, 1), done.stderr
     assert b"Traceback" not in done.stderr
-    assert (b"files: " in done.stdout) == (not redirection.startswith(">&-"))
+    assert b"files: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["list", "--json"], ["--version"], ["run", *QUICK], ["run", *QUICK, "--json"]],
+)
+def test_results_are_lost_where_stdout_is_closed(tmp_path, command):
+    words = [f"results_dir={tmp_path}"] * (command[0] == "run")
+    done = shell(">&-", *command, *words)
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith("ssvm-bench: error: Cannot write to standard output: it is closed")
+    assert (done.returncode, len(find_runs(tmp_path))) == (1, command[0] == "run")
+    assert shell(">&- 2>&- <&-", *command, *words).returncode == 1
 
 
 @pytest.mark.parametrize("command", [["list"], ["--help"], ["--version"], ["run", *QUICK]])

@@ -1,13 +1,14 @@
 """Standard output and error that never raise: if they are closed or full, only text is lost.
 
 Status goes to stderr. Text is dropped if stderr is closed (``2>&-``), full (``2>/dev/full``, a disk
-of logs) or without a reader. Results go to stdout; if some are lost, this is reported at the end,
-with exit status 1. Characters that the encoding lacks are escaped. An exception that cannot be
-caught is reported in one line.
+of logs) or without a reader. Results go to stdout; if some are lost, because it is full or closed,
+this is reported at the end, with exit status 1. Characters that the encoding lacks are escaped. An
+exception that cannot be caught is reported in one line.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -22,12 +23,16 @@ class _Raw(io.FileIO):
     """A file descriptor that drops what cannot be written, and keeps the first error."""
 
     lost: OSError | None = None
+    closed_before = False
+    """Whether the descriptor was closed when the process was started."""
 
     def write(self, data: Any) -> int:
         """Write all data; return its size, as if all were written, also after an error."""
         content = memoryview(data).cast("B")
         done = 0
         try:
+            if self.closed_before:
+                raise OSError(errno.EBADF, "it is closed")
             while done < len(content):
                 written = super().write(content[done:])
                 if written is None:  # another program has made the terminal non-blocking
@@ -50,10 +55,13 @@ class _Text(io.TextIOWrapper):
 
 def protect() -> None:
     """Replace ``sys.stdout`` and ``sys.stderr``, and open closed ones as ``/dev/null``."""
+    closed = []
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # else a file would get its number
         os.set_inheritable(descriptor, True)
+        closed.append(descriptor)
     os.close(descriptor)
     sys.stdout, sys.stderr = _stream(1, sys.stdout), _stream(2, sys.stderr)
+    sys.stdout.raw.closed_before = 1 in closed  # type: ignore[attr-defined]
     if "--debug" not in sys.argv:
         sys.unraisablehook = threading.excepthook = _tell
 

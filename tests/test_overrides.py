@@ -1,5 +1,7 @@
 """Words of a command line: runs are counted before there are any, and no secret is told."""
 
+from pathlib import Path
+
 import pytest
 from program import at_most_calls, count_calls
 
@@ -102,3 +104,18 @@ def test_the_rest_of_hydras_grammar_is_refused(word):
 )
 def test_values_fit_into_the_machine(word, part):
     assert part in message([word], False)
+
+
+def test_a_name_may_have_commas_or_begin_with_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a,b", "~nobody-of-that-name"):
+        with pytest.raises(ConfigError):
+            compose_runs([f"results_dir={name}"])
+        (tmp_path / name).mkdir()
+        (run,) = compose_runs([f"results_dir={name}"])
+        assert run.results_dir == Path(name)
+    (run,) = compose_runs(['results_dir="c,d"'])
+    assert run.results_dir == Path("c,d")
+    with pytest.raises(ConfigError, match=r"""quote it: 'results_dir="c,d"'"""):
+        compose_runs(["results_dir=c,d"])
+    assert len(compose_runs(["seed=0,1", "results_dir=x"], multirun=True)) == 2

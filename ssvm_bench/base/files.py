@@ -129,6 +129,22 @@ def _temporary_name(place: Path) -> Path:
     return place.with_name(f".{place.name[:_LONGEST]}{MARK}{secrets.token_hex(6)}")
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path with ``~`` and ``~user`` replaced, as a shell does.
+
+    Raises
+    ------
+    OSError
+        There is no such user, and no file whose name begins so.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        if Path(path).exists():
+            return Path(path)
+        raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from error
+
+
 def opened(path: Path, links: bool = True) -> BinaryIO:
     """Open a regular file to read.
 

@@ -90,9 +90,7 @@ class Composer:
         settings: dict[str, overrides.Setting] = {}
         for setting in overrides.read(words):
             settings.pop(setting.key, None)
-            settings[setting.key] = setting
-            if setting.is_sweep and not multirun:
-                raise ConfigError(f"{setting.text} asks for several runs. Add -m to make them all.")
+            settings[setting.key] = setting if multirun else overrides.single(setting)
         chosen = {key: self._choices(settings[key]) for key in settings if key in self._files}
         own = {dataset: self._options(mine) for dataset, mine in (each or {}).items()}
         first = self._contents({key: names[0] for key, names in chosen.items()})

@@ -12,7 +12,9 @@ import functools
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ from hydra.core.override_parser import types
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
 
 MOST_RUNS = 100_000
@@ -48,12 +51,15 @@ class Setting(NamedTuple):
         Its value, or Hydra's sweep over several values.
     added : bool
         Whether it began with ``+``.
+    literal : str
+        The characters of the value.
     """
 
     text: str
     key: str
     value: Any
     added: bool
+    literal: str = ""
 
     @property
     def is_sweep(self) -> bool:
@@ -119,6 +125,26 @@ def read(words: Iterable[str]) -> list[Setting]:
     return settings
 
 
+def single(setting: Setting) -> Setting:
+    """Return a setting of one run; what looks like a sweep may be a file with commas in its name.
+
+    Raises
+    ------
+    ConfigError
+        It asks for several runs.
+    """
+    if setting.is_sweep:
+        with suppress(OSError, ValueError):
+            if files.expanded(setting.literal).exists():
+                return setting._replace(value=setting.literal)
+        quoted = shlex.quote(f'{setting.key}="{setting.literal}"')
+        raise ConfigError(
+            f"{setting.text} asks for several runs. Add -m to make them all. If it is one value "
+            f"with commas, quote it: {shown(quoted)}."
+        )
+    return setting
+
+
 def words(options: Mapping[str, Any]) -> list[str]:
     """Return options and their Python values as words."""
     return [f"{name}={written(name, value)}" for name, value in options.items()]
@@ -166,7 +192,8 @@ def _read(word: str) -> Setting:
     if "${" in repr(override._value):
         got = shown(repr(override.value()))
         raise ConfigError(f"{shown(key)}: interpolations, ${{…}}, are not accepted, got {got}.")
-    return Setting(text, key, override.value(), override.is_add() or override.is_force_add())
+    added = override.is_add() or override.is_force_add()
+    return Setting(text, key, override.value(), added, word.partition("=")[2])
 
 
 def _check_nesting(word: str) -> None:

@@ -34,6 +34,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
+from ssvm_bench.base.files import expanded
 
 # ---- ranges ---------------------------------------------------------------------------------
 
@@ -288,9 +289,9 @@ def _convert(annotation: Any, value: Any) -> Any:
     if annotation is int and type(value) is float and value.is_integer():
         return _convert(int, int(value))
     if annotation is Path and isinstance(value, (str, Path)) and str(value).strip():
-        with suppress(RuntimeError, UnicodeError):  # unknown ~user; lone surrogates
+        with suppress(OSError, UnicodeError):  # unknown ~user; lone surrogates
             if _is_text(os.fsencode(value).decode(errors="replace")):  # any bytes
-                return Path(value).expanduser()
+                return expanded(value)
     raise _WrongTypeError
 
 

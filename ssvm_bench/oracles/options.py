@@ -310,8 +310,8 @@ def _read_matrix(path: Path) -> Rows:
     """
     option = f"oracle.loss={shown(path)}"
     try:
-        text = files.read(path.expanduser()).decode()
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~user of an unknown user
+        text = files.read(files.expanded(path)).decode()
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or shown(error, 200)
         raise ConfigError(
             f"{option} is neither {' nor '.join(LOSSES)}, and a file of this name cannot be read: "

@@ -147,15 +147,17 @@ def test_templates_that_are_none_are_refused(tmp_path, of_file, text, message):
 
 
 WRONG_COLUMNS = {
-    "ragged": ("a A x\nb B\n", r"line 2: 2 columns, and line 1 has 3 .*'b B'"),
-    "one column": ("a\n\nb\n", "line 1: one column, expected two or more"),
+    "ragged": ("a A x\nb B\n", r".*not columns \(line 2, 'b B': 2 columns, and line 1 has 3\)"),
+    "one column": ("a\n\nb\n", r".*not columns \(line 1, 'a': one column, expected two or more"),
     "nothing": ("\n \n", "the file is empty"),
     "no text": (b"a A x\nb \xff x\n", "line 2, column 2: .* is no text in UTF-8"),
-    "zeros": (b"a A x\nb B \0\n", "line 2, column 3: .* is no text in UTF-8"),
-    "a long line": (b"a A x\n" + b"b " * 5_000_000, "line 2: more than 10000 columns: 'b b b"),
+    "zeros": (b"a A x\nb B \0\n", "it is no text, and no .npz"),
+    "a zero, later": (b"a A x\n\n" * 2000 + b"b \0 y\n", "line 4001, column 2: .* is no text in"),
+    "a long line": (b"a A x\n" + b"b " * 5_000_000, r".*line 2, 'b b b.*: 5000000 columns"),
     "long lines": (b"b " * 20_000 + b"\n", "line 1: more than 10000 columns: 'b b b"),
     "many columns": (b"b " * 85 + b"\n", "it has 85 columns, too many for the usual templates"),
-    "a long word": (b"a A x\n" + b"b" * 10_000_000, r"line 2: 1 columns, and line 1 has 3"),
+    "a long word": (b"a A x\n" + b"b" * 10_000_000, r".*line 2, 'b.*: 1 columns, and line 1 has 3"),
+    "ragged, later": ("a A x\nb B y\n\n" * 900 + "b B\n", "line 2701: 2 columns, and line 1 has 3"),
 }
 
 
@@ -185,8 +187,8 @@ def test_rows_of_libsvm(tmp_path, packed):
 def test_what_is_wrong_in_rows_is_named_with_its_line(tmp_path):
     for content, message in (
         ("# one\n0.5 1:1\n1 1:1\n", "line 2: label 0.5, and classes are called by integers"),
-        ("1 1:1\n1 2:1\n", "all rows have the label 1"),
-        ("1 1:1\n# a\n2 2:1 1:1\n", "line 3 is no row.*sorted"),
+        ("1\n2\n", "no line has an index:value"),
+        ("1 1:1\n# a\n2 2:1 1:1\n", "line 3 is no row.*indices rise"),
     ):
         with pytest.raises(RunFailedError, match=message):
             load(written(tmp_path, content, "rows.svm"))
@@ -333,11 +335,11 @@ def test_small_files_take_little_memory(tmp_path, monkeypatch):
     """What would take more than there is, is refused before it is there."""
     monkeypatch.setattr(memory, "available", lambda: 10_000_000)
     for content, message in (
-        (gzip.compress(b"\n" * 1_000_000), "The 1000000 lines of a file would take about 40 MB"),
+        (gzip.compress(b"a A\nb B" + b"\n" * 1_000_000), "The 1000001 lines of a file would take"),
         (gzip.compress(b"1 1:1\n" * 300_000), "The 300000 lines of a file would take"),
         (gzip.compress(bytes(6_000_000)), r"data would take about 1\d MB, and 10 MB are free"),
         ("1 1:1\n2 2147483647:1\n", "Weights of 2147483647 features would take about 68719 MB"),
-        ("a b c\n" * 30_000, "19 features of each of 30000 parts would take about"),
+        ("a b c\n\n" * 30_000, "19 features of each of 30000 parts would take about"),
     ):
         with pytest.raises(RunFailedError, match=message):
             load(written(tmp_path, content))
@@ -457,7 +459,7 @@ def test_a_run_is_known_by_what_is_in_its_files(tmp_path):
     with pytest.raises(RunFailedError, match="has the fingerprint"):
         own.load(run.dataset)
     missing = call("run", "dataset=file", f"dataset.path={tmp_path / 'x'}")
-    assert "No such file" in error_of(missing, 1)
+    assert "x: there is no such file or folder" in error_of(missing, 2)
 
 
 @pytest.fixture(scope="module")
@@ -517,10 +519,9 @@ def test_what_does_not_fit_the_run_is_refused(trained, tmp_path):
     chain = saved(tmp_path, x=np.ones((2, 3)), y=np.arange(2))
     four = written(tmp_path, "a A B x\n", "four")
     for data, message in (
-        (rows, "its form is svmlight, and that of the file trained on columns"),
-        (chain, "its form is npz"),
+        (rows, "its format is svmlight, and that of the file trained on columns"),
+        (chain, "its format is npz"),
         (four, "line 1: 4 columns, and the file trained on had 3"),
-        (tmp_path / "none", "No such file"),
     ):
         assert message in error_of(call("predict", made.folder, "--data", data), 1)
     bare = written(tmp_path, "the DT\ncat NN\n", "bare")

@@ -147,7 +147,7 @@ def test_wrong_names_are_refused_in_one_message(copy, change):
     folder, data = copy
     sealed(folder, {NAMES: names(folder, **change)})
     said = refusal(folder, data)
-    assert f"{folder}: {NAMES}: " in said or f"the file trained on {change['form']}" in said
+    assert f"{folder}: {NAMES}: " in said or f"trained on {change['form']}" in said
     assert len(said) < 800
 
 

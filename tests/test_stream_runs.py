@@ -78,7 +78,8 @@ def test_what_cannot_be_loaded_is_told_before_any_work(path, monkeypatch, tmp_pa
 
     here = f"dataset.path={path}"
     assert "dataset=stream needs dataset.path=FILE.parquet" in message(status=2)
-    assert "No such file or directory" in message(f"dataset.path={tmp_path / 'b.parquet'}")
+    missing = message(f"dataset.path={tmp_path / 'b.parquet'}", status=2)
+    assert "b.parquet: there is no such file or folder" in missing
     assert "must be ≤ 12, the number of examples" in message(here, "dataset.n_samples=13", status=2)
     said = message(here, "dataset.source=real")
     assert "was made of synthetic data, and dataset.source=real" in said

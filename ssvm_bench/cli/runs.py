@@ -12,7 +12,7 @@ import click
 from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
-from ssvm_bench.config import LOCAL
+from ssvm_bench.config import FORMATS, LOCAL
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
 
@@ -217,7 +217,15 @@ data_option = click.option(
     "--data",
     metavar="FILE",
     type=FILE,
-    help="Examples like those of the run's file, or an .npz. [default: what the run held out]",
+    help="Examples like those of the run's file, or an .npz; - is standard input. [default: what "
+    "the run held out]",
+)
+
+data_format_option = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="Format of --data. [default: that of the run's file]",
 )
 
 
@@ -229,9 +237,10 @@ def _out_option(text: str) -> Callable[[Any], Any]:
 @click.command("predict", cls=Command)
 @run_argument
 @data_option
+@data_format_option
 @_out_option("Where to write the labels. [default: standard output]")
 @click.pass_obj
-def predict_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
+def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> None:
     """Write the labels that a finished run predicts: one line per part, in the order of the data.
 
     RUN is the folder of a run, or one with a single run in it. An empty line follows each example
@@ -241,12 +250,13 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
 
         ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data new.txt --out labels.txt
         ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
+        zcat new.txt.gz | ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data -
     """
     from ssvm_bench.results.run_folder import write_file
     from ssvm_bench.runs import prediction
 
-    _, found, predicted = _predicted(settings, run, data)
-    text = "".join(f"{line}\n" for line in prediction.lines(found.dataset, predicted))
+    _, found, predicted = _predicted(settings, run, **data)
+    text = "".join(f"{line}\n" for line in prediction.lines(found, predicted))
     if out is None:
         click.echo(text, nl=False)
     else:
@@ -256,9 +266,10 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
 @click.command("score", cls=Command)
 @run_argument
 @data_option
+@data_format_option
 @_out_option("Also write all numbers to a JSON file.")
 @click.pass_obj
-def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
+def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> None:
     """Compare what a finished run predicts with the truth.
 
     It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
@@ -275,9 +286,15 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
     from ssvm_bench.results.run_folder import write_file
     from ssvm_bench.runs import prediction
 
-    model, found, predicted = _predicted(settings, run, data)
+    model, found, predicted = _predicted(settings, run, **data)
+    if found.dataset is None:
+        raise ConfigError(f"{found.of} has no examples, and so nothing to compare.")
     if not found.labelled:
-        raise ConfigError(f"{found.of} has no labels to compare with. Try `ssvm-bench predict`.")
+        columns = 0 if model.vocabulary is None else model.vocabulary.columns
+        where = f": column {columns}, the last one, is missing" if columns else ""
+        raise ConfigError(
+            f"{found.of} has no labels to compare with{where}. Try `ssvm-bench predict`."
+        )
     if found.dataset.structure == "regression":
         errors = abs(predicted - found.dataset.y)
         numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
@@ -294,19 +311,21 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
         write_file(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Model, Examples, Any]:
+def _predicted(
+    settings: Settings, run: Path, data: Path | None, format_: str | None
+) -> tuple[Model, Examples, Any]:
     """Return model, examples and predictions; print how long reading and predicting took."""
     from ssvm_bench.runs import prediction
 
     settings.config_dirs()
     model = prediction.load(prediction.find(run))
     begin = time.perf_counter()
-    found = prediction.examples(model, data)
+    found = prediction.examples(model, data, format_)
     read = time.perf_counter()
     predicted = prediction.predict(model, found.dataset)
     end = time.perf_counter()
     click.echo(
-        f"{found.of}: {found.dataset.n} examples, {predicted.size} parts; read in "
+        f"{found.of}: {found.offsets.size - 1} examples, {predicted.size} parts; read in "
         f"{read - begin:.2f} s, predicted in {end - read:.2f} s",
         err=True,
     )

@@ -24,6 +24,8 @@ SOURCES = ("auto", "real", "synthetic")
 ORDERS = ("dataset", "shuffled", "neighbours")
 """Orders in which a dataset's examples can be exported."""
 
+FORMATS = ("columns", "svmlight", "npz")
+"""Formats of a user's own file."""
 
 LOCAL = "local"
 """The engine whose processes the program starts itself."""

@@ -59,7 +59,8 @@ def parse(raw: bytes) -> svmlight.Rows:
     ContentError
         Names the first line that is malformed, has a label other than ±1, or a value other than 1.
     """
-    rows = svmlight.parse(raw, N_FEATURES)
+    rows = svmlight.parse(raw)
+    rows = rows._replace(x=svmlight.counted(rows, zero_based=False, n_features=N_FEATURES))
     x, y = rows.x, rows.y
     check_lines(np.abs(y) == 1, lambda k: f"label {y[k]:g}, expected −1 or 1")
     row = np.repeat(np.arange(y.size), np.diff(x.indptr))

@@ -161,13 +161,16 @@ def names(found: list[str], what: str) -> list[str]:
 
 
 def offsets_of(found: Any, name: str, end: int, what: str, least: int) -> np.ndarray:
-    """Check that offsets rise from 0 to ``end`` in steps ≥ ``least``; return them as int64."""
+    """Check that offsets rise from 0 to ``end`` in steps ≥ ``least``; return them as int64.
+
+    With ``least`` 0, there may be no example.
+    """
     offsets = array(found, name, dtype=np.int64)
-    begins = offsets.size > 1 and offsets[0] == 0
+    begins = offsets.size > min(least, 1) and offsets[0] == 0
     ensure(begins, f"{name} must begin with 0 and have an entry for the end of each example")
     ensure(offsets[-1] == end, f"{name} end at {offsets[-1]}, and there are {end} {what}")
     steps = np.diff(offsets)
-    if steps.min() < least:
+    if (steps < least).any():
         i = int(np.flatnonzero(steps < least)[0])
         how = "is empty" if steps[i] == 0 else f"ends before it begins ({name})"
         raise ContentError(f"example {i} {how}")

@@ -77,8 +77,7 @@ def combine(training: columns.Columns, test: columns.Columns) -> Arrays:
         raise ContentError(f"{others[0]!r} in the training set is no label of a chunk")
     from scipy.sparse import vstack
 
-    used = columns.default_templates(N_COLUMNS - 1)
-    vocabulary, first = columns.learned(training, used, BOUNDARY, 1, LABELS)
+    vocabulary, first = columns.learned(training, None, BOUNDARY, 1, LABELS)
     sets = first, columns.fields(test, vocabulary)
     x = vstack([each["x"] for each in sets], format="csr")
     sizes = [each["y"].size for each in sets]

@@ -2,43 +2,47 @@
 
 A run is identified by the content of its files, not by their paths. Each format is a module of
 :mod:`ssvm_bench.datasets.own_files`. It parses a file, learns the vocabulary of a training file,
-and turns any file into the fields of a `Dataset`, given a vocabulary.
+and turns any file into the fields of a `Dataset`, given a vocabulary. Held-out files and those to
+predict have the format of the training file.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import math
-import re
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.files import opened
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation
-from ssvm_bench.config.validation import Count, check_share, one_of
+from ssvm_bench.config import FORMATS
+from ssvm_bench.config.validation import Count, check_share, defaults, one_of
 from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets.arrays import array, offsets_of
 from ssvm_bench.datasets.base import BiasConfig, Dataset, FileConfig, described
-from ssvm_bench.datasets.own_files import columns, npz, svmlight
+from ssvm_bench.datasets.own_files import formats
+from ssvm_bench.datasets.own_files.formats import MODULES
+from ssvm_bench.datasets.own_files.svmlight import BASES
 from ssvm_bench.datasets.reading import ContentError, ensure
-from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary, parse_template, read_templates
+from ssvm_bench.datasets.vocabulary import (
+    BOUNDARIES,
+    Vocabulary,
+    read_templates,
+)
 
-FORMATS: dict[str, Any] = {each.FORMAT: each for each in (columns, svmlight, npz)}
+logger = logging.getLogger(__name__)
+
 AUTO = "auto"
 HELD_OUT = ("validation", "test")
 SPLIT_SEED = 1  # of the fixed permutation that selects held-out shares
-
-_ZIP = b"PK\x03\x04"
-_SUFFIXES = {".npz": npz.FORMAT, ".svm": svmlight.FORMAT, ".svmlight": svmlight.FORMAT}
-_SUFFIXES |= {".libsvm": svmlight.FORMAT, ".conll": columns.FORMAT, ".iob": columns.FORMAT}
-_ROW = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+\d+:\S+)+\s*(#.*)?")
-_LOOKED_AT = 100  # lines by which a format is recognised
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,9 @@ class Config(FileConfig, BiasConfig):
     ----------
     format : str
         ``"columns"``, ``"svmlight"`` or ``"npz"``; ``"auto"``: detected.
+    zero_based : str
+        Whether the indices of svmlight begin at 0: ``"true"`` or ``"false"``; ``"auto"``: they do
+        if an index is 0.
     validation, test : Path, float or None
         A file of examples to hold out, or the share of those in ``path`` to hold out.
     templates : tuple of str, or Path
@@ -60,6 +67,7 @@ class Config(FileConfig, BiasConfig):
     """
 
     format: Annotated[str, one_of((AUTO, *FORMATS))] = AUTO
+    zero_based: Annotated[str, one_of(BASES)] = BASES[0]
     validation: float | Path | None = None
     test: float | Path | None = None
     templates: tuple[str, ...] | Path | None = None
@@ -74,7 +82,7 @@ class Config(FileConfig, BiasConfig):
         if self.path is None:
             raise ConfigError(
                 "dataset=file needs dataset.path=FILE: columns of text, LIBSVM's format, or an "
-                ".npz (docs/files.md has the layouts)."
+                ".npz (docs/own_data.md has the layouts)."
             )
         if self.source == "synthetic":
             raise ConfigError(
@@ -85,6 +93,24 @@ class Config(FileConfig, BiasConfig):
             check_share(f"dataset.{name}", share)
         if sum(shares.values()) >= 1:
             raise ConfigError("dataset.validation and dataset.test leave no example to train on.")
+        if len(stated := self._stated()) > 1:
+            options = ", ".join(f"dataset.{name}" for names in stated.values() for name in names)
+            raise ConfigError(
+                f"{options} are options of {' and '.join(stated)}, and a file has one format. "
+                "Leave out those of the others."
+            )
+
+    def _stated(self) -> dict[str, list[str]]:
+        """Return the formats that the options state, each with these options."""
+        cls: Any = type(self)
+        usual, stated = defaults(cls), dict[str, list[str]]()
+        if self.format != AUTO:
+            stated[self.format] = ["format"]
+        for name, module in MODULES.items():
+            own = [each for each in module.OPTIONS if getattr(self, each) != usual[each]]
+            if own:
+                stated[name] = [*stated.get(name, []), *own]
+        return stated
 
     def read_files(self) -> Config:
         """Return the config with its templates, and its fingerprint if the files can be read."""
@@ -109,8 +135,7 @@ class Config(FileConfig, BiasConfig):
     def default_oracle(self) -> str | None:
         """Return the oracle of these examples; None if unreadable, which `load` reports."""
         with suppress(RunFailedError, ConfigError):
-            vocabulary, _ = _read(self.read_files()._key())
-            return vocabulary.oracle
+            return _read(self.read_files()._key()).vocabulary.oracle
         return None
 
     def _key(self) -> Config:
@@ -124,12 +149,12 @@ def load(config: Config) -> Dataset:
     Raises
     ------
     ConfigError
-        There are fewer than ``n_samples``; or a template does not fit the columns.
+        There are fewer than ``n_samples``, or no such file; or a template does not fit the columns.
     RunFailedError
         A file cannot be read, or does not have the requested fingerprint.
     """
     config.check_fingerprint(config.found())
-    vocabulary, splits = _read(config.read_files()._key())
+    vocabulary, splits, notes = _read(config.read_files()._key())
     shares = {name: of for name, of in config._held_out() if isinstance(of, float)}
     if config.bias or shares:
         of = "A copy of the features, for a bias or what is held out,"
@@ -138,6 +163,14 @@ def load(config: Config) -> Dataset:
         name: described(config.name, vocabulary, config.bias, fields)
         for name, fields in splits.items()
     }
+    whole = datasets[""]
+    logger.info(
+        "%s: format %s, %s; %d examples, %d parts, %d labels, %d features",
+        *(shown(config.path, 200), vocabulary.form, whole.structure, whole.n, whole.y.size),
+        *(whole.n_labels, vocabulary.n_features),
+    )
+    for note in notes:
+        logger.warning("%s", note)
     dataset, held_out = datasets.pop(""), datasets
     order, begin = permutation(dataset.n if shares else 0, np.random.PCG64(SPLIT_SEED)), 0
     for name, share in shares.items():
@@ -153,49 +186,125 @@ def load(config: Config) -> Dataset:
     return sources.first_samples(config, dataset).derived(held_out=held_out)
 
 
-def examples(path: Path, vocabulary: Vocabulary, name: str) -> tuple[Dataset, bool]:
-    """Read another file with a vocabulary; return its examples, and whether they have labels.
+class Examples(NamedTuple):
+    """Examples of another file, read with a vocabulary.
+
+    Attributes
+    ----------
+    dataset : Dataset or None
+        Those that have parts; None if there is none.
+    labelled : bool
+        Whether they have labels.
+    offsets : ndarray of int64, shape (n + 1,)
+        Example i, with or without parts, has the parts ``offsets[i]:offsets[i + 1]``.
+    notes : list of str
+        What a user should know of how the file is used.
+    """
+
+    dataset: Dataset | None
+    labelled: bool
+    offsets: np.ndarray
+    notes: list[str]
+
+
+def examples(path: Path, vocabulary: Vocabulary, name: str, format_: str | None) -> Examples:
+    """Read another file with a vocabulary.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file, standard input (``-``), or another descriptor of this process.
+    vocabulary : Vocabulary
+    name : str
+        The dataset's name.
+    format_ : str, optional
+        By default that of the vocabulary.
 
     Raises
     ------
+    ConfigError
+        There is no such file.
     RunFailedError
         The file cannot be read, or is of another format or structure than the vocabulary.
     """
+    path = reading.check_named(path, descriptors=True)
     with _explained(path):
-        fields = _fields(path, vocabulary)
+        raw = formats.text(reading.content_of_users(path, descriptors=True))
+        if not raw.strip() and (format_ or vocabulary.form) != "npz":
+            return Examples(None, False, np.zeros(1, np.int64), [])
+        fields, notes = _fields(path, raw, vocabulary, format_)
+        parts = fields["x"].shape[0]
+        offsets = offsets_of(fields["offsets"], "offsets", parts, "rows of x", 0)
+        _leave_out_empty(fields, offsets)
+    if not parts:
+        return Examples(None, "y" in fields, offsets, notes)
     labelled = "y" in fields
     if not labelled:
         kind = np.float64 if vocabulary.structure == "regression" else np.uint8
-        fields["y"] = np.zeros(fields["x"].shape[0], kind)
-    return described(name, vocabulary, vocabulary.bias, fields), labelled
+        fields["y"] = np.zeros(parts, kind)
+    dataset = described(name, vocabulary, vocabulary.bias, fields)
+    return Examples(dataset, labelled, offsets, notes)
+
+
+def _leave_out_empty(fields: dict[str, Any], offsets: np.ndarray) -> None:
+    """Leave out the examples without parts, whose labeling is empty."""
+    kept = np.diff(offsets) > 0
+    if kept.all():
+        return
+    ends = {"offsets": offsets}
+    if {"edges", "edge_offsets"} <= fields.keys():
+        edges = len(array(fields["edges"], "edges", shape=(None, 2)))
+        ends["edge_offsets"] = offsets_of(fields["edge_offsets"], "edge_offsets", edges, "edges", 0)
+    for key, bounds in ends.items():
+        ensure(bounds.size == kept.size + 1, f"{key} are of {bounds.size - 1} examples")
+        lengths = np.diff(bounds)
+        ensure(not lengths[~kept].any(), f"{key}: an example without parts has edges")
+        fields[key] = np.concatenate(([0], np.cumsum(lengths[kept])))
+    for key in ("costs", "margins"):
+        if key in fields and fields[key].shape == kept.shape:
+            fields[key] = fields[key][kept]
+
+
+class _Content(NamedTuple):
+    """What is in the files of a config: the fields of each split, training with an empty name."""
+
+    vocabulary: Vocabulary
+    splits: dict[str, dict[str, Any]]
+    notes: list[str]
 
 
 @functools.lru_cache(maxsize=1)
-def _read(config: Config) -> tuple[Vocabulary, dict[str, dict[str, Any]]]:
-    """Return the vocabulary and the fields of all splits; equal configs have equal content.
-
-    The training split has the empty name.
-    """
+def _read(config: Config) -> _Content:
+    """Return the content of the files; equal configs have equal content. Raises as `load`."""
     assert config.path is not None
+    for file in (config.path, *(each for _, each in config._held_out())):
+        if isinstance(file, Path):
+            reading.check_named(file)
     with _explained(config.path):
-        format_, found = _parse(config.path, config.format)
-        how: tuple[Any, ...] = ()
-        if format_ == columns.FORMAT:
-            assert not isinstance(config.templates, Path)
-            chosen = config.templates and [*map(parse_template, config.templates)]
-            how = chosen, config.boundary, config.min_count
-        splits: dict[str, dict[str, Any]] = {}
-        vocabulary, splits[""] = FORMATS[format_].learned(found.pop(""), *how)
-        for name, content in found.items():
+        raw = formats.text(reading.content_of_users(config.path))
+        form = config.format
+        if form == AUTO:
+            form = formats.recognised(config.path, raw, next(iter(config._stated()), None))
+        module, splits = MODULES[form], dict[str, dict[str, Any]]()
+        found = module.parse(raw)
+        parts = found if form == "npz" else {"": found}
+        training = parts.pop("")
+        how = {name: getattr(config, name) for name in module.OPTIONS}
+        vocabulary, splits[""] = module.learned(training, **how)
+        notes = _notes(config.path, module, training, vocabulary)
+        for name, content in parts.items():
             try:
-                splits[name] = _labelled(FORMATS[format_].fields(content, vocabulary))
+                splits[name] = _labelled(module.fields(content, vocabulary))
             except ContentError as error:
                 raise ContentError(f"its {name} examples: {error}") from error
     for name, file in config._held_out():
         if isinstance(file, Path):
             with _explained(file):
-                splits[name] = _labelled(_fields(file, vocabulary))
-    return vocabulary, splits
+                raw = formats.text(reading.content_of_users(file))
+                fields, said = _fields(file, raw, vocabulary)
+                splits[name] = _labelled(fields)
+                notes += said
+    return _Content(vocabulary, splits, notes)
 
 
 def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
@@ -203,40 +312,40 @@ def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _fields(path: Path, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return fields of a `Dataset` for a file, without ``y`` if it has no labels."""
-    (format_, found), form = _parse(path), vocabulary.form
-    ensure(format_ == form, f"its form is {format_}, and that of the file trained on {form}")
-    return dict(FORMATS[format_].fields(found[""], vocabulary))
+def _fields(
+    path: Path, raw: bytes, vocabulary: Vocabulary, format_: str | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return fields of a `Dataset` for another file, without ``y`` if it has no labels, and notes.
+
+    If it cannot be read in the format trained on, and is recognised as another, the error says so.
+    """
+    form = format_ or vocabulary.form
+    ensure(form in FORMATS, f"the run was trained on {shown(form)}, which is no format of files")
+    module = MODULES[form]
+    try:
+        found = module.parse(raw)
+        content = found[""] if form == "npz" else found
+        fields = dict(module.fields(content, vocabulary))
+    except ContentError as error:
+        other = form
+        with suppress(ContentError):
+            other = formats.recognised(path, raw)
+        if format_ is not None or other == form:
+            raise
+        raise ContentError(
+            f"its format is {other}, and that of the file trained on {form}"
+        ) from error
+    return fields, _notes(path, module, content, vocabulary)
 
 
-def _parse(path: Path, format_: str = AUTO) -> tuple[str, dict[str, Any]]:
-    """Return the format of a file, and the content of each split; that of training is ``""``."""
-    raw = reading.content_of_users(path)
-    format_ = _format_of(path, raw) if format_ == AUTO else format_
-    found = FORMATS[format_].parse(raw)
-    return format_, found if format_ == npz.FORMAT else {"": found}
-
-
-def _format_of(path: Path, raw: bytes) -> str:
-    """Return the format of a file, by its first bytes, its name, or its first lines."""
-    if raw.startswith(_ZIP):
-        return npz.FORMAT
-    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
-    head = [line.partition(b"#")[0] for line in raw[: 1 << 20].split(b"\n", _LOOKED_AT)]
-    lines = [line for line in head[:_LOOKED_AT] if line.strip()]
-    if any(b":" in line for line in lines) and all(
-        _ROW.fullmatch(line) or len(line.split()) == 1 for line in lines
-    ):
-        return svmlight.FORMAT
-    return columns.FORMAT
+def _notes(path: Path, module: Any, content: Any, vocabulary: Vocabulary) -> list[str]:
+    """Return what a user should know of how a file is used."""
+    return [f"{shown(path, 200)}: {note}" for note in module.notes(content, vocabulary)]
 
 
 def _explained(path: Path) -> AbstractContextManager[None]:
     """Turn errors about a user's file, raised in a block, into `RunFailedError`."""
-    return reading.explained(f"{path} cannot be used", "Correct the file.")
+    return reading.explained(f"{shown(path, 300)} cannot be used", "Correct the file.")
 
 
 def digest(path: Path) -> str:

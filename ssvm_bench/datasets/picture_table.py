@@ -147,8 +147,9 @@ def arrays(
     if config.path is None:
         place = reading.user_folder() / config.kind / "drawn.ssvm-bench.npz"
         return reading.cached(place, f"{config.kind} drawn v{version}", synthetic)
-    config.check_fingerprint(config.found())
     with reading.explained(f"{config.path} cannot be used", "Correct the files."):
+        reading.check_named(config.path)
+        config.check_fingerprint(config.found())
         return read(config.path)
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import os
+import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -25,8 +27,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
-from ssvm_bench.base.files import opened, write
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
+from ssvm_bench.base.files import expanded, opened, write
 from ssvm_bench.base.files import user_folder as user_folder  # which need not exist
 from ssvm_bench.base.memory import check_room
 
@@ -47,6 +49,9 @@ MOST = 1 << 25
 
 MOST_OF_USERS = 1 << 32
 """Largest unpacked file of a user, in bytes."""
+
+_DESCRIPTOR = re.compile(r"-|/dev/stdin|(?:/dev/fd|/proc/self/fd)/(\d{1,9})")
+"""Names of standard input, and of other descriptors that the process was started with."""
 
 _LONGEST_TEXT = 1 << 14
 """Largest text in an array, in bytes; the array takes as many for each of its texts."""
@@ -91,6 +96,18 @@ def explained(what: str, advice: str) -> Iterator[None]:
         elif isinstance(error, OSError) and str(error.filename) in what:
             reason = error.strerror
         raise RunFailedError(f"{what}: {reason}. {advice}") from error
+
+
+def check_named(path: Path, descriptors: bool = False) -> Path:
+    """Return the path of a file or folder that a call names; raise ``ConfigError`` if none exists.
+
+    With ``descriptors``, it may be one for `content_of_users`.
+    """
+    with suppress(OSError):
+        found = expanded(path)
+        if (descriptors and _DESCRIPTOR.fullmatch(str(path))) or found.exists():
+            return found
+    raise ConfigError(f"{shown(path, 300)}: there is no such file or folder.")
 
 
 class Bounded:
@@ -140,17 +157,37 @@ def content(path: Path, most: int = MOST) -> bytes:
         return b"".join(stream)
 
 
-def content_of_users(path: Path) -> bytes:
+def content_of_users(path: Path, descriptors: bool = False) -> bytes:
     """Return the `content` of a user's file, if memory can hold it while it is parsed.
 
-    The estimate is a lower bound: the bytes are in memory as a whole, and in parts.
+    Parameters
+    ----------
+    path : Path
+    descriptors : bool
+        Whether the path may be ``-``, standard input, or another open descriptor of this process,
+        as ``/dev/fd/63``: a pipe or a terminal is then read until its end.
     """
+    descriptor = _DESCRIPTOR.fullmatch(str(path)) if descriptors else None
+    if descriptor is None:
+        with opened(path) as file:
+            return _content_of_users(file, path)
+    with os.fdopen(os.dup(int(descriptor[1] or 0)), "rb") as pipe:
+        # packed or not, it is read to its end first: nobody can go back in a pipe
+        return _content_of_users(io.BytesIO(_read_whole(Bounded(pipe, MOST_OF_USERS), path)), path)
+
+
+def _content_of_users(file: IO[bytes], path: Path) -> bytes:
+    with unpacked(file, MOST_OF_USERS) as stream:
+        return _read_whole(stream, path)
+
+
+def _read_whole(stream: Bounded, path: Path) -> bytes:
+    """Return all bytes, as long as memory can hold them twice: as a whole, and in parts."""
     blocks, size = [], 0
-    with opened(path) as file, unpacked(file, MOST_OF_USERS) as stream:
-        for block in stream:
-            blocks.append(block)
-            size += len(block)
-            check_room(2.0 * size, shown(path), "Use fewer examples.")
+    for block in stream:
+        blocks.append(block)
+        size += len(block)
+        check_room(2.0 * size, shown(path), "Use fewer examples.")
     return b"".join(blocks)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.base.memory import available
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
@@ -59,19 +59,21 @@ class Config(FileConfig):
 
     def found(self) -> str | None:
         """Return the fingerprint of the examples; None if the file cannot be read."""
-        return None if self._header is None else self._header.fingerprint
+        with suppress(SsvmBenchError):
+            return self._header.fingerprint
+        return None
 
     def default_oracle(self) -> str | None:
         """Return the oracle of these examples; None if the file cannot be read."""
-        return None if self._header is None else self._header.oracle
+        with suppress(SsvmBenchError):
+            return self._header.oracle
+        return None
 
     @cached_property
-    def _header(self) -> Header | None:
-        """Header of the file; None if it cannot be read, which `open` reports."""
+    def _header(self) -> Header:
         assert self.path is not None
-        with suppress(RunFailedError):
-            return DataStream(self.path).header
-        return None
+        reading.check_named(self.path)
+        return DataStream(self.path).header
 
 
 def open(config: Config) -> DataStream:
@@ -80,11 +82,12 @@ def open(config: Config) -> DataStream:
     Raises
     ------
     ConfigError
-        There are fewer than ``n_samples``.
+        There is no such file, or it has fewer than ``n_samples``.
     RunFailedError
         The file cannot be read, or has other examples than the requested ones.
     """
     assert config.path is not None
+    reading.check_named(config.path)
     stream = DataStream(config.path, config.name, config.n_samples)
     header = stream.header
     sources.check_n(config, header.train.n, f"examples in {config.path}")

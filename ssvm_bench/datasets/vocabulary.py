@@ -177,6 +177,8 @@ class Vocabulary:
         Value of an additional last feature of all parts; 0: there is none.
     edge_features : int
         Number of features of an edge in a file.
+    zero_based : bool
+        Whether the indices in files of the format ``"svmlight"`` begin at 0.
     """
 
     labels: tuple[str, ...]
@@ -189,6 +191,7 @@ class Vocabulary:
     boundary: str = ""
     bias: float = 0.0
     edge_features: int = 0
+    zero_based: bool = False
 
     @classmethod
     def of(cls, dataset: Any) -> Vocabulary:
@@ -271,6 +274,7 @@ class Vocabulary:
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
                 raise ContentError(f"its {name} is no integer from {least} to {most}")
+        ensure(type(self.zero_based) is bool, "its zero_based is not true or false")
         bias = self.bias
         if type(bias) not in (int, float) or not math.isfinite(bias) or abs(bias) > LARGEST:
             raise ContentError("its bias is no number of a feature")

@@ -7,6 +7,7 @@ examples are predicted in one compiled pass.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
 from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
+
+logger = logging.getLogger(__name__)
 
 _OPTIONS: checks.Shape = {
     "solver": {"name": checks.TEXT},
@@ -74,16 +77,28 @@ class Examples(NamedTuple):
 
     Attributes
     ----------
-    dataset : Dataset
+    dataset : Dataset or None
+        Those that have parts; None if there is none.
     labelled : bool
         Whether the examples have true labels.
+    structure : str
+        As in a `Dataset`.
+    offsets : ndarray of int64, shape (n + 1,)
+        Example i, with or without parts, has the parts ``offsets[i]:offsets[i + 1]``.
     of : str
         Description of the examples, in words.
     """
 
-    dataset: Dataset
+    dataset: Dataset | None
     labelled: bool
+    structure: str
+    offsets: np.ndarray
     of: str
+
+    @classmethod
+    def of_run(cls, dataset: Dataset, of: str) -> Examples:
+        """Return examples of a run's own data."""
+        return cls(dataset, True, dataset.structure, dataset.offsets, of)
 
 
 def find(path: Path) -> Path:
@@ -153,25 +168,39 @@ def _over_support(
     return own, basis
 
 
-def examples(model: Model, data: Path | None) -> Examples:
+def examples(model: Model, data: Path | None, format_: str | None = None) -> Examples:
     """Return the examples of a file, or those of the run's own data that `HELD_OUT` names.
+
+    Parameters
+    ----------
+    model : Model
+    data : Path, optional
+        As in `datasets.file.examples`.
+    format_ : str, optional
+        The file's format; by default that of the file that the run was trained on.
 
     Raises
     ------
     ConfigError
-        Runs of this kind cannot predict the examples of a file.
+        Runs of this kind cannot predict the examples of a file; or there is no such file.
     RunFailedError
         The data cannot be loaded; or their form or structure differs from the run's.
     """
     name = model.config["dataset"]["name"]
     if data is not None:
         vocabulary = model.vocabulary or Vocabulary.of(_own(model))
-        return Examples(*own_file.examples(data, vocabulary, name), of=str(data))
+        found = own_file.examples(data, vocabulary, name, format_)
+        for note in found.notes:
+            logger.warning("%s", note)
+        of = "standard input" if str(data) == "-" else str(data)
+        return Examples(*found[:2], vocabulary.structure, found.offsets, of)
+    if format_ is not None:
+        raise ConfigError("--format is that of a file. Name it: --data FILE.")
     dataset = _own(model)
     for split in HELD_OUT:
         if split in dataset.held_out:
-            return Examples(dataset.held_out[split], True, f"the {split} examples of {name}")
-    return Examples(dataset, True, f"the examples of {name} that were trained on")
+            return Examples.of_run(dataset.held_out[split], f"the {split} examples of {name}")
+    return Examples.of_run(dataset, f"the examples of {name} that were trained on")
 
 
 def _own(model: Model) -> Dataset:
@@ -186,8 +215,8 @@ def _own(model: Model) -> Dataset:
     return dataset
 
 
-def predict(model: Model, dataset: Dataset) -> np.ndarray:
-    """Return the label of every part; of a regression, numbers.
+def predict(model: Model, dataset: Dataset | None) -> np.ndarray:
+    """Return the label of every part; of a regression, numbers; of no examples, nothing.
 
     Raises
     ------
@@ -196,6 +225,8 @@ def predict(model: Model, dataset: Dataset) -> np.ndarray:
     RunFailedError
         The run has another number of weights than these examples need.
     """
+    if dataset is None:
+        return np.zeros(0, np.int64)
     if dataset.structure == "latent":
         raise ConfigError(f"{model.folder} finds objects in canvases, and predicts no labels.")
     oracle = oracle_for(model, dataset)
@@ -235,16 +266,17 @@ def predictor(config: Any, dataset: Dataset) -> Any:
     return oracle_of(config, dataset.derived(costs=None, margins=None))
 
 
-def lines(dataset: Dataset, predicted: np.ndarray) -> Iterator[str]:
+def lines(examples: Examples, predicted: np.ndarray) -> Iterator[str]:
     """Yield one line per part, in order; an empty line follows each example of a structure."""
-    if dataset.structure == "regression":
+    dataset = examples.dataset
+    if examples.structure == "regression":
         yield from (f"{value:.9g}" for value in predicted.tolist())
         return
-    names = np.array(dataset.label_names, object)[predicted].tolist()
-    if dataset.structure == "independent":
+    names = [] if dataset is None else np.array(dataset.label_names, object)[predicted].tolist()
+    if examples.structure == "independent":
         yield from names
         return
-    for begin, end in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+    for begin, end in zip(examples.offsets[:-1], examples.offsets[1:], strict=True):
         yield from names[begin:end]
         yield ""
 

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import file as own
+from ssvm_bench.datasets.own_files import npz
 from tests.faults.case import Case, Done, cut, flipped, forked, no_one_message
 
 Arrays = dict[str, Any]
@@ -152,7 +153,7 @@ def another(found: Arrays, name: str, rng: random.Random) -> None:
 
 def renamed(found: Arrays, name: str, rng: random.Random) -> None:
     """Call an array by another name."""
-    names = (*own.npz._KNOWN, *map("test.{}".format, own.npz._KNOWN), "X", "Y", "", "é", "test.")
+    names = (*npz._KNOWN, *map("test.{}".format, npz._KNOWN), "X", "Y", "", "é", "test.")
     found[rng.choice(names)] = found.pop(name)
 
 
@@ -237,7 +238,7 @@ def packed(path: Path, rng: random.Random) -> None:
 def bomb(path: Path, rng: random.Random) -> None:
     """Write much in little; examples, on which a run trains, less of them."""
     unit, most = rng.choice(
-        ((b"\n", 24), (b"\0", 24), (b"1 1:1\n", 22), (b"a b\n", 20), (b"a b\n\n", 20))
+        ((b"\n", 24), (b"\0", 24), (b"1 1:1\n", 21), (b"a b\n", 20), (b"a b\n\n", 20))
     )
     path.write_bytes(gzip.compress(unit * (1 << rng.choice((18, most))), 1))
 

@@ -30,7 +30,8 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,10 +39,15 @@ import numpy as np
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets.arrays import csr, names, normalised
+from ssvm_bench.datasets.own_files.svmlight import NUMBER
 from ssvm_bench.datasets.reading import ContentError, check_room_of_lines, ensure
 from ssvm_bench.datasets.vocabulary import OPTION, Template, Vocabulary, parse_template
 
 FORMAT = "columns"
+NAMES = (".conll", ".iob", ".bio")
+"""Ends of the names of such files."""
+
+OPTIONS = ("templates", "boundary", "min_count")
 ENDS = ("__BOS__", "__EOS__")
 
 MOST_COLUMNS = 10_000
@@ -53,7 +59,13 @@ _MOST_OBSERVED = 83
 _BYTES_OF_FEATURE = 24
 """Least memory per part and template while templates are applied."""
 
-_BOM = b"\xef\xbb\xbf"
+_LONGEST = 100
+"""Most parts of a file that is one sequence, unless something else speaks for columns."""
+
+_INTEGER = re.compile(rb"[+-]?\d+")
+_PAIR = re.compile(rb".+:" + NUMBER.pattern)
+_MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
+_JOINED = re.compile(rb".*[,;].*|[^=]+=.*|.+/.+")
 
 
 class Column(NamedTuple):
@@ -80,6 +92,73 @@ class Columns(NamedTuple):
     lines: np.ndarray
 
 
+def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] | None:
+    """Return the first line (from 1) that speaks against columns, and why; None if nothing does.
+
+    Any table with as many fields in each line could be one sequence. For columns speaks that empty
+    lines separate sequences, that entries are words, and that labels occur again.
+
+    Parameters
+    ----------
+    lines : sequence of bytes
+        The first lines of a file, not all of them blank.
+    stated : bool
+        Whether the name of the file, or an option, says that it has columns. A lack of evidence
+        then does not matter, but another format does.
+    """
+    rows = [(k, fields) for k, line in enumerate(lines, 1) if (fields := line.split())]
+    first, width = rows[0][0], len(rows[0][1])
+    for k, fields in rows:
+        if len(fields) != width:
+            return k, f"{len(fields)} columns, and line {first} has {width}"
+    if width == 1:
+        return first, "one column, expected two or more, the last one for the labels"
+    pairs = [(k, field) for k, fields in rows for field in fields if _PAIR.fullmatch(field)]
+    if 2 * len({k for k, _ in pairs}) > len(rows):
+        k, field = pairs[0]
+        return k, f"{_quoted([field])} is a feature and its value"
+    columns = [*zip(*(fields for _, fields in rows), strict=True)]
+    separate = rows[-1][0] - first >= len(rows)
+    why = _other_table(columns) or ("" if stated else _no_evidence(columns, separate))
+    return (first, why) if why else None
+
+
+def _other_table(columns: Sequence[tuple[bytes, ...]]) -> str:
+    """Return what in all lines belongs to a table of another format; empty if nothing does."""
+    labels = columns[-1]
+    for entries in columns:
+        if all(map(_MARKED.fullmatch, entries)):
+            return f"{_quoted([entries[0]])} has a separator, as its whole column"
+    if all(map(_JOINED.fullmatch, labels)):
+        return f"{_quoted([labels[0]])} joins several entries, as its whole column"
+    if all(map(NUMBER.fullmatch, labels)) and not all(map(_INTEGER.fullmatch, labels)):
+        return f"the last column has numbers, as {_quoted([labels[0]])}, and not labels"
+    return ""
+
+
+def _no_evidence(columns: Sequence[tuple[bytes, ...]], separate: bool) -> str:
+    """Return what is missing to tell columns from another table; empty if nothing is.
+
+    ``separate`` says whether empty lines separate sequences.
+    """
+    lines, labels = len(columns[0]), len({*columns[-1]})
+    *are_numbers, of_labels = (all(map(NUMBER.fullmatch, entries)) for entries in columns)
+    *are_whole, _ = (all(map(_INTEGER.fullmatch, entries)) for entries in columns)
+    decimals = are_numbers != are_whole
+    if separate:
+        is_table = all(are_numbers) and (decimals or of_labels)
+    else:
+        few = not any(are_numbers) and labels <= max(2, lines / 4)
+        is_table = all(are_numbers) or decimals or (of_labels and not few)
+    if is_table:
+        return "it may be a table of numbers, which comes as .npz"
+    if labels > 10 + lines / 2:
+        return f"the last column has {labels} different labels in {lines} lines"
+    if not separate and lines > _LONGEST:
+        return f"no empty line ends a sequence in {lines} lines"
+    return ""
+
+
 def parse(raw: bytes) -> Columns:
     """Return the columns of an unpacked file.
 
@@ -95,7 +174,7 @@ def parse(raw: bytes) -> Columns:
 
     check_room_of_lines(raw)
     # each distinct line is split only once
-    of, texts = pd.factorize(np.array(raw.removeprefix(_BOM).splitlines(), object))
+    of, texts = pd.factorize(np.array(raw.splitlines(), object))
     different = [text.split(None, MOST_COLUMNS) for text in texts]
     counts = np.fromiter(map(len, different), np.int64, len(different))
     at = np.flatnonzero(counts[of]) + 1
@@ -252,7 +331,7 @@ def apply_templates(
 
 def learned(
     found: Columns,
-    chosen: list[Template] | None,
+    templates: Sequence[str] | None,
     boundary: str,
     min_count: int,
     labels: tuple[str, ...] | None = None,
@@ -265,7 +344,7 @@ def learned(
     ----------
     found : Columns
         The last column has the labels.
-    chosen : list of Template, optional
+    templates : sequence of str, optional
         By default those of `default_templates`.
     boundary : str
         One of `vocabulary.BOUNDARIES`.
@@ -287,12 +366,14 @@ def learned(
             "line 1: one column, expected two or more, between blanks: what is observed, and in "
             "the last the label. For tables of numbers there are svmlight and npz"
         )
-    if chosen is None and n_columns - 1 > _MOST_OBSERVED:
+    if templates is None and n_columns - 1 > _MOST_OBSERVED:
         raise ContentError(
             f"it has {n_columns} columns, too many for the usual templates: say by {OPTION} what "
             "makes features"
         )
-    used = default_templates(n_columns - 1) if chosen is None else chosen
+    used = default_templates(n_columns - 1)
+    if templates is not None:
+        used = [*map(parse_template, templates)]
     names, indices = apply_templates(used, found.columns[:-1], found.offsets, boundary)
     if min_count > 1:
         kept = np.bincount(indices[indices >= 0], minlength=len(names)) >= min_count
@@ -322,14 +403,17 @@ def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:
     Raises
     ------
     ContentError
-        The number of columns does not fit the vocabulary.
+        The number of columns does not fit the vocabulary, or a column of features is missing.
     """
+    ensure(vocabulary.templates, "what was trained on had no columns, and so no templates")
     n_columns = len(found.columns)
     if n_columns not in (vocabulary.columns, vocabulary.columns - 1):
         raise ContentError(
             f"line {found.lines[0]}: {n_columns} columns, and the file trained on had "
             f"{vocabulary.columns}, the labels among them"
         )
+    if n_columns < vocabulary.columns:
+        _check_labels_missing(found, vocabulary)
     used = [parse_template(text) for text in vocabulary.templates]
     observed, known = found.columns[: vocabulary.columns - 1], vocabulary.number_of_feature
     _, indices = apply_templates(used, observed, found.offsets, vocabulary.boundary, known)
@@ -352,3 +436,51 @@ def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict
         labels = found.columns[-1]
         made |= vocabulary.fields(names(labels.values, "labels"), labels.codes)
     return made
+
+
+# ---- another file than the one trained on -------------------------------------------------------
+
+
+def notes(found: Columns, vocabulary: Vocabulary) -> list[str]:
+    """Return what a user should know of how the columns are used."""
+    strange = [
+        str(number + 1)
+        for number, column in enumerate(found.columns[: vocabulary.columns - 1])
+        if (known := _known(number, vocabulary)) and not any(map(known, column.values))
+    ]
+    of = f"column{'s' * (len(strange) > 1)} {', '.join(strange)}"
+    return [f"none of the entries of its {of} was trained on."] if strange else []
+
+
+def _known(number: int, vocabulary: Vocabulary) -> Callable[[str], bool] | None:
+    """Return the test whether an observed column had an entry in training.
+
+    The templates of this entry alone tell; None if there is none.
+    """
+    used = [parse_template(text) for text in vocabulary.templates]
+    alone = [each.format for each in used if [of for _, of in each.references] == [number]]
+    features = vocabulary.number_of_feature
+    return (lambda entry: any(each.format(entry) in features for each in alone)) if alone else None
+
+
+def _check_labels_missing(found: Columns, vocabulary: Vocabulary) -> None:
+    """Raise `ContentError` if of the columns trained on, not the labels but others are missing."""
+    *before, last = found.columns
+    observed = vocabulary.columns - 1
+
+    def share(column: Column, known: Callable[[str], bool] | None) -> float:
+        """Return the share of the parts whose entry is known."""
+        there = np.array([known is not None and known(value) for value in column.values])
+        return float(there[column.codes].mean())
+
+    def fits(missing: int) -> float:
+        kept = [_known(number, vocabulary) for number in range(observed) if number != missing]
+        return sum(map(share, before, kept))
+
+    of_labels = share(last, {*vocabulary.labels}.__contains__)
+    if of_labels > max(share(last, _known(observed - 1, vocabulary)), 0.5):
+        raise ContentError(
+            f"line {found.lines[0]}: {len(found.columns)} columns, the last of them with labels, "
+            f"and {vocabulary.columns} were trained on: column "
+            f"{max(reversed(range(observed)), key=fits) + 1} is missing"
+        )

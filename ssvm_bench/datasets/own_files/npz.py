@@ -42,6 +42,8 @@ from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "npz"
+NAMES = (".npz",)
+OPTIONS = ()
 HELD_OUT = ("validation", "test")
 BIAS = "__BIAS__"
 STRUCTURES = ("independent", "regression", "chain", "graph")
@@ -91,6 +93,7 @@ def learned(found: Arrays) -> tuple[Vocabulary, dict[str, Any]]:
         An array is missing, or of the wrong kind.
     """
     ensure("y" in found, "it has no array y, the labels of the parts")
+    ensure(found["y"].size, "its y has no labels: there is nothing to learn")
     structure = _structure(found)
     labels = () if structure == "regression" else tuple(_labels(found)[0])
     x, features = _features(found)
@@ -109,7 +112,7 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
     ContentError
         The number of unnamed features, or of features of edges, or the structure does not fit.
     """
-    if (structure := _structure(found)) != vocabulary.structure:
+    if (structure := _structure(found, vocabulary.structure)) != vocabulary.structure:
         raise ContentError(
             f"its structure is {structure}, and that of the examples trained on is "
             f"{vocabulary.structure}"
@@ -130,8 +133,16 @@ def fields(found: Arrays, vocabulary: Vocabulary) -> dict[str, Any]:
     return made
 
 
-def _structure(found: Arrays) -> str:
-    """Return the structure that a file states, or else the one that its arrays imply."""
+def notes(found: Arrays, vocabulary: Vocabulary) -> list[str]:
+    """Return nothing: `fields` refuses features of which none was trained on."""
+    return []
+
+
+def _structure(found: Arrays, trained: str = "") -> str:
+    """Return the structure that a file states, or else the one that its arrays imply.
+
+    Chains of one part each are chains if a file of them was ``trained`` on.
+    """
     if "structure" in found:
         structure = str(found["structure"])
         if structure not in STRUCTURES:
@@ -142,7 +153,7 @@ def _structure(found: Arrays) -> str:
     if "offsets" not in found:
         return "independent"
     offsets = array(found["offsets"], "offsets", dtype=np.int64)
-    return "chain" if (np.diff(offsets) > 1).any() else "independent"
+    return "chain" if trained == "chain" or (np.diff(offsets) > 1).any() else "independent"
 
 
 def _edge_features(found: Arrays) -> int:
@@ -161,9 +172,10 @@ def _features(found: Arrays) -> tuple[Any, tuple[str, ...]]:
                 f"it has features twice: x, and {', '.join(sparse)} of a CSR matrix. Leave one out"
             )
         x = array(found["x"], "x", REAL, (None, None))
-        ensure(x.size, f"x has the shape {x.shape}, and no features")
+        ensure(x.shape[1], f"x has the shape {x.shape}, and no features")
     elif len(sparse) == len(_SPARSE):
-        rows, columns = array(found["shape"], "shape", shape=(2,), low=1, high=_MOST).tolist()
+        rows, columns = array(found["shape"], "shape", shape=(2,), low=0, high=_MOST).tolist()
+        ensure(columns, f"its CSR matrix has the shape ({rows}, 0), and no features")
         x = csr(found, columns)
         ensure(x.shape[0] == rows, f"its CSR matrix has {x.shape[0]} rows, and its shape {rows}")
     else:
@@ -201,7 +213,7 @@ def _in_order(found: Arrays, vocabulary: Vocabulary) -> Any:
 def _labels(found: Arrays) -> tuple[list[str], np.ndarray]:
     """Return the names of the labels, and the index of each part's label."""
     y = found["y"]
-    ensure(y.ndim == 1 and y.size != 0, f"y must be one label a part, and has the shape {y.shape}")
+    ensure(y.ndim == 1, f"y must be one label a part, and has the shape {y.shape}")
     check_room(16.0 * y.size + y.nbytes, "Finding the labels in y", _FEWER)
     if y.dtype.kind not in "US":
         try:

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_digits
 from test_own_files import TEXT, load, saved, written
 
+from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results.reading import read
@@ -487,6 +488,55 @@ def test_a_file_of_which_no_feature_is_known_is_told(models, tmp_path):
     )
     said = call("run", *words, "budget.max_iterations=1", f"results_dir={tmp_path / 'r'}").stderr
     assert "other: none of the entries of its columns 1, 2 was trained on" in said
+
+
+# ---- labels -------------------------------------------------------------------------------------
+
+ONE_CLASS = "there is one class only, {}: there is nothing to learn"
+
+
+def test_one_class_alone_is_refused_everywhere_alike(tmp_path):
+    ones, offsets = np.ones((4, 2)), np.array([0, 2, 4])
+    for path, name in (
+        (written(tmp_path, "a x\nb x\n\nc x\n"), "x"),
+        (written(tmp_path, "1 1:1\n1 2:1\n", "rows"), "1"),
+        (saved(tmp_path, "i.npz", x=ones, y=np.full(4, 7)), "7"),
+        (saved(tmp_path, "c.npz", x=ones, y=np.full(4, "B"), offsets=offsets), "B"),
+        (saved(tmp_path, "l.npz", x=ones, y=np.ones(4, int), labels=np.array(["a", "b"])), "b"),
+    ):
+        with pytest.raises(RunFailedError, match=ONE_CLASS.format(name)):
+            load(path)
+    for structure, X, y in (
+        ("multiclass", ones, [7] * 4),
+        ("chain", [ones, ones], [["B"] * 4] * 2),
+        ("graph", [(ones, [[0, 1]])], [[7] * 4]),
+    ):
+        with pytest.raises(ValueError, match=ONE_CLASS.format("7|B").replace("7|B", "(7|B)")):
+            StructuredSVM(structure).fit(X, y)
+    assert load(saved(tmp_path, x=ones, y=np.ones(4), structure="regression")).n_labels == 0
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u200b", "\u200d", "\ufeff", "\u2060"])
+@pytest.mark.parametrize("where", ["before", "behind"])
+def test_a_label_with_an_invisible_end_is_refused_everywhere(tmp_path, blank, where):
+    label = f"{blank}a" if where == "before" else f"a{blank}"
+    message = "the label .* begins or ends with a blank or an invisible character"
+    y = np.array(["a", label, "b"])
+    with pytest.raises(RunFailedError, match=f"part 1: {message}"):
+        load(saved(tmp_path, x=np.ones((3, 1)), y=y))
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, x=np.ones((2, 1)), y=np.arange(2), labels=np.array(["b", label])))
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM().fit(np.eye(3), y)
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM("chain").fit([np.eye(3)], [y.tolist()])
+    if blank != " ":
+        path = written(tmp_path, f"u a\nv b\n\nw {label}\n")
+        with pytest.raises(RunFailedError, match=f"line 4, column 2: {message}"):
+            load(path)
+        good = written(tmp_path, "u a\nv b\n\nw a\n", "good")
+        with pytest.raises(RunFailedError, match=f"line 4, column 2: {message}"):
+            load(good, f"dataset.test={path}")
 
 
 # ---- examples without parts ---------------------------------------------------------------------

@@ -35,6 +35,7 @@ from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import (
     BOUNDARIES,
     Vocabulary,
+    check_classes,
     read_templates,
 )
 
@@ -291,6 +292,8 @@ def _read(config: Config) -> _Content:
         training = parts.pop("")
         how = {name: getattr(config, name) for name in module.OPTIONS}
         vocabulary, splits[""] = module.learned(training, **how)
+        occurring = np.unique(splits[""]["y"]) if vocabulary.labels else ()
+        check_classes([vocabulary.labels[k] for k in occurring])
         notes = _notes(config.path, module, training, vocabulary)
         for name, content in parts.items():
             try:

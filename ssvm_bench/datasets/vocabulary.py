@@ -10,7 +10,7 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,10 +48,38 @@ MOST_TEMPLATES = 1000
 _REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
 _IDENTIFIER = re.compile(r"U\w*:")
 
+_INVISIBLE = "\xad\u180e\u200b-\u200f\u2060-\u2064\ufeff"
+_BLANK_ENDS = re.compile(rf"[\s{_INVISIBLE}].*|.*[\s{_INVISIBLE}]", re.DOTALL)
+"""A text that begins or ends with a blank, or with a character that nobody sees."""
+
 _MOST = 1 << 30
 """Largest unpacked vocabulary, in bytes."""
 
 _MOST_FEATURES = np.iinfo(np.int32).max
+
+
+def why_no_label(name: str) -> str:
+    """Return why a text cannot be the name of a label; empty if it can.
+
+    Two labels that differ only by what nobody sees would be two classes.
+    """
+    if not _BLANK_ENDS.fullmatch(name):
+        return ""
+    return f"the label {shown(repr(name))} begins or ends with a blank or an invisible character"
+
+
+def check_classes(names: Sequence[str]) -> None:
+    """Check the names of the labels that occur in training, wherever they come from.
+
+    Raises
+    ------
+    ContentError
+        There is one class only, or a label has an invisible end.
+    """
+    for name in names:
+        ensure(not (why := why_no_label(name)), why)
+    if len(names) == 1:
+        raise ContentError(f"there is one class only, {shown(names[0])}: there is nothing to learn")
 
 
 class Template(NamedTuple):
@@ -211,7 +239,12 @@ class Vocabulary:
         """Name of each feature → its number."""
         return {name: k for k, name in enumerate(self.features)}
 
-    def fields(self, names: Sequence[str], codes: np.ndarray) -> dict[str, Any]:
+    def fields(
+        self,
+        names: Sequence[str],
+        codes: np.ndarray,
+        place: Callable[[int], str] = "part {}".format,
+    ) -> dict[str, Any]:
         """Return the fields ``y`` and ``unseen`` of a `Dataset`.
 
         Parameters
@@ -219,7 +252,18 @@ class Vocabulary:
         names : sequence of str
         codes : ndarray of integers, shape (parts,)
             The label of part p is ``names[codes[p]]``.
+        place : callable
+            Name of part p in messages.
+
+        Raises
+        ------
+        ContentError
+            A label has an invisible end.
         """
+        for k, name in enumerate(names):
+            if why := why_no_label(name):
+                parts = np.flatnonzero(codes == k)
+                raise ContentError(f"{place(int(parts[0]))}: {why}" if parts.size else why)
         known = {name: k for k, name in enumerate(self.labels)}
         numbers = np.array([known.get(name, -1) for name in names], np.int64)
         others = numbers < 0

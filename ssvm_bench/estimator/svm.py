@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.vocabulary import check_classes
 from ssvm_bench.estimator import options as parameters
 from ssvm_bench.estimator.model import Model
 from ssvm_bench.oracles import kernel_features, weighted
@@ -173,8 +174,7 @@ class StructuredSVM(Model):
         parts, labels = self._parts(X, y, fits=True)
         weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
         self.classes_ = np.unique(labels[np.repeat(weights > 0, np.diff(parts.offsets))])
-        if self.classes_.size < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]}: there is nothing to learn")
+        check_classes([*map(str, self.classes_.tolist())])
         dataset = self._dataset(parts, examples.codes_of(labels, self.classes_))
         total = None
         if sample_weight is not None:

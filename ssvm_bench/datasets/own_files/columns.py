@@ -434,7 +434,8 @@ def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict
     made: dict[str, Any] = {"x": normalised(x), "offsets": found.offsets}
     if len(found.columns) == vocabulary.columns:
         labels = found.columns[-1]
-        made |= vocabulary.fields(names(labels.values, "labels"), labels.codes)
+        place = lambda k: f"line {found.lines[k]}, column {vocabulary.columns}"  # noqa: E731
+        made |= vocabulary.fields(names(labels.values, "labels"), labels.codes, place)
     return made
 
 

@@ -189,12 +189,11 @@ def learned(found: Rows, zero_based: str) -> tuple[Vocabulary, dict[str, Any]]:
             f"line {found.lines[k]}: label {found.y[k]:g}, and classes are called by integers (a "
             "regression comes as .npz, with structure='regression')"
         )
-    labels = np.unique(found.y)
-    ensure(labels.size > 1, f"all rows have the label {labels[0]:g}: there is nothing to learn")
     ensure(found.x.nnz, "no line has an index:value")
     from_0 = zero_based == FROM_0 or (zero_based == AUTO and not found.x.indices.all())
     f = counted(found, from_0).shape[1]
-    vocabulary = Vocabulary(tuple(map(_name, labels)), FORMAT, "independent", f, zero_based=from_0)
+    labels = tuple(map(_name, np.unique(found.y)))
+    vocabulary = Vocabulary(labels, FORMAT, "independent", f, zero_based=from_0)
     return vocabulary, fields(found, vocabulary)
 
 
@@ -218,7 +217,7 @@ def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:
     return {
         "x": normalised(x),
         "offsets": np.arange(found.y.size + 1),
-        **vocabulary.fields([*map(_name, names)], codes),
+        **vocabulary.fields([*map(_name, names)], codes, lambda k: f"line {found.lines[k]}"),
     }
 
 

@@ -205,6 +205,52 @@ ROWS_OF_TWO = {"data": np.ones(2), "y": np.arange(2), **OF_CSR}
 HIDDEN = ("\u200b", "\u2060 \xad", "\u3164", "\u2800\ufe0f", "\U000e0041", "b\u202e")
 
 
+GRAPHS = {
+    "x": np.arange(12.0).reshape(6, 2),
+    "offsets": np.array([0, 3, 6]),
+    "edges": np.array([[0, 1], [1, 2], [0, 1]]),
+    "edge_offsets": np.array([0, 2, 3]),
+}
+
+
+@pytest.mark.parametrize(("K", "name"), [(2, "mincut"), (3, "alpha_expansion")])
+def test_a_graph_decides_its_oracle_and_learns_its_potts_weight(tmp_path, K, name):
+    path = saved(tmp_path, y=np.arange(6) % K, **GRAPHS)
+
+    def oracle(*words):
+        return compose_runs(["dataset=file", f"dataset.path={path}", *words])[0].oracle
+
+    assert (oracle().name, oracle().potts) == (name, "learned")
+    assert oracle("oracle.potts=learned").name == name
+    assert (oracle("oracle.potts=2").name, oracle("oracle.potts=2").potts) == (name, 2.0)
+    chosen = oracle("oracle=alpha_expansion", "oracle.partial_optimality=true")
+    assert (chosen.name, chosen.potts) == ("alpha_expansion", "learned")
+    with pytest.raises(ConfigError, match=r"no option oracle\.pots with"):
+        oracle("oracle.pots=1")
+    with pytest.raises(
+        ConfigError, match=r"solver=fw does not keep .*; or fix it, as oracle\.potts=1"
+    ):
+        run_here(tmp_path / "r", "solver=fw", data=("dataset=file", f"dataset.path={path}"))
+    out = tmp_path / "g.parquet"
+    assert call("data", "export", "file", out, f"dataset.path={path}").exit_code == 0
+    (of_stream,) = compose_runs(["dataset=stream", f"dataset.path={out}"])
+    assert (of_stream.oracle.name, of_stream.oracle.potts) == (name, "learned")
+    (of_paper,) = compose_runs(["dataset=weizmann"])
+    assert of_paper.oracle.potts == 1.0
+
+
+def test_an_option_of_an_oracle_that_the_data_do_not_decide_for_is_explained(tmp_path):
+    def message(path):
+        with pytest.raises((ConfigError, RunFailedError)) as error:
+            compose_runs(["dataset=file", f"dataset.path={path}", "oracle.potts=learned"])
+        return str(error.value)
+
+    rows = message(saved(tmp_path, **TWO))
+    assert "no option oracle.potts with oracle=binary: it is one of oracle=alpha_expansion" in rows
+    assert "none: there is no such file" in message(tmp_path / "none")
+    assert "cannot be used" in message(written(tmp_path, "a\n"))
+
+
 def test_arrays_say_their_structure(tmp_path):
     x, numbers = np.arange(8.0).reshape(4, 2) / 2, np.array([300, -2, 300, 7])
     plain = load(saved(tmp_path, x=x, y=np.array(["b", "a", "b", "c"])))

@@ -20,7 +20,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssvm_bench.base.errors import ConfigError, nearest, shown
+from ssvm_bench.base.errors import ConfigError, SsvmBenchError, nearest, shown
 from ssvm_bench.config import catalog, overrides, registry, validation
 from ssvm_bench.config.schema import RunConfig
 
@@ -96,7 +96,13 @@ class Composer:
         first = self._contents({key: names[0] for key, names in chosen.items()})
         for key in settings:
             if key not in chosen:
-                _check_option(key, first)
+                try:
+                    _check_option(key, first)
+                except ConfigError:
+                    # the dataset's files may decide for another oracle, which has the option
+                    of_oracle = key.startswith("oracle.") and "oracle" not in chosen
+                    if key in _FIXED or not (of_oracle and _owners("oracle", key)):
+                        raise
         for setting in settings.values():  # after unknown options were reported
             if setting.added:
                 plain = setting.text.lstrip("+")
@@ -153,25 +159,32 @@ class Composer:
         return self._read[group, name]
 
     def _run(self, settings: Mapping[str, Any], own: Mapping[str, dict[str, Any]]) -> RunConfig:
-        """Return the run of one value per setting; the dataset's files may decide the oracle."""
+        """Return the run of one value per setting; the dataset's files may decide the oracle.
+
+        ``own`` overrides options by dataset.
+        """
         choices = {key: settings[key] for key in settings if key in self._files}
         options = {key: val for key, val in settings.items() if key not in self._files}
-        config = self._config(choices, options, own)
-        if "oracle" not in choices and hasattr(config.dataset, "default_oracle"):
-            oracle = config.dataset.default_oracle()
-            if oracle and oracle != config.oracle.name:
-                return self._config({**choices, "oracle": oracle}, options, own)
-        return config
-
-    def _config(
-        self, choices: Choices, options: Mapping[str, Any], own: Mapping[str, dict[str, Any]]
-    ) -> RunConfig:
-        """Return the run of these choices and options; ``own`` overrides options by dataset."""
         contents: dict[str, Any] = dict(self._contents(choices))
-        for option, value in {**options, **own.get(contents["dataset"]["name"], {})}.items():
-            _check_option(option, contents)
-            section, _, name = option.partition(".")
-            contents[section] = {**contents.get(section, {}), name: value} if name else value
+        options |= own.get(contents["dataset"]["name"], {})
+        of_oracle = {key: options.pop(key) for key in [*options] if key.startswith("oracle.")}
+        _set(contents, options)
+        dataset, unread = self._section("dataset", contents["dataset"]), None
+        try:
+            if "oracle" not in choices and (oracle := getattr(dataset, "default_oracle", str)()):
+                contents["oracle"] = self._content("oracle", oracle).options
+            known = _options_of("oracle", contents)
+            defaults: dict[str, Any] = getattr(dataset, "oracle_options", dict)()
+            its = {name: value for name, value in defaults.items() if name in known}
+            contents["oracle"] = {**contents["oracle"], **its}
+        except SsvmBenchError as error:  # which the loader reports, unless an option needs it here
+            unread = error
+        try:
+            _set(contents, of_oracle)
+        except ConfigError:
+            if unread is not None:
+                raise unread from None
+            raise
         return RunConfig(**{name: self._section(name, val) for name, val in contents.items()})
 
     def _section(self, name: str, value: Any) -> Any:
@@ -185,6 +198,14 @@ class Composer:
             else:
                 self._sections[key] = validation.convert(_HINTS[name], value, name)
         return self._sections[key]
+
+
+def _set(contents: dict[str, Any], options: Mapping[str, Any]) -> None:
+    """Set options in the contents of sections; raise ``ConfigError`` if there is no such option."""
+    for option, value in options.items():
+        _check_option(option, contents)
+        section, _, name = option.partition(".")
+        contents[section] = {**contents.get(section, {}), name: value} if name else value
 
 
 def _options_of(section: str, contents: Mapping[str, Mapping[str, Any]]) -> list[str]:

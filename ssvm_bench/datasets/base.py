@@ -293,8 +293,18 @@ class DatasetConfig(Options):
         return self
 
     def default_oracle(self) -> str | None:
-        """Return the oracle that fits the content of the files; None: use the YAML file's."""
+        """Return the oracle that fits the content of the files; None: use the YAML file's.
+
+        It may raise what reading the files raises.
+        """
         return None
+
+    def oracle_options(self) -> dict[str, Any]:
+        """Return the defaults of those options of the oracle for which the examples have others.
+
+        An oracle that lacks an option passes it over. It may raise what reading the files raises.
+        """
+        return {}
 
 
 def _check_samples(option: str, value: object) -> None:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.files import opened
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation
@@ -34,6 +34,7 @@ from ssvm_bench.datasets.own_files.svmlight import BASES
 from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import (
     BOUNDARIES,
+    LEARNED_POTTS,
     Vocabulary,
     check_classes,
     read_templates,
@@ -134,10 +135,13 @@ class Config(FileConfig, BiasConfig):
         return f"f{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
 
     def default_oracle(self) -> str | None:
-        """Return the oracle of these examples; None if unreadable, which `load` reports."""
-        with suppress(RunFailedError, ConfigError):
-            return _read(self.read_files()._key()).vocabulary.oracle
-        return None
+        """Return the oracle of these examples."""
+        return _read(self.read_files()._key()).vocabulary.oracle
+
+    def oracle_options(self) -> dict[str, Any]:
+        """Return a learned Potts weight for graphs."""
+        structure = _read(self.read_files()._key()).vocabulary.structure
+        return LEARNED_POTTS if structure == "graph" else {}
 
     def _key(self) -> Config:
         """Return the config with only those options that decide what is read."""

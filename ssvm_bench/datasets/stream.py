@@ -23,6 +23,7 @@ from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig
 from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.streams.layout import TRAIN, Header, fields_of, fingerprint_of, schema
+from ssvm_bench.datasets.vocabulary import LEARNED_POTTS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,10 +65,14 @@ class Config(FileConfig):
         return None
 
     def default_oracle(self) -> str | None:
-        """Return the oracle of these examples; None if the file cannot be read."""
-        with suppress(SsvmBenchError):
-            return self._header.oracle
-        return None
+        """Return the oracle of these examples."""
+        return self._header.oracle
+
+    def oracle_options(self) -> dict[str, Any]:
+        """Return a learned Potts weight if the number of weights has room for it."""
+        header = self._header
+        learned = header.structure == "graph" and header.d > header.n_labels * header.n_features
+        return LEARNED_POTTS if learned else {}
 
     @cached_property
     def _header(self) -> Header:

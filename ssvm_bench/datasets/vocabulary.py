@@ -31,6 +31,9 @@ _ORACLES = {
 }
 """Structure → oracle for any number of labels, and for two."""
 
+LEARNED_POTTS = {"potts": "learned"}
+"""The default for graphs of a user: how alike neighbours are is not known."""
+
 PYTHON = "python"
 """Form of a vocabulary that is not used for files; its labels may have any name."""
 

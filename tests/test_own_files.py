@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from program import USPS, call, error_of, run_here
+from scipy import sparse
 from scipy.sparse import csr_array
 
 from ssvm_bench.base import memory
@@ -203,6 +204,22 @@ TWO = {"x": np.ones((2, 1)), "y": np.arange(2)}
 OF_CSR = {"indices": np.array([0, 2]), "indptr": np.array([0, 1, 2]), "shape": np.array([2, 3])}
 ROWS_OF_TWO = {"data": np.ones(2), "y": np.arange(2), **OF_CSR}
 HIDDEN = ("\u200b", "\u2060 \xad", "\u3164", "\u2800\ufe0f", "\U000e0041", "b\u202e")
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_what_scipy_saves_is_read(tmp_path, make):
+    x = np.arange(6.0).reshape(2, 3)
+    sparse.save_npz(tmp_path / "x.npz", make(x))
+    with np.load(tmp_path / "x.npz") as found:
+        data = load(saved(tmp_path, **found, y=np.arange(2)))
+    np.testing.assert_array_equal(data.x.toarray(), x)
+
+
+@pytest.mark.parametrize("kind", ["csc", "coo", "dia"])
+def test_other_matrices_of_scipy_are_refused_by_name(tmp_path, kind):
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_array(np.eye(3)).asformat(kind))
+    with pytest.raises(RunFailedError, match=rf"scipy's format {kind}: save x.tocsr\(\) instead"):
+        load(tmp_path / "x.npz")
 
 
 GRAPHS = {

@@ -4,8 +4,8 @@
 array                            content
 ===============================  =================================================================
 ``x``                            features, one row per part; or, for a CSR matrix, ``data``,
-                                 ``indices``, ``indptr`` and ``shape``, the names of
-                                 `scipy.sparse.save_npz`
+                                 ``indices``, ``indptr`` and ``shape``, as `scipy.sparse.save_npz`
+                                 writes it, with or without its ``format``
 ``y``                            the labels of the parts: texts or integers; for a regression,
                                  numbers
 ``offsets``                      example i has the parts ``offsets[i]:offsets[i + 1]``; without
@@ -54,6 +54,8 @@ _OF_DATASET = ("structure", "labels", "features")
 _MOST = np.iinfo(np.int32).max
 _FEWER = "Store fewer examples."
 _KNOWN = ("x", *_SPARSE, "y", *_OF_EXAMPLES, *_OF_DATASET)
+_OF_SCIPY = ("format", "_is_array")
+"""What `scipy.sparse.save_npz` writes besides."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -68,10 +70,18 @@ def parse(raw: bytes) -> dict[str, Arrays]:
     RunFailedError
         Its arrays do not fit into memory.
     """
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for name, values in reading.npz(raw):
+    arrays, found = dict(reading.npz(raw)), dict[str, dict[str, np.ndarray]]()
+    for name, values in arrays.items():
+        if name.rpartition(".")[2] == "format":
+            kind = values.tolist()
+            kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
+            if kind != "csr":
+                raise ContentError(
+                    f"its matrix has scipy's format {shown(kind)}: save x.tocsr() instead"
+                )
+    for name, values in arrays.items():
         split, _, key = name.rpartition(".")
-        if key not in _KNOWN or split not in ("", *HELD_OUT):
+        if key not in (*_KNOWN, *_OF_SCIPY) or split not in ("", *HELD_OUT):
             hint = nearest(key.lower(), _KNOWN).rstrip(".")
             raise ContentError(
                 f"it has an array {shown(name)!r}, which is none of its names. {hint}"

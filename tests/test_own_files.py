@@ -147,6 +147,24 @@ def test_templates_that_are_none_are_refused(tmp_path, of_file, text, message):
         load(written(tmp_path, TEXT), f"dataset.templates={given}")
 
 
+def test_templates_of_crfpp_without_references(tmp_path):
+    path = written(tmp_path, TEXT)
+    given = written(tmp_path, "U00:%x[0,0]\nU99:\nU98\n\nB\nB00\nB01:\n", "template")
+    data = load(path, f"dataset.templates={given}")
+    assert data.vocabulary.templates == ("U00:%x[0,0]", "U99:", "U98")
+    column = data.vocabulary.features.index("U99:")
+    assert data.x.toarray()[:, column].tolist() == [1] * 8
+    again = load(path, "dataset.templates=['U00:%x[0,0]','U99:',U98,B01]")
+    assert again.fingerprint == data.fingerprint
+    ends = load(path, f"dataset.templates={given}", "dataset.boundary=ends")
+    assert {"U98", "U99:", "__BOS__"} <= {*ends.vocabulary.features}
+    assert Vocabulary.read(data.vocabulary.dumped()) == data.vocabulary
+    with pytest.raises(ConfigError, match=r"Line 1 of .*bigram of labels with an observation"):
+        load(path, f"dataset.templates={written(tmp_path, 'B1:%x[0,0]', 'bigram')}")
+    with pytest.raises(ConfigError, match="word is no template"):
+        load(path, "dataset.templates=[word]")
+
+
 WRONG_COLUMNS = {
     "ragged": ("a A x\nb B\n", r".*not columns \(line 2, 'b B': 2 columns, and line 1 has 3\)"),
     "one column": ("a\n\nb\n", r".*not columns \(line 1, 'a': one column, expected two or more"),

@@ -50,6 +50,8 @@ MOST_TEMPLATES = 1000
 
 _REFERENCE = re.compile(r"%x\[\s*(-?\d{1,4})\s*,\s*(\d{1,4})\s*\]")
 _IDENTIFIER = re.compile(r"U\w*:")
+_CONSTANT = re.compile(r"U\w*:?")
+_BIGRAM = re.compile(r"B\w*:?")
 
 _INVISIBLE = "\xad\u180e\u200b-\u200f\u2060-\u2064\ufeff"
 _BLANK_ENDS = re.compile(rf"[\s{_INVISIBLE}].*|.*[\s{_INVISIBLE}]", re.DOTALL)
@@ -94,6 +96,7 @@ class Template(NamedTuple):
     format : str
         Format that makes the name of a feature from the values of the references.
     references : tuple of (row, column)
+        Without one, every part has the feature.
     """
 
     text: str
@@ -116,17 +119,18 @@ def parse_template(text: str, where: str = "") -> Template:
         )
     pieces = _REFERENCE.split(text)
     literals = pieces[::3]
-    if len(literals) == 1 or any("%" in literal for literal in literals):
+    without = len(literals) == 1 and not _CONSTANT.fullmatch(text)
+    if without or any("%" in literal for literal in literals):
         raise ConfigError(
             f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
             "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
         )
     name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))
     filled = "{}".join(escaped)
-    rows, columns = map(int, pieces[1::3]), map(int, pieces[2::3])
+    rows, columns = [*map(int, pieces[1::3])], map(int, pieces[2::3])
     return Template(
         text,
-        filled if _IDENTIFIER.match(text) else f"{name}={filled}",
+        filled if _IDENTIFIER.match(text) or not rows else f"{name}={filled}",
         tuple(zip(rows, columns, strict=True)),
     )
 
@@ -147,13 +151,13 @@ def read_templates(given: tuple[str, ...] | Path) -> tuple[str, ...]:
         found = [
             parse_template(line, f"Line {k} of {given}: ").text
             for k, line in enumerate(map(str.strip, lines), 1)
-            if line not in ("", "B") and line[0] != "#"  # bigrams of labels are learned anyway
+            if line and line[0] != "#" and not _BIGRAM.fullmatch(line)  # these are learned anyway
         ]
         if not found:
             raise ConfigError(f"{OPTION}: there is no template in {given}.")
     else:
-        texts = (str(given),) if isinstance(given, Path) else given
-        found = [parse_template(text.strip()).text for text in texts]
+        texts = map(str.strip, (str(given),) if isinstance(given, Path) else given)
+        found = [parse_template(text).text for text in texts if not _BIGRAM.fullmatch(text)]
     if not 0 < len(found) <= MOST_TEMPLATES:
         raise ConfigError(
             f"{OPTION} must be 1 to {MOST_TEMPLATES} templates, got {len(found)}; leave it out "
@@ -339,5 +343,6 @@ class Vocabulary:
         count = len(self.templates)
         ensure(count <= MOST_TEMPLATES, f"it has {count} templates")
         for text in self.templates:
-            if max(k for _, k in parse_template(text).references) > self.columns - 2:
+            used = [column for _, column in parse_template(text).references]
+            if max(used, default=0) > self.columns - 2:
                 raise ContentError(f"{shown(text)} refers to a column that is not observed")

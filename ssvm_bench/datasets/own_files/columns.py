@@ -24,7 +24,8 @@ A template is a text with such references; filled in for a part, it names a feat
            and the last ``__EOS__``, as in CRFsuite's examples
 =========  ========================================================================================
 
-Label bigrams need no template: they are the transitions. References: T. Kudo: CRF++, yet another
+Label bigrams need no template: they are the transitions. A template without a reference, ``U99:``,
+is a feature of every part. References: T. Kudo: CRF++, yet another
 CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random fields, 2007.
 """
 
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -315,7 +317,8 @@ def apply_templates(
             np.array(values, object)[codes[first[kept]]].tolist() for codes, values in of_references
         ]
         numbers = np.full(first.size, -1)
-        numbers[kept] = numbered(map(template.format.format, *seen))
+        entries = zip(*seen, strict=True) if seen else [()]  # without references, one for all
+        numbers[kept] = numbered(starmap(template.format.format, entries))
         return numbers[combined]
 
     found = [applied(template) for template in used]

@@ -123,6 +123,10 @@ NEITHER = {
     "numbers, a line": ("1\n2\n", "no line has an index:value.* one column"),
     "prose": ("of several words\nsome lines\n", r"columns \(line 2, 'some lines': 2 columns, and"),
     "CoNLL-U": ("# text\n1\tHe\the\tPRON\n", "columns .line 2, .*: 4 columns, and line 1 has 2"),
+    "CoNLL-U, no comment": (
+        "1\tHe\the\tPRON" + "\tx" * 5 + "\t_\n2\tis\tbe\tAUX" + "\tx" * 5 + "\tSpaceAfter=No\n",
+        "it may be CoNLL-U, whose 10 columns do not end with a label",
+    ),
     "a table of words": ("a A x\nb B y\n" * 60, "no empty line ends a sequence in 120 lines"),
     "a pickle": (pickle.dumps({"x": 1}), "it is a pickle, which could run any program"),
     "an array": (b"\x93NUMPY\x01\0" + bytes(90), "it is a single array"),

@@ -64,6 +64,7 @@ _BYTES_OF_FEATURE = 24
 _LONGEST = 100
 """Most parts of a file that is one sequence, unless something else speaks for columns."""
 
+_CONLL_U = 10  # columns
 _INTEGER = re.compile(rb"[+-]?\d+")
 _PAIR = re.compile(rb".+:" + NUMBER.pattern)
 _MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
@@ -133,6 +134,8 @@ def _other_table(columns: Sequence[tuple[bytes, ...]]) -> str:
             return f"{_quoted([entries[0]])} has a separator, as its whole column"
     if all(map(_JOINED.fullmatch, labels)):
         return f"{_quoted([labels[0]])} joins several entries, as its whole column"
+    if len(columns) == _CONLL_U and b"_" in labels:
+        return f"it may be CoNLL-U, whose {_CONLL_U} columns do not end with a label"
     if all(map(NUMBER.fullmatch, labels)) and not all(map(_INTEGER.fullmatch, labels)):
         return f"the last column has numbers, as {_quoted([labels[0]])}, and not labels"
     return ""

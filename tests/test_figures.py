@@ -274,9 +274,13 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
     short = make_trace([4.0, 2.0], [0.0, 0.0], iteration=[0, 10], solver="mpbcfw")
     long = make_trace([4.0, 3.0, 2.0], [0.0] * 3, iteration=[0, 10, 100])
     table = table_of([short, long])
-    assert curves.needs_log_x(table, "iteration")
-    assert not curves.needs_log_x(table, "time")
-    assert not curves.needs_log_x(table_of([long]), "iteration")
+    assert curves.is_log_x(table, "iteration")
+    assert not curves.is_log_x(table, "time")
+    assert not curves.is_log_x(table_of([long]), "iteration")
+    # a plot can ask for either; the grid of time is linear
+    assert not curves.is_log_x(table, "iteration", asked=False)
+    assert curves.is_log_x(table_of([long]), "iteration", asked=True)
+    assert not curves.is_log_x(table, "time", asked=True)
     figure = drawing.draw_curves(table, "iteration", "A title", [], True)
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
@@ -397,7 +401,7 @@ def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap(axis):
         assert curve(table, quantity)["median"].notna().all()
     notes = curves.notes(table, runs, axis)
     assert notes[1:] == ["Without a dual value, and so without dual suboptimality and gap: SSG."]
-    figure = drawing.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+    figure = drawing.draw_curves(table, axis, "A title", notes, curves.is_log_x(table, axis))
     assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
     assert said_in(figure) == ["", "", ""]
     assert names_in(figure) == ["BCFW", "SSG"]

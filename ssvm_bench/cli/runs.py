@@ -106,7 +106,7 @@ def experiment_command(
 
     outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
     cli.print_outcomes(outcome.runs)
-    _show_files(outcome.figures)
+    _show_files(outcome.files)
     if settings.debug:
         for text in filter(None, outcome.tracebacks.values()):
             click.echo(text.rstrip(), err=True)
@@ -138,35 +138,51 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
     "File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and pdf; of "
     "photographs png]"
 )
+@click.option(
+    "--x-scale",
+    type=click.Choice(("log", "linear")),
+    help="Scale of x where it is not time. [default: log where some curves are much shorter]",
+)
+@cli.runs_option
 @click.pass_obj
 def plot_command(
-    settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
+    settings: Settings,
+    name: str,
+    overrides: tuple[str, ...],
+    formats: tuple[str, ...],
+    x_scale: str | None,
+    whose: str,
 ) -> None:
     """Draw the figures of experiments from their finished runs.
 
-    Further names may follow the first one; overrides are for all of them.
+    Further names may follow the first one; overrides are for all of them. Runs that overrides
+    choose have a folder of their own below that of the experiment's figures.
 
     .. code-block:: console
 
         ssvm-bench plot quickstart
         ssvm-bench plot mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6
         ssvm-bench plot quickstart --format svg
-        ssvm-bench plot quickstart --format pdf --format tex
+        ssvm-bench plot quickstart --format pdf --x-scale log
+        ssvm-bench plot mpbcfw_fig4 dataset=usps --runs committed
     """
     cli.collect_rarely()
     from ssvm_bench.report import experiment_files
 
     for_all = [word for word in overrides if "=" in word or word.startswith("~")]
+    log_x = None if x_scale is None else x_scale == "log"
+    folders = settings.config_dirs()
     for each in (name, *(word for word in overrides if word not in for_all)):
-        _show_files(experiment_files.plot(each, formats, for_all, settings.config_dirs()))
+        _show_files(experiment_files.plot(each, formats, for_all, folders, whose, log_x))
 
 
 def _show_files(files: Sequence[Path]) -> None:
-    """Print the paths of figures and tables, and the text of a comparison."""
+    """Print what was drawn, and the text of a comparison."""
     from ssvm_bench.figures.targets import COMPARISON
 
     for file in files:
-        click.echo(f"figure: {file}")
+        named = {".json": file.stem.partition("-")[0], "": "traces"}
+        click.echo(f"{named.get(file.suffix if file.is_file() else '', 'figure')}: {file}")
     for file in files:
         if file.suffix == ".md" and file.name.startswith(COMPARISON.name):
             click.echo(f"\n{file.read_text(encoding='utf-8')}".rstrip())

@@ -142,7 +142,7 @@ class Experiment:
             If an override, or a combination of them, is wrong.
         """
         from ssvm_bench.config.compose import Composer
-        from ssvm_bench.config.overrides import check_count
+        from ssvm_bench.config.overrides import check_count, variant
 
         def option(text: str) -> str:
             return text.partition("=")[0].lstrip("+")
@@ -169,7 +169,7 @@ class Experiment:
         if not runs:
             both = " with ".join(f"{key}={','.join(names)}" for key, names in wanted.items())
             raise ConfigError(f"No grid of {self.name} has {both}.")
-        return ExpandedGrid(tuple(runs))
+        return ExpandedGrid(tuple(runs), variant(overrides))
 
 
 class ExpandedGrid(NamedTuple):
@@ -179,9 +179,12 @@ class ExpandedGrid(NamedTuple):
     ----------
     of_grids : tuple of (str, list of RunConfig)
         For each grid, its experiment and its runs.
+    variant : str
+        The name of the overrides that chose the runs; empty if these are those of the file.
     """
 
     of_grids: tuple[tuple[str, list[RunConfig]], ...]
+    variant: str = ""
 
     @property
     def configs(self) -> list[RunConfig]:
@@ -195,13 +198,18 @@ class ExpandedGrid(NamedTuple):
 
     @property
     def origin_of(self) -> dict[Path, str]:
-        """Own folder of each run, for each source it can have → the first experiment with it."""
+        """Own folder of each run, for each source it can have → where its trace is stored."""
         found: dict[Path, str] = {}
         for origin, configs in self.of_grids:
             for config in along_paths(configs):
                 for source in config.sources():
-                    found.setdefault(config.with_source(source).own_folder, origin)
+                    place = self.within(origin)
+                    found.setdefault(config.with_source(source).own_folder, place)
         return found
+
+    def within(self, experiment: str) -> str:
+        """Return the folder of an experiment's files on these runs, below that of all its files."""
+        return "/".join(filter(None, (experiment, self.variant)))
 
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:

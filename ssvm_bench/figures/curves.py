@@ -219,14 +219,16 @@ def clocks_of(traces: Sequence[Trace]) -> str:
     return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
-def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
-    """Return whether x must be logarithmic for short curves to be visible next to long ones.
+def is_log_x(table: pd.DataFrame, axis: str, asked: bool | None = None) -> bool:
+    """Return whether x is logarithmic: as asked, or where short curves would not be visible else.
 
     In the same time, a solver with cheap iterations makes many times as many. Numbers of iterations
-    are compared by their ratios, so a log axis suits them; time stays linear.
+    are compared by their ratios, so a log axis suits them; time stays linear, as its grid is.
     """
     if axis == "time":
         return False
+    if asked is not None:
+        return asked
     lengths = table.groupby(["fingerprint", "lam", "solver"])["x"].max()
     of_problem = lengths[lengths > 0].groupby(["fingerprint", "lam"])
     return bool((of_problem.max() > LONG * of_problem.min()).any())

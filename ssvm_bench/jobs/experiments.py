@@ -62,8 +62,8 @@ class ExperimentOutcome:
         Index of a run that failed → its traceback, from whichever process.
     interrupted : bool
         Whether it was interrupted before all runs had been processed.
-    figures : list of Path
-        The files drawn of the runs, by :mod:`ssvm_bench.report.experiment_files`.
+    files : list of Path
+        What was written of the runs by `ssvm_bench.report.experiment_files.draw`.
     """
 
     configs: list[RunConfig]
@@ -71,7 +71,7 @@ class ExperimentOutcome:
     failures: dict[int, str] = field(default_factory=dict)
     tracebacks: dict[int, str] = field(default_factory=dict)
     interrupted: bool = False
-    figures: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
 
     def fail(self, number: int, error: RunFailedError) -> None:
         """Record that a run failed, and why."""

@@ -137,8 +137,7 @@ def verify(
 def _read(subject: Subject) -> Iterator[Finding]:
     """Read all traces and runs into a subject, and yield for each file whether it is intact."""
     where = subject.where
-    folders = {folder.name for place in where.read for folder in place.glob("traces/*/")}
-    for name in sorted(folders):
+    for name in stored_traces.names(where):
         for path in stored_traces.files_of(where, name):
             try:
                 for trace in stored_traces.read_file(path, where.root):
@@ -244,6 +243,7 @@ LAST_DIGIT = 1e-5
 """One unit of the last of six digits, relative to the number."""
 
 PICTURES = (".png", ".pdf", ".svg")
+WITH_OPTIONS = "drawn with other options"
 
 
 def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
@@ -272,7 +272,9 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
                 if not any(path.is_file() for path in pictures):
                     yield compared(subject.named(pictures[0]), "there is no such picture")
         for path in () if claims else sorted(folder.iterdir()):
-            if path.stem not in drawn and not path.name.startswith("."):
+            if path.is_dir():
+                yield Finding(SKIPPED, subject.named(path), WITH_OPTIONS)
+            elif path.stem not in drawn and not path.name.startswith("."):
                 yield Finding(SKIPPED, subject.named(path), why)
 
 
@@ -291,7 +293,7 @@ def _outputs(
     found = experiment_files.finished(along_paths(configs), stored)
     runs = {run.own_folder: run for _, run in found if run}
     if not runs:
-        return (), "no run of the experiment's file is stored; drawn with other options"
+        return (), f"no run of the experiment's file is stored; {WITH_OPTIONS}"
     about = experiment, [*runs.values()], subject.best[0], subject.where.made
     made = experiment_files.outputs(*about, wanted)
     return made, "it takes data, or files of runs, that are not here"

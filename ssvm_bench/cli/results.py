@@ -88,6 +88,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
 @click.option(
     "--experiment", metavar="NAME", default="*", help="Only traces stored with this experiment."
 )
+@cli.runs_option
 @click.option(
     "--gap",
     "gaps",

@@ -289,7 +289,7 @@ class CurveFigure:
         traces, draw = self.chosen(data.traces), self.draw or draw_curves
         for axis in axes if traces else ():
             table = self.tabulate(traces, data.best, axis)
-            notes = [*curves.notes(table, traces, axis), *self.notes(traces, data.best)]
+            notes = [*curves.notes(table, traces, axis, data.best), *self.notes(traces, data.best)]
             label, log_x = curves.axis_label(traces, axis), curves.is_log_x(table, axis, data.log_x)
             figure = partial(draw, table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
@@ -302,7 +302,9 @@ class CurveFigure:
         axes = [axis for axis, about in curves.AXES.items() if about.button]
         tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
         labels = {axis: curves.axis_label(traces, axis) for axis in axes}
-        said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], traces, of))
+        said = dict.fromkeys(
+            note for of in axes for note in curves.notes(tables[of], traces, of, data.best)
+        )
         notes = [  # without those that are the beginning of another one
             note
             for note in said

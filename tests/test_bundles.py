@@ -244,6 +244,12 @@ def test_the_colour_of_p_bmrm_says_p():
     assert style.color("p_bmrm epsilon=0.1") == style.color("p_bmrm")
 
 
+@pytest.fixture(autouse=True)
+def _whose_settings(monkeypatch):
+    """Let made-up runs have the report's settings."""
+    monkeypatch.setattr(paper.PAPER.__class__, "at_settings", lambda _, runs: ([*runs], []))
+
+
 ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}
 
 

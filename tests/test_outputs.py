@@ -272,7 +272,7 @@ def test_no_selection_is_drawn_of_solvers_without_working_sets(file, results, bl
 def test_the_claims_table_is_written_where_it_is_asked_for(file, results):
     file.write_text(FILE.partition("figures:")[0] + "figures: {claims: [mpbcfw]}")
     files, _ = plot(file, results)
-    assert files == [results / "claims.md", results / "claims.csv"]
+    assert files == [results / "figures/two/claims.md", results / "figures/two/claims.csv"]
     assert "# What the MP-BCFW paper claims" in files[0].read_text()
     assert set(pd.read_csv(files[1])["dataset"]) == {"usps", "ocr", "horseseg", "stanford"}
 
@@ -364,7 +364,7 @@ def test_runs_that_overrides_choose_have_files_of_their_own(file, results, blank
     assert stored_traces.names(results) == ["two", *sorted(f"two/{name}" for name in names)]
     # nor do options that change no run make another figure
     files, _ = plot(file, results, "quiet=true", "dataset.source=real", "force=true")
-    assert {path.parent for path in files} == {results / "figures/two", results}
+    assert {path.parent for path in files} == {results / "figures/two"}
 
 
 def test_the_name_of_overrides_tells_every_set_of_runs_from_the_others():

@@ -45,6 +45,7 @@ PAPER = Paper(
     titles={"toy_data": "Toys"},
     file="claims-toy",
     claims=(SAID.claim("few", most_calls(60)),),
+    experiments=("toy",),
     solvers=frozenset({"bcfw"}),
 )
 """

@@ -236,7 +236,7 @@ def dependency_levels(configs: Sequence[RunConfig]) -> tuple[list[int], list[int
 def load(
     name: str,
     config_dirs: Sequence[Path],
-    kinds: Mapping[str, Choices],
+    kinds: Mapping[str, Choices] | None,
     is_at_hand: Callable[[str], bool],
 ) -> Experiment:
     """Read an experiment file.
@@ -247,8 +247,8 @@ def load(
         Its name or its path.
     config_dirs : sequence of Path
         Further folders of config files.
-    kinds : dict
-        Kind of figure → its choices.
+    kinds : dict or None
+        Kind of figure → its choices; None: the figures are left out.
     is_at_hand : callable
         Returns whether the raw data of a dataset are available.
 
@@ -258,6 +258,10 @@ def load(
         If the file does not exist, or does not follow the module's docstring.
     """
     file, content = _read(name, config_dirs)
+    if kinds is None:
+        of_figures = ("figures", "gaps")
+        content = {key: value for key, value in content.items() if key not in of_figures}
+        kinds = {}
     origins = [(file, content)]
     if "like" in content:
         like = content["like"]

@@ -184,7 +184,8 @@ class Kind:
     intro : str
         What a reader of that page needs to know.
     at_top : bool
-        Whether its files are at the top of the results folder, not in the experiment's folder.
+        Whether its files on the runs of a paper's experiments are at the top of the results folder,
+        not in the experiment's folder.
     loads : callable, optional
         Returns what its files show of a run beyond the trace, such as predicted labels and their
         points. Only this step reads data.

@@ -4,7 +4,7 @@
 
     <results_dir>/                 or, if that is committed, its folder `own`: see `folder`
       figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
-      claims.md, claims.csv        the claims table, if the experiment lists it
+      claims.md, claims.csv        the claims table of the experiment that makes a paper's runs
       reference/optima.json        the best values ever seen, see `optima`
       traces/<experiment>/         thinned traces, see `stored_traces`
 
@@ -472,6 +472,8 @@ def outputs(
         As for `plot`.
     """
     folder = Path("figures", experiment.name, variant)
+    papers = registry.papers().values()
+    of_paper = not variant and any(experiment.name in paper.experiments for paper in papers)
     everything = FigureData(traces, best, experiment.title, experiment.gaps, results_dir)
     everything = everything._replace(log_x=log_x)
     for source, data in by_source(everything).items():
@@ -479,7 +481,7 @@ def outputs(
         for name, choices in experiment.figures.items():
             made = kinds()[name]
             for output in made.files(data, choices) if wanted(made) else ():
-                place = Path() if made.at_top and not variant else folder
+                place = Path() if made.at_top and of_paper else folder
                 yield Made(place / f"{output.name}{suffix}", output)
         text = json.dumps(provenance_of(data.traces), indent=2)
         yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

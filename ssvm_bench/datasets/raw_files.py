@@ -143,6 +143,10 @@ class RawFile(ABC):
     def synthetic_arrays(self) -> Arrays:
         """Return the arrays of the synthetic data."""
 
+    def extra(self, source: str) -> str:
+        """Return the extra that making the arrays of a source takes; empty if none."""
+        return ""
+
     def check(self, part: Path) -> None:
         """Raise `ContentError` if a file is broken, `AlteredError` if it is not genuine."""
         self.compare(self.read(part).sha256)

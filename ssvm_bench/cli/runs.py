@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench import cli
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.grid import Shard
@@ -274,21 +274,50 @@ def predict_command(settings: Settings, run: Path, data: Path | None, out: Path 
 @data_option
 @_out_option("Also write all numbers to a JSON file.")
 @click.pass_obj
-def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> None:
+def score_command(settings: Settings, run: Path, data: Path | None, out: Path | None) -> int:
     """Compare what a finished run predicts with the truth.
 
     It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
     (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
-    With oracle.loss, it shows the mean of that loss as well.
+    With oracle.loss, it shows the mean of that loss as well. Of a folder with several runs, it
+    shows a table of them, and the best one.
 
     .. code-block:: console
 
         ssvm-bench score results/runs/conll2000/mpbcfw_fast/…/seed=0
         ssvm-bench score results/runs/file/mpbcfw_fast/…/seed=0 --data test.txt.gz --out scores.json
+        ssvm-bench score tuned/runs --data test.txt.gz
     """
     import json
 
     from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.runs import prediction
+
+    folders = prediction.find_all(run)
+    several: list[tuple[Model, dict[str, Any]]] = []
+    for folder in folders:
+        try:
+            model, numbers, lines = _scored(settings, folder, data)
+        except SsvmBenchError as error:
+            if len(folders) == 1:
+                raise
+            click.echo(f"{PROGRAM}: {folder}: {readable(str(error))}", err=True)
+            continue
+        several.append((model, numbers))
+    if len(folders) > 1:
+        lines = prediction.compared(several)
+    click.echo("\n".join(lines))
+    if out is not None:
+        of_each = [{"run": str(model.folder), **of} for model, of in several]
+        content: Any = of_each if len(folders) > 1 else several[0][1]
+        write_file(out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    return int(len(several) < len(folders))
+
+
+def _scored(
+    settings: Settings, run: Path, data: Path | None
+) -> tuple[Model, dict[str, Any], list[str]]:
+    """Return a model, the numbers of its score, and the lines that show them."""
     from ssvm_bench.runs import prediction
 
     model, found, predicted = _predicted(settings, run, data)
@@ -297,17 +326,15 @@ def score_command(settings: Settings, run: Path, data: Path | None, out: Path | 
     if found.dataset.structure == "regression":
         errors = abs(predicted - found.dataset.y)
         numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
-        click.echo(f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)")
-    else:
-        scores = prediction.score(found.dataset, predicted)
-        numbers = scores.as_dict()
-        click.echo("\n".join(scores.lines()))
-        loss = prediction.mean_loss(model, found.dataset, predicted)
-        if loss is not None:
-            numbers["mean_loss"] = loss
-            click.echo(f"mean loss {loss:.6g}  (of oracle.loss)")
-    if out is not None:
-        write_file(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
+        line = f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)"
+        return model, numbers, [line]
+    scores = prediction.score(found.dataset, predicted)
+    numbers, lines = scores.as_dict(), [*scores.lines()]
+    loss = prediction.mean_loss(model, found.dataset, predicted)
+    if loss is not None:
+        numbers["mean_loss"] = loss
+        lines.append(f"mean loss {loss:.6g}  (of oracle.loss)")
+    return model, numbers, lines
 
 
 def _predicted(settings: Settings, run: Path, data: Path | None) -> tuple[Model, Examples, Any]:

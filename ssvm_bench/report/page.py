@@ -172,7 +172,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
         problems = listed(names.values(), "problems")
         repeats = words.repeats(len(of) for of in repeats_of(traces).values())
-        sources = ", ".join(dict.fromkeys(style.source_name(run.data["source"]) for run in traces))
+        of_data = dict.fromkeys((run.data["source"], run.data["name"]) for run in traces)
+        sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
         yield Html(
             f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
             f"{plain(sources)}, {plain(clocks_of(traces))}.</p>\n"
@@ -261,7 +262,7 @@ def _problems(page: Page) -> Table:
     for problem, parts in page.groups.items():
         traces = [trace for part in parts for trace in part.traces]
         data, known = traces[0].data, page.best[problem]
-        row: list[object] = [page.names[problem], style.source_name(data["source"])]
+        row: list[object] = [page.names[problem], style.source_name(data["source"], data["name"])]
         row += [f"{data['n']:,}", f"{data['d']:,}", contents.weight_text(traces[0])]
         row += [code(problem.fingerprint), ", ".join(sorted({*map(contents.solver_name, traces)}))]
         row += [len(traces), f"{known.primal:.6g}", number(known.dual, ".6g")]

@@ -201,7 +201,7 @@ def _of_instances(
 
 def _data_of(trace: Trace) -> str:
     data = trace.data
-    source = style.source_name(data["source"])
+    source = style.source_name(data["source"], data["name"])
     return (
         f"{contents.dataset_name(trace)}, {source}: n = {data['n']:,}, d = {data['d']:,}, "
         f"{contents.weight_text(trace)}."

@@ -321,6 +321,25 @@ def test_an_override_chooses_among_the_datasets_and_solvers_that_the_grids_list(
         runs("dataset=weizmann", "solver=eg")
 
 
+def test_a_dataset_without_options_in_the_experiment_is_named(write):
+    name = write(
+        "budgets",
+        "grid: {dataset: [usps, ocr], solver: [bcfw, fw], budget.max_iterations: null}\n"
+        "each: {usps: {budget.max_seconds: 1}, ocr: {budget.max_seconds: 2}}\n",
+    )
+    said = error_of(call("experiment", name, "dataset=mnist", "--status"), 2)
+    assert "budgets has no options for dataset=mnist: it lists usps, ocr. Choose one" in said
+    assert "Without them: The run would never end. Set budget.max_iterations" in said
+    # mistakes of the call itself are told as ever, as are those of datasets that it lists
+    for words, message in (
+        (("dataset=mnist", "lam=-1"), "error: lam must be a positive number"),
+        (("dataset=mnsit",), "error: dataset=mnsit is not known. Did you mean mnist?"),
+        (("dataset=usps", "budget.max_seconds=null"), "error: The run would never end."),
+    ):
+        assert message in error_of(call("experiment", name, *words, "--status"), 2)
+    assert load(name).configs(["dataset=mnist", "budget.max_seconds=3"])
+
+
 def test_runs_along_a_path_are_made_by_the_run_at_its_end(write):
     file = write(
         "paths",

@@ -149,9 +149,10 @@ class Experiment:
 
         composer, runs = Composer(config_dirs), []
         listed = [composer.choices(of.words) for of in self.grids]
+        asked = composer.choices(overrides)
         wanted = {
             key: names
-            for key, names in composer.choices(overrides).items()
+            for key, names in asked.items()
             if {name for own in listed for name in own.get(key, ())}.issuperset(names)
         }
         given = set(map(option, overrides))
@@ -164,12 +165,36 @@ class Experiment:
                 dataset: [text for text in options if option(text) not in given]
                 for dataset, options in of.each.items()
             }
-            runs.append((of.origin, composer.runs([*of.words, *overrides, *chosen], True, each)))
+            try:
+                made = composer.runs([*of.words, *overrides, *chosen], True, each)
+            except ConfigError as error:
+                unlisted = self._unlisted(asked, listed)
+                if unlisted:
+                    composer.runs(overrides, True)  # raises their own mistakes
+                raise ConfigError(f"{unlisted}{error}") from error
+            runs.append((of.origin, made))
             check_count(sum(len(configs) for _, configs in runs))
         if not runs:
             both = " with ".join(f"{key}={','.join(names)}" for key, names in wanted.items())
             raise ConfigError(f"No grid of {self.name} has {both}.")
         return ExpandedGrid(tuple(runs), variant(overrides))
+
+    def _unlisted(
+        self, asked: Mapping[str, Sequence[Any]], listed: Sequence[Mapping[str, Sequence[Any]]]
+    ) -> str:
+        """Return the beginning of a message: which choices it does not list, and has no options of.
+
+        Empty if it lists all that overrides ask for.
+        """
+        for key, names in asked.items():
+            known = dict.fromkeys(name for own in listed for name in own.get(key, ()))
+            if others := [name for name in names if name not in known]:
+                return (
+                    f"{self.name} has no options for {key}={','.join(map(str, others))}: it lists "
+                    f"{', '.join(map(str, known)) or 'none'}. Choose one of these, or set them "
+                    "yourself. Without them: "
+                )
+        return ""
 
 
 class ExpandedGrid(NamedTuple):

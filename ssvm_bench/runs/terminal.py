@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -88,14 +89,17 @@ class PlainLines(Display):
         self.started = clock()
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
-        """Print which run begins, and the heading line."""
+        """Print which run begins, on two lines of a narrow terminal, and the heading line."""
         self.budget, self.started = config.budget, self.clock()
         prior = config.prior.text()
-        self.message(
-            f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}: "
+        run = f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}:"
+        about = (
             f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, {f'prior {prior}, ' if prior else ''}"
             f"clock = {config.clock}"
         )
+        fits = cell_len(f"{run} {about}") <= self.console.width
+        for line in [f"{run} {about}"] if fits or not self.console.is_terminal else [run, about]:
+            self.message(line)
         self.heading()
 
     def heading(self) -> None:

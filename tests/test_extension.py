@@ -195,7 +195,7 @@ def test_a_run_that_was_left_further_on_ends_there(tmp_path, monkeypatch):
     check_equal(made(tmp_path / "a", *WORK, iterations(7))[0], whole)
 
 
-@pytest.mark.parametrize("shorter", [(4,), (3, 6, 2)])
+@pytest.mark.parametrize("shorter", [(4,), (9,), (3, 6, 2)])
 def test_a_shorter_run_does_not_cost_what_a_longer_one_has_computed(tmp_path, monkeypatch, shorter):
     """Of ten iterations, seven were made: whatever shorter runs come between, the rest is left."""
     broken_off(config_of(tmp_path / "a", *WORK, ALWAYS, iterations(10)), monkeypatch, 7)

@@ -307,7 +307,7 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     if config.source == "synthetic":
         return "synthetic"
     try:
-        logger.debug("%s is read from %s", config.name, raw.get())
+        logger.debug("%s is read from %s", config.name, raw.get(again=config.source == "real"))
     except MissingDataError as error:
         if config.source == "real":
             raise MissingDataError(

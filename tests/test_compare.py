@@ -1,5 +1,6 @@
 """`ssvm-bench compare`: pairs, ratios and bands on made-up runs, and its files."""
 
+import itertools
 import math
 
 import pandas as pd
@@ -134,9 +135,29 @@ def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, mo
 
 def test_latex_has_no_character_that_means_something_else():
     table = document.Table("t", ["a_b", "λ"], [["**5 %**", "`x{y}` 2×"]])
-    lines = document.latex(table).splitlines()
+    lines = document.latex([table]).splitlines()
     assert lines[3] == r"a\_b & $\lambda$ \\"
     assert lines[5] == r"\textbf{5 \%} & \texttt{x\{y\}} 2$\times$ \\"
+
+
+def test_tables_of_several_datasets_are_one_with_their_names_in_it(tmp_path):
+    """An author who takes it into a paper sees what each row is about."""
+    results, stem = tmp_path / "results", tmp_path / "both"
+    both = itertools.product((0.5, 0.3), ("bcfw", "mpbcfw"))
+    runs = [trace(solver, lam=lam, hash=f"{round(10 * lam):012x}") for lam, solver in both]
+    stored_traces.write(runs, results, "made_up")
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={results}", "--out", stem)
+    assert call(*words, "--format", "svg").exit_code == 0
+    lines = stem.with_suffix(".tex").read_text().splitlines()
+    assert [lines.count(text) for text in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
+    headings = [line for line in lines if line.startswith(r"\multicolumn{7}{l}{toy: real data")]
+    assert sorted("1/n" in line for line in headings) == [False, True]
+    assert not [line for line in lines if line.startswith("%")]
+    other = document.Table("other", ["c"], [["1"]])
+    one = document.Table("one", ["a", "b"], [["x", "2"]])
+    text = document.latex([one, one, other])
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
+    assert "% other\n" in text
 
 
 def test_sentences_tell_where_a_solver_is_where_bcfw_ends():

@@ -116,7 +116,7 @@ def files_of(output: Output, stem: Path, formats: Sequence[str]) -> dict[Path, b
 
     files = output.texts()
     if output.tables and (TABLES in formats or is_there(TABLES)):
-        files[TABLES] = "\n".join(map(document.latex, output.tables)).encode()
+        files[TABLES] = document.latex(output.tables).encode()
     asked = [end for end in formats or output.formats if end != TABLES]
     ends = dict.fromkeys((*asked, *filter(is_there, PICTURES)))
     if output.figure is not None and ends:

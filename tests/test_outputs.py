@@ -469,7 +469,9 @@ def test_a_figure_shows_own_runs_or_committed_ones(file, results, monkeypatch, b
 
     def drawn(*words):
         done = CliRunner().invoke(main, ["plot", str(file), "--format=svg", *words])
-        made = json.loads((results / "own/figures/two/provenance.json").read_text())
+        (path,) = re.findall(r"^provenance: (.*)$", done.stdout, re.MULTILINE)
+        made = json.loads(Path(path).read_text())
+        assert (made["runs"] == 4) == ("/two/runs=committed/" in path)
         return done, made["runs"], made["started"]["first"][:4]
 
     done, *about = drawn()

@@ -11,8 +11,9 @@
 Files with one name show the same runs, and are written together. Runs that overrides chose have a
 folder of their own, for claims as well: ``figures/<experiment>/dataset=usps,seed=0+1/``. A figure
 shows one source of data: files on synthetic data have other names, ``…-synthetic``. Where committed
-results are, it shows the user's own runs or committed ones. All files are made from traces: of raw
-runs if there are any, else from thinned ones.
+results are, it shows the user's own runs or committed ones, the latter in
+``own/figures/<experiment>/runs=committed/``. All files are made from traces: of raw runs if there
+are any, else from thinned ones.
 """
 
 from __future__ import annotations
@@ -188,8 +189,8 @@ def plot(
                 "that are committed.",
                 name,
             )
-        kept = found.stored.values()
-        return draw(experiment, found.runs, kept, where, formats, skipped, grid, log_x)
+        kept, of_side = found.stored.values(), where._replace(whose=found.where.whose)
+        return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)
 
 
 Stored: TypeAlias = Callable[[ResultsFolder, str, SkippedFiles], list[Trace]]
@@ -364,7 +365,8 @@ def draw(
     told = where.made / optima.FILE
     before = told.stat().st_mtime_ns if told.exists() else 0
     best = optima.reference(traces, where, skipped)
-    variant = grid.variant if grid else ""
+    committed = f"runs={COMMITTED}" * (where.whose == COMMITTED and where.made != where.root)
+    variant = ",".join(filter(None, (grid.variant if grid else "", committed)))
     made = [*outputs(experiment, traces, best, where.root, variant=variant, log_x=log_x)]
     if kind.TABLES in formats and not any(each.has_tables for each in made):
         said = f"{experiment.name} has no tables, so that there is nothing to write as tex"
@@ -467,7 +469,7 @@ def outputs(
     wanted : callable
         Returns whether to make a kind of figure.
     variant : str
-        The name of the overrides that chose the runs, see `ExpandedGrid`.
+        What distinguishes the runs from those of the experiment's file.
     log_x : bool, optional
         As for `plot`.
     """

@@ -33,7 +33,7 @@ import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
-from ssvm_bench.config import GENUINE, experiment, registry
+from ssvm_bench.config import GENUINE, experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
@@ -314,7 +314,8 @@ class Paper:
     def _settings(self) -> frozenset[str]:
         """The own hashes of the runs of its experiments, whichever raw data are at hand."""
         with_files = (lambda _: True, lambda _: False)
-        places = registry.folders()
+        is_own = self.folder.parent == Path(__file__).parents[1] / "papers"
+        places = () if is_own else self.folder.parents[1:2]  # DIR of DIR/paper/NAME
         return frozenset(
             config.with_source(source).own_hash()
             for name in self.experiments

@@ -30,6 +30,7 @@ from ssvm_bench.results.budgets import truncate
 from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import runner
+from ssvm_bench.runs.extras import check_extras
 from ssvm_bench.runs.terminal import make_display
 
 
@@ -110,8 +111,9 @@ def sweep(
     **options: Any,
 ) -> list[Run]:
     """Execute all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
-    asked = [*words, *overrides.words(options)]
-    return [_made(config, progress) for config in compose_runs(asked, True, config_dirs)]
+    configs = compose_runs([*words, *overrides.words(options)], True, config_dirs)
+    check_extras(configs)
+    return [_made(config, progress) for config in configs]
 
 
 def load_runs(

@@ -138,6 +138,11 @@ def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+def figures_of(files):
+    """Return those of the files written of an experiment that are figures, tables or numbers."""
+    return [path for path in files if path.is_file() and path.suffix != ".json"]
+
+
 def error_of(result, status):
     """Return the only error message of a failed call, which must come without a traceback."""
     stderr = result.stderr

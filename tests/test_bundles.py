@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from bundles import run_of, statement_runs
 from matplotlib.colors import to_hex
+from program import figures_of
 from traces import make_trace
 
 from ssvm_bench.claims.judging import HOLDS
@@ -243,6 +244,12 @@ def test_the_colour_of_p_bmrm_says_p():
     assert style.color("p_bmrm epsilon=0.1") == style.color("p_bmrm")
 
 
+@pytest.fixture(autouse=True)
+def _whose_settings(monkeypatch):
+    """Let made-up runs have the report's settings."""
+    monkeypatch.setattr(paper.PAPER.__class__, "at_settings", lambda _, runs: ([*runs], []))
+
+
 ALL = {"risks": ("table",), "speedup": ("table",), "relative": ("iteration", "time")}
 
 
@@ -253,7 +260,7 @@ def written(runs, tmp_path, monkeypatch, figures=ALL):
     for number, run in enumerate(runs):
         object.__setattr__(run, "folder", tmp_path / f"runs/{number}")
     experiment = Experiment("some", "some", "Bundle methods", (), figures, ())
-    return experiment_files.draw(experiment, runs, [], tmp_path, ["svg"], None)
+    return figures_of(experiment_files.draw(experiment, runs, [], tmp_path, ["svg"], None))
 
 
 def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
@@ -275,8 +282,8 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 
 def shown(runs):
     """Return the page that shows runs."""
-    found = contents.Contents("report", "Your runs", runs)
-    return page.page(found, best_of(runs), plain(Path()), Path()).decode()
+    found = contents.Contents("report", "Your runs", runs, plain(Path()))
+    return page.page(found, best_of(runs), Path()).decode()
 
 
 def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):

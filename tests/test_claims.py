@@ -1,6 +1,7 @@
 """The claims of the paper on hand-made traces: where each holds, fails, and is unknown."""
 
 import functools
+import html
 import itertools
 import math
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from program import call, real_data
 from traces import make_trace
 
 from ssvm_bench.claims import judging
@@ -18,11 +20,12 @@ from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
+from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
-from ssvm_bench.report.experiment_files import kinds
+from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results.trace import Best, instance_of
 
 NAN = float("nan")
@@ -678,3 +681,82 @@ def test_the_overview_shows_verdict_and_median():
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
     assert f"{claims_table.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
+
+
+# ---- the paper's settings -----------------------------------------------------------------------
+
+
+@functools.cache
+def hashes(*overrides):
+    """Return the hashes of runs that the paper's experiment defines, with overrides."""
+    configs = load("mpbcfw_fig4").configs(overrides)
+    return {config.with_source("real").own_hash() for config in configs}
+
+
+def at(found, *overrides):
+    """Return runs with the hashes of an experiment with overrides, whatever their solvers."""
+    digests = itertools.cycle(sorted(hashes(*overrides)))
+    return [replace(run, metadata={**run.metadata, "hash": next(digests)}) for run in found]
+
+
+def claims_of(traces):
+    best = {instance_of(t.metadata): BEST for t in traces}
+    (output,) = kinds()["claims"].outputs(FigureData(traces, best), ["mpbcfw"])
+    return output
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "dataset.n_samples=300",
+        "lam=0.1",
+        "lam=10/n",
+        "budget.max_seconds=1",
+        "budget.max_iterations=3",
+        "solver.T=1",
+        "clock=wall",
+        "oracle.cost_call=1",
+    ],
+)
+def test_claims_are_judged_by_runs_with_the_papers_settings_alone(other):
+    usps = ("dataset=usps",)
+    runs = at(paper("usps"), *usps)
+    judged = claims_of(runs)
+    assert (judged.table["verdict"] == HOLDS).any()
+    assert judging.OTHER_SETTINGS not in judged.markdown()
+    others = [run("usps", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
+    away = at(others, *usps, other)
+    assert claims_of([*runs, *away]).table.equals(judged.table)
+    alone = claims_of(away)
+    assert set(alone.table["verdict"]) == {UNKNOWN}
+    assert set(alone.table["note"]) == {judging.OTHER_SETTINGS, judging.NO_RUNS}
+    assert "`mpbcfw_claims`" in alone.markdown()
+
+
+def test_any_number_of_seeds_has_the_papers_settings_and_a_stand_in_needs_none():
+    assert hashes("seed=0") == hashes("seed=range(100)") == hashes()
+    of_stand_ins = paper("usps", source="synthetic")
+    made_up = paper("usps")
+    for of, runs in (
+        (MPBCFW, of_stand_ins),
+        (replace(MPBCFW, experiments=()), made_up),
+    ):
+        assert list(map(len, of.at_settings(runs))) == [len(runs), 0]
+    assert list(map(len, MPBCFW.at_settings(made_up))) == [0, len(made_up)]
+
+
+def test_every_paper_with_claims_names_the_experiments_of_its_runs():
+    for other in registry.papers().values():
+        assert other.experiments
+        assert all(load(name).configs() for name in other.experiments)
+
+
+@real_data("ocr/letter.data.gz")
+def test_the_report_judges_no_claim_by_a_part_of_the_data(tmp_path):
+    options = ("dataset=ocr", "dataset.n_samples=20", "budget.max_iterations=2", "clock=work")
+    where = f"results_dir={tmp_path}"
+    assert call("run", "-m", "solver=bcfw,mpbcfw", *options, where).exit_code == 0
+    assert call("report", where).exit_code == 0
+    text = html.unescape((tmp_path / "report.html").read_text())
+    assert judging.OTHER_SETTINGS in text
+    assert re.search(r"Of \d+ pairs of claim and dataset: holds: 0; does not hold: 0;", text)

@@ -316,10 +316,10 @@ def test_the_real_horseseg_has_no_pictures(machine, monkeypatch):
     assert re.search("no photographs.*--source synthetic", message)
 
 
-def shown(display_class, *rows, overrides=(), **console):
+def shown(display_class, *rows, overrides=(), width=200, **console):
     stream = io.StringIO()
     ticks = iter(range(1000))
-    display = display_class(Console(file=stream, width=200, **console), lambda: next(ticks))
+    display = display_class(Console(file=stream, width=width, **console), lambda: next(ticks))
     (config,) = compose_runs(overrides)
     with closing(display):
         display.start(config, "synthetic", 10, 20, 0.1)
@@ -345,6 +345,18 @@ def test_the_live_line_shows_the_last_row():
     assert text.count("iteration") == 1
     assert re.search(r"\s8 +34,385 +1\.5 s", text)
     assert text.endswith(("\n", "\x1b[?25h"))  # the cursor is back
+
+
+def test_nothing_wraps_on_a_terminal_of_80_columns():
+    options = ("solver=mpbcfw_fast", "dataset=conll2000", "prior.variance=0.25")
+    asked = {"overrides": options, "width": 80}
+    text = shown(terminal.LiveLine, {}, **asked, force_terminal=True)
+    lines = re.sub(r"\x1b\[[\d?;]*[A-Za-z]", "", text.replace("\r", "\n")).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "mpbcfw_fast on conll2000 (synthetic data), seed 0:"
+    assert lines[1].startswith("n = 10, d = 20, lam = 0.1, prior N(0, 0.25), clock = wall")
+    # a file has one line, however long
+    assert shown(terminal.PlainLines, {}, **asked).splitlines()[0] == " ".join(lines[:2])
 
 
 def test_eta_follows_the_budget():

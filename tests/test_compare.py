@@ -1,5 +1,6 @@
 """`ssvm-bench compare`: pairs, ratios and bands on made-up runs, and its files."""
 
+import itertools
 import math
 
 import pandas as pd
@@ -8,7 +9,7 @@ from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench.figures import document, pairs, targets
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import folder, stored_traces
 from ssvm_bench.results.trace import Best, instance_of
 
 CALLS = [0, 20, 40, 60]
@@ -134,9 +135,29 @@ def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, mo
 
 def test_latex_has_no_character_that_means_something_else():
     table = document.Table("t", ["a_b", "λ"], [["**5 %**", "`x{y}` 2×"]])
-    lines = document.latex(table).splitlines()
+    lines = document.latex([table]).splitlines()
     assert lines[3] == r"a\_b & $\lambda$ \\"
     assert lines[5] == r"\textbf{5 \%} & \texttt{x\{y\}} 2$\times$ \\"
+
+
+def test_tables_of_several_datasets_are_one_with_their_names_in_it(tmp_path):
+    """An author who takes it into a paper sees what each row is about."""
+    results, stem = tmp_path / "results", tmp_path / "both"
+    both = itertools.product((0.5, 0.3), ("bcfw", "mpbcfw"))
+    runs = [trace(solver, lam=lam, hash=f"{round(10 * lam):012x}") for lam, solver in both]
+    stored_traces.write(runs, results, "made_up")
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={results}", "--out", stem)
+    assert call(*words, "--format", "svg").exit_code == 0
+    lines = stem.with_suffix(".tex").read_text().splitlines()
+    assert [lines.count(text) for text in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
+    headings = [line for line in lines if line.startswith(r"\multicolumn{7}{l}{toy: real data")]
+    assert sorted("1/n" in line for line in headings) == [False, True]
+    assert not [line for line in lines if line.startswith("%")]
+    other = document.Table("other", ["c"], [["1"]])
+    one = document.Table("one", ["a", "b"], [["x", "2"]])
+    text = document.latex([one, one, other])
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
+    assert "% other\n" in text
 
 
 def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
@@ -159,3 +180,93 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
         run.frame.loc[1:, ["dual", "gap"]] = 0.5
     table = targets.compare([*base, *fast], best)
     assert list(targets.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."
+
+
+# ---- whose runs ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def committed(tmp_path):
+    """Return a folder whose committed runs say 0.5, and the user's own ones 0.25."""
+    results = tmp_path / "results"
+    for place, factor in ((results, 0.5), (results / folder.OWN, 0.25)):
+        runs = [trace("bcfw"), trace("mpbcfw", factor=factor, options={"T": 10})]
+        stored_traces.write(runs, place, "made_up")
+    (results / folder.MARKER).touch()
+    return results
+
+
+def ratio(done):
+    """Return the first ratio of calls in the numbers that were written."""
+    assert done.exit_code == 0, done.output
+    (csv,) = (line for line in done.stdout.splitlines() if line.endswith(".csv"))
+    return pd.read_csv(csv.removeprefix("file: "))["calls"].iloc[0]
+
+
+@pytest.mark.parametrize("experiment", [(), ("--experiment", "made_up")])
+def test_own_runs_are_never_compared_with_committed_ones(committed, monkeypatch, experiment):
+    monkeypatch.chdir(committed.parent)
+    words = ("compare", "bcfw", "mpbcfw", "--format", "svg", *experiment)
+    done = call(*words)
+    assert ratio(done) == 0.25
+    assert "--runs committed" in done.stderr
+    assert "Only your own runs are compared." in done.stdout
+    done = call(*words, "--runs", "committed")
+    assert ratio(done) == 0.5
+    assert "Only committed runs are compared." in done.stdout
+    assert ratio(call(*words, "results_dir=results")) == 0.25  # which only says where to write
+    assert ratio(call("compare", "committed", "mine")) in (1.0, 0.5)
+    # of one solver each, there are no pairs, although both together have some
+    for path in committed.glob("traces/*/*mpbcfw*"):
+        path.unlink()
+    for path in (committed / folder.OWN).glob("traces/*/*-bcfw*"):
+        path.unlink()
+    error_of(call(*words), 1)
+
+
+def test_a_folder_is_compared_by_its_own_runs_or_its_committed_ones(committed, tmp_path):
+    other = tmp_path / "other"
+    stored_traces.write([trace("mpbcfw", options={"T": 10})], other, "made_up")
+    words = ("compare", committed, other, f"results_dir={tmp_path}", "--format", "svg")
+    done = call(*words)
+    assert ratio(done) == 4.0
+    assert "only the runs called mine" in done.stderr
+    assert "folders" in error_of(call(*words, "--runs", "committed"), 2)
+    for path in (committed / folder.OWN).glob("traces/*/*"):
+        path.unlink()
+    assert ratio(call(*words)) == 2.0
+
+
+def test_comparisons_of_different_runs_have_files_of_different_names(committed, monkeypatch):
+    monkeypatch.chdir(committed.parent)
+    files = set()
+    options = (
+        (),
+        ("--runs", "committed"),
+        ("--experiment", "made_up"),
+        ("--dataset", "toy"),
+        ("--gap", "0.1"),
+        ("--gap", "0.1", "--gap", "0.5"),
+        ("--seconds",),
+    )
+    calls = [("bcfw", "mpbcfw", *words) for words in options]
+    calls += [("bcfw", "mpbcfw T=10"), ("mpbcfw", "bcfw")]
+    for words in calls:
+        done = call("compare", *words, "--format", "svg")
+        assert done.exit_code == 0, done.output
+        written = {line for line in done.stdout.splitlines() if line.startswith("file: ")}
+        assert not written & files
+        files |= written
+
+
+def test_an_experiment_without_traces_and_runs_with_other_options(committed, monkeypatch):
+    monkeypatch.chdir(committed.parent)
+    words = ("compare", "bcfw", "mpbcfw", "--format", "svg", "--experiment")
+    message = error_of(call(*words, "made_pu"), 2)
+    assert "No traces are stored with the experiment 'made_pu'. Did you mean made_up?" in message
+    runs = [trace("bcfw"), trace("mpbcfw", factor=0.125)]
+    stored_traces.write(runs, committed / folder.OWN, "made_up/dataset.n_samples=2")
+    done = call(*words, "made_up")
+    assert ratio(done) == 0.25
+    assert "made_up/dataset.n_samples=2" in done.stderr
+    assert ratio(call(*words, "made_up/dataset.n_samples=2")) == 0.125

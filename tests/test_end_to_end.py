@@ -59,6 +59,7 @@ def test_with_data_there_is_no_warning(tmp_path):
 # Counted time: of two repeats timed on a busy machine, one may end before the other begins.
 TINY = ("dataset.source=synthetic", "dataset.n_samples=30", "budget.max_iterations=3")
 TINY += ("clock=work", "seed=0,1")
+FIGURES = "figures/quickstart/budget.max_iterations=3,clock=work,dataset.n_samples=30,seed=0+1"
 DRAWN = {f"{a}-synthetic.{suffix}" for a in ("iterations", "time") for suffix in FORMATS}
 
 
@@ -74,7 +75,7 @@ def test_the_quick_start_makes_its_runs_and_figures(quickstart):
     assert result.exit_code == 0, result.output
     assert "run 8/8 ocr mpbcfw_avg seed=1" in result.stderr
     assert len(find_runs(folder, "ocr")) == 8
-    figures = folder / "figures" / "quickstart"
+    figures = folder / FIGURES
     drawn = {path.name for path in figures.iterdir()}
     assert drawn == {*DRAWN, "provenance-synthetic.json"}
     for name in DRAWN:
@@ -100,7 +101,7 @@ def test_the_plotted_numbers_are_those_of_the_traces(quickstart):
     }
     statistics = {"median": np.nanmedian, "min": np.nanmin, "max": np.nanmax}
     for axis, column in (("iterations", "iteration"), ("time", "time")):
-        table = pd.read_csv(folder / "figures" / "quickstart" / f"{axis}-synthetic.csv")
+        table = pd.read_csv(folder / FIGURES / f"{axis}-synthetic.csv")
         assert set(table["solver"]) == {"bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg"}
         assert (set(table["source"]), set(table["n"])) == ({"synthetic"}, {30})
         for (solver, quantity), shown in table.groupby(["solver", "quantity"]):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from program import call, error_of
+from program import call, error_of, figures_of
 
 import ssvm_bench.runs
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -106,7 +106,8 @@ def run(name, *overrides):
 def plot(name, *overrides, formats=("png",)):
     said = []
     with shown_by(said.append):
-        return experiment_files.plot(name, formats, into_results(name, overrides)), said
+        files = experiment_files.plot(name, formats, into_results(name, overrides))
+    return figures_of(files), said
 
 
 def names(paths):
@@ -122,7 +123,7 @@ def test_all_runs_are_made_then_the_figures(name, runner, tmp_path):
     assert said[1] == "run 2/4 usps bcfw seed=1"
     assert (outcome.interrupted, outcome.failed) == (False, 0)
     folder = tmp_path / "results" / "figures" / "two"
-    assert sorted(outcome.figures) == [folder / file for file in ALL]
+    assert sorted(figures_of(outcome.files)) == [folder / file for file in ALL]
     table = pd.read_csv(folder / "iterations.csv")
     assert (set(table["solver"]), set(table["repeats"])) == ({"bcfw", "mpbcfw"}, {2})
 
@@ -137,10 +138,10 @@ def test_a_failed_run_does_not_stop_the_others(name, runner, blank):
     assert len(runner.calls) == 4
     assert (outcome.interrupted, outcome.failed) == (False, 2)
     assert "usps bcfw seed=1 failed: no data here" in said
-    assert set(pd.read_csv(outcome.figures[0])["solver"]) == {"mpbcfw"}
+    assert set(pd.read_csv(outcome.files[0])["solver"]) == {"mpbcfw"}
     failing.add("fw")
     outcome, _ = run(name, "solver=fw")
-    assert (outcome.failed, outcome.figures) == (2, [])
+    assert (outcome.failed, outcome.files) == (2, [])
 
 
 def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
@@ -148,7 +149,7 @@ def test_an_interrupt_stops_the_experiment(name, runner, tmp_path):
     runner.behave = lambda config: interrupted if config.seed == 1 else None
     outcome, said = run(name)
     assert runner.calls == ["bcfw 0", "bcfw 1"]
-    assert (outcome.interrupted, outcome.failed, outcome.figures) == (True, 3, [])
+    assert (outcome.interrupted, outcome.failed, outcome.files) == (True, 3, [])
     assert "same command" in said[-1]
 
 
@@ -156,7 +157,7 @@ def test_data_that_the_paper_drew_are_drawn_with_real_ones(name, blank, tmp_path
     (one, *_, other) = load(name).configs(into_results(name))
     traces = [read_run(make_run(one, "real")), read_run(make_run(other, "drawn"))]
     written = experiment_files.draw(load(name), traces, (), tmp_path / "both", ("png",), None)
-    assert {path.stem for path in written} == {"iterations", "time"}
+    assert {path.stem for path in figures_of(written)} == {"iterations", "time"}
     assert set(pd.read_csv(written[0])["source"]) == {"real", "drawn"}
 
 
@@ -189,11 +190,11 @@ def test_plot_passes_over_damaged_runs_and_says_which(name, runner, blank):
     (foreign,) = first.parents[2].glob("fw/*/seed=0")
     (foreign / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
-    assert len(files) == 4
+    assert len(files) == 6  # png, and pdf again
     assert str(foreign) in said[0]
     (first / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name)
-    assert len(files) == 4
+    assert len(files) == 6  # png, and pdf again
     assert f"Passed over: Cannot read the run {first}: trace.parquet: " in said[0]
     assert "force=true" in said[0]
     assert said[1] == "1 of 4 runs are missing: usps bcfw seed=0."
@@ -207,7 +208,7 @@ def test_of_many_damaged_runs_the_first_are_told_and_none_left_is_an_error(name,
     for folder in others:
         (folder / "trace.parquet").write_bytes(b"PAR1")
     files, said = plot(name, "seed=0,1,2,3,4,5,6,7")
-    assert len(files) == 4
+    assert len(files) == 6  # png, and pdf again
     assert said[-1] == f"Passed over: {15 - SHOWN} more that cannot be read."
     assert len(said) == SHOWN + 2
     assert sum(map(len, said)) < 2000
@@ -318,6 +319,25 @@ def test_an_override_chooses_among_the_datasets_and_solvers_that_the_grids_list(
     assert set(runs("dataset=mnist", "solver=bcfw")) == {("mnist", "bcfw")}  # listed by none
     with pytest.raises(ConfigError, match=r"No grid of .* has dataset=weizmann with solver=eg"):
         runs("dataset=weizmann", "solver=eg")
+
+
+def test_a_dataset_without_options_in_the_experiment_is_named(write):
+    name = write(
+        "budgets",
+        "grid: {dataset: [usps, ocr], solver: [bcfw, fw], budget.max_iterations: null}\n"
+        "each: {usps: {budget.max_seconds: 1}, ocr: {budget.max_seconds: 2}}\n",
+    )
+    said = error_of(call("experiment", name, "dataset=mnist", "--status"), 2)
+    assert "budgets has no options for dataset=mnist: it lists usps, ocr. Choose one" in said
+    assert "Without them: The run would never end. Set budget.max_iterations" in said
+    # mistakes of the call itself are told as ever, as are those of datasets that it lists
+    for words, message in (
+        (("dataset=mnist", "lam=-1"), "error: lam must be a positive number"),
+        (("dataset=mnsit",), "error: dataset=mnsit is not known. Did you mean mnist?"),
+        (("dataset=usps", "budget.max_seconds=null"), "error: The run would never end."),
+    ):
+        assert message in error_of(call("experiment", name, *words, "--status"), 2)
+    assert load(name).configs(["dataset=mnist", "budget.max_seconds=3"])
 
 
 def test_runs_along_a_path_are_made_by_the_run_at_its_end(write):

@@ -1,6 +1,7 @@
 """Budgets say when a run ends, and not what it is: runs are extended, and cut."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.contents import read as read_contents
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
+from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
 from ssvm_bench.results.repeats import labels
-from ssvm_bench.runs import path_step, runner
+from ssvm_bench.runs import checkpoints, path_step, runner
 from ssvm_bench.runs.terminal import Display
 
 WORK = ("clock=work", "solver=mpbcfw")
@@ -191,6 +193,40 @@ def test_a_run_that_was_left_further_on_ends_there(tmp_path, monkeypatch):
     assert read_run(outcome.folder).summary["iteration"] == 7
     whole, _ = made(tmp_path / "b", *WORK, iterations(7))
     check_equal(made(tmp_path / "a", *WORK, iterations(7))[0], whole)
+
+
+@pytest.mark.parametrize("shorter", [(4,), (9,), (3, 6, 2)])
+def test_a_shorter_run_does_not_cost_what_a_longer_one_has_computed(tmp_path, monkeypatch, shorter):
+    """Of ten iterations, seven were made: whatever shorter runs come between, the rest is left."""
+    broken_off(config_of(tmp_path / "a", *WORK, ALWAYS, iterations(10)), monkeypatch, 7)
+    for number in shorter:
+        outcome, _ = made(tmp_path / "a", *WORK, iterations(number))
+        assert outcome.status in ("finished", "skipped")
+        assert outcome.summary["iteration"] == number
+    longer, said = made(tmp_path / "a", *WORK, iterations(10))
+    assert int(re.search(r"Going on after iteration (\d+)", said[0])[1]) >= 7
+    check_equal(longer, made(tmp_path / "b", *WORK, iterations(10))[0])
+    assert not (longer.folder / CHECKPOINT).exists()  # it asked for none
+
+
+def test_a_shorter_run_that_resumes_on_the_way_keeps_its_state(tmp_path, monkeypatch):
+    """The only checkpoint is of iteration 3, and the rows go on to 7."""
+    write = checkpoints.Checkpoints.write_if_due
+
+    def once(self, solver, recorder, progress, reason):
+        if progress.iteration == 3:
+            self._due = 0.0
+        write(self, solver, recorder, progress, reason)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints.Checkpoints, "write_if_due", once)
+        broken_off(config_of(tmp_path / "a", *WORK, iterations(10)), monkeypatch, 7)
+    shorter, said = made(tmp_path / "a", *WORK, iterations(5))
+    assert "Going on after iteration 3" in said[0]
+    assert (shorter.folder / CHECKPOINT).is_file()
+    longer, said = made(tmp_path / "a", *WORK, iterations(10))
+    assert "Going on after iteration 5" in said[0]
+    check_equal(longer, made(tmp_path / "b", *WORK, iterations(10))[0])
 
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):

@@ -310,9 +310,9 @@ def test_runs_become_a_document(tmp_path):
     options = ("clock=work", "budget.max_iterations=12", f"results_dir={tmp_path}")
     small = ("dataset.source=synthetic", "dataset.n_samples=30")
     assert call("experiment", file, *small, *options, "quiet=true").exit_code == 0
-    page = tmp_path / "fidelity-synthetic.md"
+    (page,) = tmp_path.glob("figures/mine/*/fidelity-synthetic.md")
     plotted = page.read_bytes()
-    assert not (tmp_path / "fidelity.md").exists()
+    assert not [*tmp_path.glob("fidelity*")]
     assert "NOT on the real data" in page.read_text()
     table = pd.read_csv(page.with_suffix(".csv"))
     assert list(table) == list(fidelity.Finding._fields)

@@ -26,6 +26,10 @@ def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
     return suboptimality(traces, best, axis)
 
 
+def notes_of(table, traces, axis, best=None):
+    return curves.notes(table, traces, axis, best or {})
+
+
 def curve(table, quantity="duality gap", solver="bcfw"):
     chosen = table[(table["quantity"] == quantity) & (table["solver"] == solver)]
     return chosen.set_index("x")[["median", "min", "max", "repeats"]]
@@ -51,6 +55,41 @@ def test_values_that_are_not_positive_interrupt_the_curve():
     assert gap["repeats"].tolist() == [1, 0, 0, 0, 0]
     primal = curve(table_of([run]), "primal suboptimality")
     assert primal["median"].isna().tolist() == [False, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("oracle", "least", "note"),
+    [
+        ("mincut", 1e-16, "0 up to rounding"),
+        ("mincut", 0.0, "0 up to rounding"),
+        ("mincut", -1e-15, "0 up to rounding"),
+        ("mincut", -0.1, "not positive"),
+        ("alpha_expansion", -0.1, "not positive (inexact oracle)"),
+        ("alpha_expansion", -1e-15, "0 up to rounding"),  # of two labels, for instance
+        ("of_another_package", -0.1, "not positive (inexact oracle)"),
+    ],
+)
+def test_an_inexact_oracle_is_named_only_where_it_was_inexact(oracle, least, note):
+    about = {"config": {"oracle": {"kind": oracle}}}
+    run = make_trace([100.0, 99.0, 98.0 + least], [0.0, 98.0, 98.0], **about)
+    table = suboptimality([run], {run.problem: Best(98.0 + least, 98.0)}, "iteration")
+    assert np.isnan(table["median"]).any()
+    said = notes_of(table, [run], "iteration")
+    assert [text for text in said if "interrupted" in text] == [
+        f"A curve is interrupted where its value is {note}."
+    ]
+    # it may be the best values of other runs that show it
+    other = make_trace([100.0, 99.0, 98.0], [0.0, 97.0, 98.0], **about)
+    known = {run.problem: Best(98.0 + least, 98.0)}
+    table = suboptimality([other], known, "iteration")
+    assert f"value is {note}." in " ".join(notes_of(table, [other], "iteration", known))
+    whole = make_trace([100.0, 99.0], [0.0, 98.0], **about, lam=0.25)
+    known[whole.problem] = Best(99.0, 98.0 - 1.0)
+    table = suboptimality([run, whole], known, "iteration")
+    beside = notes_of(table, [run, whole], "iteration", known)
+    assert [text for text in beside if "interrupted" in text] == [
+        f"A curve is interrupted where its value is {note}."
+    ]
 
 
 def test_a_curve_goes_on_while_more_than_half_of_its_repeats_do():
@@ -85,7 +124,7 @@ def test_a_median_counts_values_that_cannot_be_drawn_as_the_lowest():
     gap = curve(table_of(runs)).loc[1]
     assert np.isnan(gap["median"])
     assert gap["repeats"] == 2
-    assert "interrupted" in " ".join(curves.notes(table_of(runs), runs, "iteration"))
+    assert "interrupted" in " ".join(notes_of(table_of(runs), runs, "iteration"))
 
 
 def test_oracle_calls_and_passes_are_axes():
@@ -120,7 +159,7 @@ def test_repeats_without_a_time_in_common_are_told_not_dropped():
     drawn = make_trace([4.0, 2.0], [0.0, 0.0], time=[0.1, 0.4], solver="mpbcfw")
     table = table_of([early, late, drawn], "time")
     assert set(table["solver"]) == {"bcfw", "mpbcfw"}
-    text = " ".join(curves.notes(table, [early, late, drawn], "time"))
+    text = " ".join(notes_of(table, [early, late, drawn], "time"))
     assert "Not drawn, as one repeat ended before another began: BCFW." in text
     assert "1 repeat" in text
     assert "dual value" not in text
@@ -204,20 +243,20 @@ def test_a_path_names_a_curve_only_where_another_one_leads_to_the_same_problem()
 def test_notes_and_axis_label():
     for count in (2, 3):
         runs = [make_trace([4.0] * count, [0.0] * count, seed=seed) for seed in range(3)]
-        assert "; 3 repeats" in curves.notes(table_of(runs), runs, "iteration")[0]
+        assert "; 3 repeats" in notes_of(table_of(runs), runs, "iteration")[0]
     quiet = make_trace([4.0, 2.0], [0.0, 0.0])
     busy = make_trace([4.0, 2.0], [0.0, 0.0], seed=1, concurrent_runs=1)
     busy.frame["cpu_time"] = busy.frame["time"] * 0.8
     table = table_of([quiet, busy], "time")
-    assert len(curves.notes(table, [quiet], "time")) == 1
-    text = " ".join(curves.notes(table, [quiet, busy], "time"))
+    assert len(notes_of(table, [quiet], "time")) == 1
+    text = " ".join(notes_of(table, [quiet, busy], "time"))
     assert "1 of 2 runs were timed while other runs" in text
     assert "In 1 of 2 runs, wall and CPU time differ" in text
-    assert len(curves.notes(table, [quiet, busy], "iteration")) == 1
+    assert len(notes_of(table, [quiet, busy], "iteration")) == 1
     assert curves.axis_label([quiet], "time") == "time [s] (wall clock)"
     assert curves.axis_label([quiet], "iteration") == "iteration"
     busy.metadata["clock"] = "work"  # counted seconds cannot be compared with CPU time
-    assert "differ" not in " ".join(curves.notes(table, [busy], "time"))
+    assert "differ" not in " ".join(notes_of(table, [busy], "time"))
 
 
 def test_a_solver_always_has_the_same_distinct_look():
@@ -274,9 +313,13 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
     short = make_trace([4.0, 2.0], [0.0, 0.0], iteration=[0, 10], solver="mpbcfw")
     long = make_trace([4.0, 3.0, 2.0], [0.0] * 3, iteration=[0, 10, 100])
     table = table_of([short, long])
-    assert curves.needs_log_x(table, "iteration")
-    assert not curves.needs_log_x(table, "time")
-    assert not curves.needs_log_x(table_of([long]), "iteration")
+    assert curves.is_log_x(table, "iteration")
+    assert not curves.is_log_x(table, "time")
+    assert not curves.is_log_x(table_of([long]), "iteration")
+    # a plot can ask for either; the grid of time is linear
+    assert not curves.is_log_x(table, "iteration", asked=False)
+    assert curves.is_log_x(table_of([long]), "iteration", asked=True)
+    assert not curves.is_log_x(table, "time", asked=True)
     figure = drawing.draw_curves(table, "iteration", "A title", [], True)
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
@@ -298,7 +341,7 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     assert planes["median"].tolist() == [1, 3, 2]
     assert passes["median"].tolist()[1:] == [2, 10]  # on average since the row before
     assert np.isnan(passes["median"].iloc[0])
-    assert "interrupted" not in " ".join(curves.notes(table, runs, "iteration"))
+    assert "interrupted" not in " ".join(notes_of(table, runs, "iteration"))
     figure = drawing.draw_curves(table, "iteration", "A title", log_y=False)
     assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
@@ -395,9 +438,9 @@ def test_a_solver_without_a_dual_has_no_dual_curve_and_no_gap(axis):
     for quantity in ("dual suboptimality", "duality gap"):
         assert curve(table, quantity, "ssg").index.isna().tolist() == [True]
         assert curve(table, quantity)["median"].notna().all()
-    notes = curves.notes(table, runs, axis)
+    notes = notes_of(table, runs, axis)
     assert notes[1:] == ["Without a dual value, and so without dual suboptimality and gap: SSG."]
-    figure = drawing.draw_curves(table, axis, "A title", notes, curves.needs_log_x(table, axis))
+    figure = drawing.draw_curves(table, axis, "A title", notes, curves.is_log_x(table, axis))
     assert [len(panel.lines) for panel in figure.axes] == [2, 1, 1]
     assert said_in(figure) == ["", "", ""]
     assert names_in(figure) == ["BCFW", "SSG"]

@@ -12,7 +12,8 @@ from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.report import page
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.reading import find_runs, read_trace
+from ssvm_bench.runs import terminal
 
 FEW = ("solver=bcfw", "budget.max_iterations=2")
 
@@ -107,3 +108,80 @@ def test_without_held_out_examples_nothing_is_said_of_them(tmp_path):
     text = page.build(tmp_path).read_text(encoding="utf-8")
     assert ">training loss<" in text
     assert "test loss" not in text
+
+
+def test_a_sweep_shows_held_out_losses_and_the_best_options(tmp_path):
+    sweep = ("run", "-m", "lam=1/n,100/n", "solver=bcfw,mpbcfw", "seed=0,1", *FEW, *OCR)
+    where = f"results_dir={tmp_path}"
+    done = call(*sweep, "dataset.folds=[0]", where)
+    assert done.exit_code == 0, done.stderr
+    *table, best, _ = done.stdout.splitlines()
+    assert "| test loss |" in table[0]
+    losses = {}
+    for path in find_runs(tmp_path):
+        run = read_trace(path)
+        lam = run.config["lam"] or "null"
+        losses.setdefault((run.solver["name"], lam), []).append(run.summary["test_loss"])
+    for of in losses.values():
+        assert all(f"{loss:.5g}" in done.stdout for loss in of)
+    (solver, lam), of = min(losses.items(), key=lambda item: np.mean(item[1]))
+    assert best == (
+        f"best on ocr (synthetic): {solver} lam={lam}, test loss {np.mean(of):.5g} "
+        "(mean of 2 seeds)"
+    )
+    one = call("run", "solver=bcfw", *FEW, *OCR, "dataset.folds=[0]", where).stdout
+    assert "test loss" in one
+    assert "best" not in one
+    assert "loss" not in call("run", "-m", "seed=0,1", *FEW, *USPS, where).stdout
+
+
+def test_options_are_chosen_by_validation_examples_if_there_are_any():
+    config = config_of("results", data=OCR)
+    losses = ((0.3, 0.1), (0.2, 0.4), (None, 0.0))
+    runs = [
+        (
+            replace(config, lam=lam),
+            "finished",
+            {"validation_loss": validation, "test_loss": test, "train_loss": 0.0},
+        )
+        for lam, (validation, test) in zip((0.1, 0.2, 0.3), losses, strict=True)
+    ]
+    (line,) = terminal.best_lines(runs)
+    assert line == "best on ocr (synthetic): mpbcfw lam=0.2, validation loss 0.2"
+    assert list(terminal.best_lines(runs[:1])) == []  # there is nothing to choose
+    other = config_of("results", "dataset.n_samples=30", data=("dataset=usps",))
+    beside = [*runs, (other, "finished", {"source": "real", "test_loss": 0.0})]
+    assert [*terminal.best_lines(beside)] == [line]  # losses on other data are others
+    # without validation examples anywhere, the test examples decide
+    tested = [(config, status, {"test_loss": of["test_loss"]}) for config, status, of in runs]
+    assert [*terminal.best_lines(tested)] == [
+        "best on ocr (synthetic): mpbcfw lam=0.3, test loss 0"
+    ]
+
+
+def test_several_runs_are_scored_in_one_call(tmp_path):
+    where = f"results_dir={tmp_path / 'tune'}"
+    options = (*FEW, *OCR, "dataset.folds=[0]", "lam=1/n,100/n,1e3/n", where)
+    assert call("run", "-m", *options).exit_code == 0
+    out = tmp_path / "scores.json"
+    done = call("score", tmp_path / "tune", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    *lines, best = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["ocr", "bcfw"]] * 3
+    numbers = json.loads(out.read_text())
+    assert [of["run"] for of in numbers] == list(map(str, find_runs(tmp_path / "tune")))
+    highest = max(numbers, key=lambda of: of["accuracy"])
+    assert best.startswith("best on ocr: ocr bcfw lam=")
+    assert best.endswith(f"accuracy {highest['accuracy']:.5g}: {highest['run']}")
+    alone = call("score", highest["run"])
+    assert f"accuracy {highest['accuracy']:8.2%}" in alone.stdout
+    assert "`ssvm-bench score` compares them" in error_of(call("predict", tmp_path / "tune"), 2)
+    assert "--data - can be read once" in error_of(
+        call("score", tmp_path / "tune", "--data", "-"), 2
+    )
+    # one that is damaged is named, and the others are scored
+    (find_runs(tmp_path / "tune")[0] / "weights.npz").write_bytes(b"")
+    done = call("score", tmp_path / "tune")
+    assert done.exit_code == 1
+    assert len(done.stdout.splitlines()) == 3
+    assert str(find_runs(tmp_path / "tune")[0]) in done.stderr

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from program import figures_of
 from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.overrides import variant
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
@@ -152,7 +156,7 @@ def results(tmp_path, file):
     return tmp_path / "results"
 
 
-def make_runs(file, results, *overrides, source="real"):
+def make_runs(file, results, *overrides, source="real", year=2020):
     (grid,) = load(str(file)).grids
     for config in compose_runs([*grid.words, f"results_dir={results}", *overrides], True):
         config = config.with_source(source)
@@ -163,7 +167,7 @@ def make_runs(file, results, *overrides, source="real"):
         metadata = {**run.metadata, "config": config.resolved(), "hash": config.own_hash()}
         metadata["dataset"] = {**run.metadata["dataset"], "name": "ocr"}
         metadata |= {"versions": {"numpy": "2.0"}, "git": "c0ffee", "concurrent_runs": config.seed}
-        metadata["started"] = f"2020-01-0{1 + config.seed}T00:00:00+00:00"
+        metadata["started"] = f"{year}-01-0{1 + config.seed}T00:00:00+00:00"
         write_run(config.folder, run.frame, metadata, {}, run.summary, np.zeros(1))
 
 
@@ -171,7 +175,8 @@ def plot(file, results, *overrides):
     """Draw the experiment into a results folder, None for the usual one; return what is said."""
     said, where = [], [] if results is None else [f"results_dir={results}"]
     with shown_by(said.append):
-        return experiment_files.plot(str(file), ["svg"], [*where, *overrides]), said
+        files = experiment_files.plot(str(file), ["svg"], [*where, *overrides])
+    return figures_of(files), said
 
 
 def contents(results):
@@ -267,7 +272,7 @@ def test_no_selection_is_drawn_of_solvers_without_working_sets(file, results, bl
 def test_the_claims_table_is_written_where_it_is_asked_for(file, results):
     file.write_text(FILE.partition("figures:")[0] + "figures: {claims: [mpbcfw]}")
     files, _ = plot(file, results)
-    assert files == [results / "claims.md", results / "claims.csv"]
+    assert files == [results / "figures/two/claims.md", results / "figures/two/claims.csv"]
     assert "# What the MP-BCFW paper claims" in files[0].read_text()
     assert set(pd.read_csv(files[1])["dataset"]) == {"usps", "ocr", "horseseg", "stanford"}
 
@@ -281,7 +286,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
 
     drawn, said = plot(file, None, "solver.T=7")
     own = Path("results", folder.OWN)
-    assert {path.parent for path in drawn} == {own / "figures/two"}
+    assert {path.parent for path in drawn} == {own / "figures/two/solver.T=7"}
     assert f"go to {own}" in said[-1]
     assert "results_dir=results" in said[-1]
     page.build(folder.results_folder(Path("results"), ()))
@@ -289,10 +294,10 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert changed == {*committed, "report.html"}
     assert {path: contents(results)[path] for path in committed} == committed
 
-    # all of it is read: what is committed, and what is the user's own
+    # what is stored replaces the raw runs, and the best values are those of all of it
     (results / "runs").rename(results.with_name("moved"))
     where = folder.results_folder(Path("results"), ())
-    stored = stored_traces.read(where, "two")
+    stored = [run for name in stored_traces.names(where) for run in stored_traces.read(where, name)]
     assert len(stored) == 8
     assert {trace.metadata["config"]["solver"]["T"] for trace in stored} == {7, 10}
     assert optima.reference(stored, where) == optima.reference(stored, results)
@@ -309,7 +314,7 @@ def test_runs_that_have_just_been_made_are_drawn_as_they_are_later(tmp_path):
     drawn = []
     for command in ("experiment", "plot"):
         CliRunner().invoke(main, [command, str(file), *small], catch_exceptions=False)
-        drawn.append(contents(results / "figures/blocks"))
+        drawn.append(contents(results / "figures/blocks/dataset.n_samples=10"))
     assert "targets-synthetic.csv" in drawn[0]
     assert drawn[0] == drawn[1]
 
@@ -319,7 +324,7 @@ def test_several_experiments_are_drawn_by_one_call(file, results):
     more.write_text(FILE)
     words = ["plot", str(file), f"results_dir={results}", str(more), "--format=svg", "solver=bcfw"]
     CliRunner().invoke(main, words, catch_exceptions=False)
-    made = [contents(results / "figures" / name) for name in ("two", "more")]
+    made = [contents(results / "figures" / name / "solver=bcfw") for name in ("two", "more")]
     assert made[0].keys() == made[1].keys()
     assert made[0]["oracle_calls.csv"] == made[1]["oracle_calls.csv"]
 
@@ -329,3 +334,166 @@ def test_any_other_folder_of_results_is_written_to(file, results, monkeypatch):
     drawn, _ = plot(file, None)
     assert {path.parent for path in drawn} == {Path("results/figures/two")}
     assert not (results / folder.OWN).exists()
+
+
+# ---- figures of different runs ------------------------------------------------------------------
+
+
+def digests(folder):
+    """Return name → digest of the files directly in a folder."""
+    return {name: of for name, of in contents(folder).items() if "/" not in name}
+
+
+def test_runs_that_overrides_choose_have_files_of_their_own(file, results, blank):
+    """A figure of other runs never replaces one, nor its traces and claims."""
+    file.write_text(FILE + "  claims: [mpbcfw]\n")
+    plot(file, results)
+    before = contents(results)
+    others = (("solver.T=7",), ("seed=0",), ("solver=bcfw",), ("solver.T=7", "seed=0"))
+    for chosen in others:
+        make_runs(file, results, *chosen)
+        files, _ = plot(file, results, *chosen)
+        assert {path.parent.parent for path in files} == {results / "figures/two"}
+        assert {"claims.md", "claims.csv"} < {path.name for path in files}
+        now = contents(results)
+        assert {name: now[name] for name in before if not name.startswith("reference")} == {
+            name: of for name, of in before.items() if not name.startswith("reference")
+        }
+    names = {path.name for path in (results / "figures/two").iterdir() if path.is_dir()}
+    assert names == {"solver.T=7", "seed=0", "solver=bcfw", "seed=0,solver.T=7"}
+    assert stored_traces.names(results) == ["two", *sorted(f"two/{name}" for name in names)]
+    # nor do options that change no run make another figure
+    files, _ = plot(file, results, "quiet=true", "dataset.source=real", "force=true")
+    assert {path.parent for path in files} == {results / "figures/two"}
+
+
+def test_the_name_of_overrides_tells_every_set_of_runs_from_the_others():
+    told = [
+        ["lam=10/n"],
+        ["lam=10_n"],
+        ["solver=bcfw,mpbcfw"],
+        ["solver=bcfw"],
+        ["dataset.folds=[0,1]"],
+        ["dataset.folds=0,1"],
+        ["seed=range(100)"],
+        ["seed=range(101)"],
+        ["seed=0,1", "lam=0.1"],
+        ["seed=0", "lam=0.1,1"],
+        ["solver.step=2n/(k+2n)"],
+        ["solver=glob(mp*)"],
+    ]
+    names = [variant(words) for words in told]
+    assert len({name.lower() for name in names}) == len(told)
+    for name in names:
+        assert len(name) <= 120
+        assert re.fullmatch(r"[\w.=+,-]+", name, re.ASCII), name
+    same = ["seed=range(2)", "lam=1e-1"], ["lam=0.1", "seed=0,1"], ["seed=5", "lam=0.1", "seed=0,1"]
+    assert {variant(words) for words in same} == {"lam=0.1,seed=0+1"}
+    where = ["results_dir=x", "quiet=true", "checkpoint.every=5", "dataset.source=real"]
+    assert variant(where) == variant([]) == ""
+
+
+def test_all_formats_of_a_figure_show_the_same_runs(file, results):
+    def drawn(*formats):
+        experiment_files.plot(str(file), formats, [f"results_dir={results}"])
+        return digests(results / "figures/two")
+
+    first = drawn("svg", "pdf")
+    shutil.rmtree(results / "runs/ocr/mpbcfw")
+    shutil.rmtree(results / "traces")
+    again = drawn("png")
+    assert {*again} - {*first} == {"oracle_calls.png"}  # selection is of working sets
+    one = {name for name in again if name.startswith("oracle_calls") or name == "provenance.json"}
+    assert all(again[name] != first.get(name) for name in one)
+    shutil.rmtree(results / "figures")
+    assert drawn("svg", "pdf", "png") == {name: again[name] for name in one}
+
+
+def test_what_an_earlier_drawing_has_left_is_named_and_stays(file, results, blank):
+    _, said = plot(file, results)
+    assert said == []
+    (results / "figures/two/notes.txt").write_text("mine")
+    (results / "figures/two/selection-synthetic.csv").write_text("of other data")
+    _, said = plot(file, results)
+    assert said == []
+    file.write_text(FILE.replace("  selection: [iteration]\n", ""))
+    _, (said,) = plot(file, results)
+    assert "selection.csv, selection.svg were not drawn now, and may show other runs" in said
+    assert (results / "figures/two/selection.svg").is_file()
+
+
+def test_a_drawing_that_cannot_be_written_changes_none_of_its_files(file, results, monkeypatch):
+    plot(file, results)
+    before = digests(results / "figures/two")
+    make_runs(file, results)
+    monkeypatch.setattr("ssvm_bench.figures.kind.curves.notes", lambda *_: ["other runs"])
+    full = OSError(28, "No space left on device")
+
+    def fsync(descriptor, calls=[]):  # noqa: B006
+        calls.append(descriptor)
+        if len(calls) > 3:
+            raise full
+
+    monkeypatch.setattr("ssvm_bench.base.files.os.fsync", fsync)
+    with pytest.raises(RunFailedError, match="figures/two: No space left"):
+        plot(file, results)
+    assert digests(results / "figures/two") == before
+
+
+def test_tables_where_there_are_none_are_refused(file, results, blank):
+    words = ["plot", str(file), f"results_dir={results}", "--format=tex"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "two has no tables" in done.stderr
+    done = CliRunner().invoke(main, [*words, "--format=svg"])
+    assert done.exit_code == 0
+    assert "two has no tables" in done.stderr
+    file.write_text(FILE + "  targets: [calls]\n")
+    done = CliRunner().invoke(main, words)
+    assert f"figure: {results}/figures/two/targets.tex\n" in done.stdout
+
+
+def test_every_file_that_is_written_is_printed(file, results, blank):
+    said = CliRunner().invoke(main, ["plot", str(file), f"results_dir={results}"]).stdout
+    there = {str(results / path) for path in contents(results) if not path.endswith(".lock")}
+    printed = [line.partition(": ")[2] for line in said.splitlines()]
+    assert {path for path in there if not path.startswith(tuple(printed))} == set()
+    assert all(Path(path).exists() for path in printed)
+
+
+def test_a_figure_shows_own_runs_or_committed_ones(file, results, monkeypatch, blank):
+    monkeypatch.chdir(results.parent)
+    plot(file, "results")
+    (results / folder.MARKER).touch()
+    shutil.rmtree(results / "runs")
+
+    def drawn(*words):
+        done = CliRunner().invoke(main, ["plot", str(file), "--format=svg", *words])
+        (path,) = re.findall(r"^provenance: (.*)$", done.stdout, re.MULTILINE)
+        made = json.loads(Path(path).read_text())
+        assert (made["runs"] == 4) == ("/two/runs=committed/" in path)
+        return done, made["runs"], made["started"]["first"][:4]
+
+    done, *about = drawn()
+    assert (done.exit_code, about) == (0, [4, "2020"])
+    assert "own runs" not in done.stderr
+    make_runs(file, results, "seed=0", year=2031)  # half of them
+    done, *about = drawn()
+    assert about == [2, "2031"]
+    assert "2 of 4 runs are missing" in done.stderr
+    assert "--runs committed" in done.stderr
+    assert drawn("--runs=committed")[1:] == (4, "2020")
+    assert drawn("--runs=mine")[1:] == (2, "2031")
+    # the page of the experiment as well
+    for words, runs in (((), "2 runs of"), (("--runs=committed",), "4 runs of")):
+        CliRunner().invoke(main, ["report", "--experiment", str(file), *words])
+        assert runs in (results / "report/two.html").read_text()
+    shutil.rmtree(results / "runs")
+    shutil.rmtree(results / "own")
+    done = CliRunner().invoke(main, ["plot", str(file), "--runs=mine"])
+    assert done.exit_code == 1
+    assert "No run of your own" in done.stderr
+    (results / folder.MARKER).unlink()
+    done = CliRunner().invoke(main, ["plot", str(file), "--runs=committed"])
+    assert done.exit_code == 2
+    assert "no committed results" in done.stderr

@@ -1,6 +1,7 @@
 """What is installed: extras and what lacks them, the wheel, the lock file."""
 
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import call, environment, error_of
+from program import call, config_of, environment, error_of
 
+from ssvm_bench.base import errors
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
-from ssvm_bench.datasets import horseseg, structures
+from ssvm_bench.datasets import horseseg, picture_table, sources, structures
 from ssvm_bench.datasets.images import pictures, superpixels
 from ssvm_bench.oracles import cut
 
@@ -30,6 +32,11 @@ def without(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
 
 
+def install(extra):
+    """Return the command that installs an extra into the environment of these tests."""
+    return shlex.join([sys.executable, "-m", "pip", "install", "-e", f"{ROOT}[{extra}]"])
+
+
 @pytest.mark.parametrize(
     ("package", "extra", "words"),
     [
@@ -43,7 +50,7 @@ def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words
     without(package, monkeypatch)
     said = error_of(call(*words), status=2)
     assert f" needs the package {package}, which is not installed: " in said
-    assert said.endswith(f"pip install 'ssvm-bench[{extra}]'.")
+    assert said.endswith(install(extra))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +65,7 @@ def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words
 )
 def test_data_and_oracles_that_lack_a_package_say_how_to_get_it(package, extra, use, monkeypatch):
     without(package, monkeypatch)
-    message = rf"needs the package {package}[\w.]*, which .* 'ssvm-bench\[{extra}\]'\.$"
+    message = rf"needs the package {package}[\w.]*, which .*: {re.escape(install(extra))}$"
     with pytest.raises(ConfigError, match=message):
         use()
 
@@ -66,9 +73,77 @@ def test_data_and_oracles_that_lack_a_package_say_how_to_get_it(package, extra, 
 def test_a_package_that_cannot_be_loaded_is_another_failure(tmp_path, monkeypatch):
     (tmp_path / "broken_package.py").write_text("raise ImportError('libx.so: not found')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    message = r"libx\.so: not found\. Install it again: pip"
+    message = rf"libx\.so: not found\. Install it again: {re.escape(install('images'))}"
     with pytest.raises(RunFailedError, match=message), needed("images", "Reading pictures"):
         import broken_package  # noqa: F401
+
+
+def test_the_advice_is_a_command_of_this_program_wherever_it_is_installed(monkeypatch):
+    monkeypatch.setattr(errors, "_CHECKOUT", Path("/opt/site-packages"))
+    monkeypatch.setattr(sys, "executable", "/home/me/my venv/bin/python")
+    without("cv2", monkeypatch)
+    with pytest.raises(ConfigError) as error:
+        errors.check_installed("images", "dataset=weizmann")
+    words = shlex.split(str(error.value).partition("installed: ")[2])
+    assert words == ["/home/me/my venv/bin/python", "-m", "pip", "install", "ssvm-bench[images]"]
+
+
+SYNTHETIC = "dataset.source=synthetic"
+FURTHER = {
+    "weizmann": ("cv2", "images", ("dataset=usps,weizmann", SYNTHETIC)),
+    "stanford": ("skimage", "images", ("dataset=usps,stanford", SYNTHETIC)),
+    "horseseg": ("cv2", "images", ("dataset=usps,horseseg", SYNTHETIC)),
+    "davis": ("cv2", "images", ("dataset=usps,davis_car_shadow", SYNTHETIC)),
+    "scribbles": ("skimage", "images", ("dataset=usps,scribbles", SYNTHETIC)),
+    "landmarks": ("skimage", "images", ("dataset=usps,landmarks",)),
+    "engine": ("maxflow", "graphs", ("dataset=weizmann", SYNTHETIC, "oracle.engine=pymaxflow")),
+    "address": ("distributed", "dask", ("dataset=usps", "parallel.address=tcp://127.0.0.1:9")),
+}
+
+
+@pytest.mark.parametrize("case", FURTHER)
+@pytest.mark.parametrize("command", ["experiment", "run"])
+def test_extras_are_looked_for_before_the_first_run(case, command, tmp_path, monkeypatch):
+    """The runs that need none come first, and are not made either."""
+    package, extra, words = FURTHER[case]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # nothing is kept there
+    without(package, monkeypatch)
+    file, results = tmp_path / "some.yaml", tmp_path / "results"
+    file.write_text("grid: {solver: bcfw, seed: [0, 1], budget.max_iterations: 1}\n")
+    first = ("experiment", file) if command == "experiment" else ("run", "-m", "seed=0,1")
+    said = error_of(call(*first, *words, f"results_dir={results}"), status=2)
+    assert f"needs the package {package}, which is not installed" in said
+    assert said.endswith(install(extra))
+    assert not any(results.rglob("*.parquet"))
+
+
+def test_data_that_are_kept_need_no_extra(tmp_path, monkeypatch):
+    def extra(*words):
+        return sources.extra_of(config_of(tmp_path, data=words).dataset)
+
+    for name in ("weizmann", "stanford", "davis_bmx_trees", "horseseg", "landmarks"):
+        monkeypatch.setattr(sources, "kept_in", lambda *_: None)
+        monkeypatch.setattr(picture_table.reading, "stored_key", lambda _: "")
+        assert extra(f"dataset={name}") == "images"  # there is no raw file
+        monkeypatch.setattr(sources, "kept_in", lambda *_: Path("kept"))
+        monkeypatch.setattr(picture_table.reading, "stored_key", lambda _: "landmarks drawn v1")
+        assert extra(f"dataset={name}") == ""
+    assert extra("dataset=horseseg", "dataset.source=real") == ""
+    monkeypatch.setattr(sources, "kept_in", lambda *_: None)
+    assert extra("dataset=horseseg", "dataset.source=real") == "horseseg"
+    for name in ("usps", "ocr", "mnist", "plates", "moons", "ssl_bci"):
+        assert extra(f"dataset={name}") == ""
+
+
+def test_what_has_finished_needs_no_extra(tmp_path, monkeypatch):
+    """Runs that an experiment only looks up load no data."""
+    file, options = tmp_path / "some.yaml", (SYNTHETIC, f"results_dir={tmp_path}")
+    file.write_text("grid: {dataset: usps, solver: bcfw, budget.max_iterations: 1}\n")
+    assert call("experiment", file, *options).exit_code == 0
+    monkeypatch.setattr(sources, "extra_of", lambda _: "images")
+    without("cv2", monkeypatch)
+    assert call("experiment", file, *options).exit_code == 0
+    error_of(call("experiment", file, *options, "seed=1"), status=2)
 
 
 def test_an_extra_that_is_asked_for_is_one():
@@ -77,6 +152,7 @@ def test_an_extra_that_is_asked_for_is_one():
     asked = set(re.findall(r'needed\("(\w+)"', text))
     assert {"images", "horseseg", "graphs", "dask"} == asked
     assert {*asked, "ray", "slurm", "network", "all", "dev", "docs"} == set(EXTRAS)
+    assert set(errors.EXTRAS) == {*asked, "ray", "slurm"}
 
 
 def test_the_lock_file_has_all_that_is_needed():

@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from program import USPS, call, error_of, python
+from traces import make_trace
 
 from ssvm_bench.config import registry
 from ssvm_bench.figures import style
-from ssvm_bench.report.experiment_files import kinds
+from ssvm_bench.report.experiment_files import kinds, load
 
 PAPER = """
 from pathlib import Path
@@ -45,6 +46,7 @@ PAPER = Paper(
     titles={"toy_data": "Toys"},
     file="claims-toy",
     claims=(SAID.claim("few", most_calls(60)),),
+    experiments=("toy",),
     solvers=frozenset({"bcfw"}),
 )
 """
@@ -116,6 +118,12 @@ def test_a_paper_is_a_folder_that_plot_draws(folder):
     table = pd.read_csv(results / "figures" / "toy" / "calls-synthetic.csv")
     assert table["oracle_calls"].iloc[-1] == 60
     assert "Which order?" in (results / "fidelity-toy-synthetic.md").read_text()
+    # its own experiments define its settings
+    toy = registry.papers()["toy"]
+    for words, judged in (((), 1), (("dataset.n_samples=10",), 0)):
+        (config,) = load("toy", [folder]).configs(["dataset.source=real", *words], [folder])
+        run = make_trace([1.0], [0.0], hash=config.own_hash())
+        assert len(toy.at_settings([run])[0]) == judged
 
 
 def test_a_paper_has_its_own_kinds_looks_and_titles(folder):

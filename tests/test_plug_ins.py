@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
 from program import GRID, USPS, call, completed, error_of
@@ -18,6 +19,7 @@ from program import GRID, USPS, call, completed, error_of
 import ssvm_bench
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.figures import style
 from ssvm_bench.runs.contracts import BROKEN, Findings, of_oracles, of_solvers
 from ssvm_bench.runs.contracts.check import STRUCTURES, check_dataset, small
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
@@ -337,6 +339,26 @@ def test_the_example_of_a_term_by_term_solver_makes_bcfw_s_steps(tmp_path):
     ours = ssvm_bench.run("solver=bcfw", *words)
     assert mine.trace["dual"].tolist() == pytest.approx(ours.trace["dual"].tolist(), rel=1e-9)
     assert mine.trace["oracle_calls"].tolist() == ours.trace["oracle_calls"].tolist()
+
+
+def test_drawn_data_of_ones_own_are_no_stand_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("new", "dataset", "drawings").exit_code == 0
+    (tmp_path / "mine.yaml").write_text(
+        "grid: {dataset: drawings, solver: bcfw, budget.max_iterations: 2}\n"
+        "figures: {suboptimality: [iteration]}\n"
+    )
+    done = call("experiment", "mine.yaml", "--config-dir", "drawings")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "results/figures/mine/iterations.png").is_file()
+    table = pd.read_csv("results/figures/mine/iterations.csv")
+    assert style.problem_title(table).startswith("drawings: simulated, n = ")
+    assert call("report").exit_code == 0
+    page = Path("results/report.html").read_text()
+    assert "simulated" in page
+    for mark in ("STAND-IN", "no real data", "as in the paper"):
+        assert mark not in page
+    assert style.source_name("drawn", "moons") == "drawn as in the paper"
 
 
 @pytest.mark.parametrize(

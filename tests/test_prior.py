@@ -24,7 +24,7 @@ from ssvm_bench.oracles import multiclass, prior
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior
 from ssvm_bench.report import contents
-from ssvm_bench.results import optima
+from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.repeats import differences, labels
@@ -289,7 +289,8 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     assert ["prior" in title for title in titles].count(True) == 1
     groups = {of_plain: [contents.Group([plain])], of_other: [contents.Group([other])]}
     assert list(contents.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
-    assert len(contents.group(contents.Contents("report", "Your runs", [plain, other]))) == 2
+    found = contents.Contents("report", "Your runs", [plain, other], folder.plain(tmp_path))
+    assert len(contents.group(found)) == 2
     datasets = provenance_of([plain, other])["datasets"]
     assert sorted(data.get("prior") is None for data in datasets) == [False, True]
 

@@ -460,6 +460,23 @@ def test_figures_are_drawn_when_they_are_seen(tmp_path, opened):
     last.locator(".legend").wait_for()
 
 
+def test_a_printed_page_has_its_figures(tmp_path, opened):
+    """Figures that nobody has scrolled to are drawn when they are printed; closed ones are not."""
+    for k in range(7):
+        store(tmp_path, run_of("bcfw"), f"data{k}")
+    page = opened(report.build(tmp_path), color_scheme="dark")
+    page.locator(".legend").first.wait_for()
+    assert page.locator(".legend").count() < shown.FIRST
+    page.pdf(path=tmp_path / "page.pdf", width="400px", print_background=True)
+    assert page.locator(".legend").count() == shown.FIRST
+    for panel in page.locator("figure.plot .panels svg[role=img]").all():
+        assert panel.locator(".line").count() == 1
+        _, _, width, height = map(float, panel.get_attribute("viewBox").split())
+        assert width > 100 < height
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
 def test_a_committed_experiment_is_a_small_page(tmp_path, opened):
     committed = Path(__file__).parents[1] / "results"
     if not (committed / "traces/mpbcfw_fig4").is_dir():

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import threading
+import time
 import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
@@ -77,6 +78,9 @@ def put(raw, place=0, content=GOOD):
 
 def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+TRIED = "user/tiny/.tiny.gz.not-downloaded"
 
 
 def test_missing_data_falls_back_loudly(raw, capsys):
@@ -386,7 +390,7 @@ def test_a_download_is_genuine_or_comes_by_https(remote, server, tmp_path):
         pages["/tiny.gz"] = content
         with pytest.raises(RunFailedError, match=message):
             of.get()
-    assert files(tmp_path) == []
+    assert files(tmp_path) == [TRIED]
 
 
 @pytest.mark.parametrize(
@@ -404,10 +408,46 @@ def test_a_download_that_fails_is_told_and_nothing_is_kept(
     pages["/tiny.gz"] = content
     monkeypatch.setattr(progress, "CONNECT_SECONDS", 0.2)
     assert message in told(raw, "real")
-    assert files(tmp_path) == []
+    assert files(tmp_path) == [TRIED]
     assert load(raw).source == "synthetic"
     assert message in capsys.readouterr().err
-    assert files(tmp_path / "user") == ["tiny/stand-in.ssvm-bench.npz"]
+    assert files(tmp_path) == [TRIED, "user/tiny/stand-in.ssvm-bench.npz"]
+
+
+def test_a_download_that_has_just_failed_is_not_tried_by_every_call(
+    remote, tmp_path, monkeypatch, capsys
+):
+    raw, pages = remote
+
+    def tried():
+        source = load(raw).source
+        said = capsys.readouterr().err
+        assert ("WARNING: NOT THE REAL TINY DATA" in said) == (source == "synthetic")
+        return source, said.count("Downloading")
+
+    assert tried() == ("synthetic", 1)
+    assert tried() == ("synthetic", 0)
+    load(raw)
+    said = capsys.readouterr().err
+    assert "404" in said
+    assert "(0 minutes ago). It is not tried again now: `ssvm-bench data fetch tiny` does." in said
+    # who asks for the real data, or for the file, has it tried
+    pages["/tiny.gz"] = b"<html>moved</html>"
+    assert "something else" in told(raw, "real")
+    assert "Downloading" in capsys.readouterr().err
+    with pytest.raises(RunFailedError, match="something else"):
+        sources.fetch("tiny")
+    assert "Downloading" in capsys.readouterr().err
+    mark = tmp_path / TRIED
+    an_hour_ago = time.time() - 3601
+    os.utime(mark, (an_hour_ago, an_hour_ago))
+    assert tried() == ("synthetic", 1)
+    put_odd(mark, "pipe")  # what is not a mark says nothing
+    assert tried() == ("synthetic", 1)
+    pages["/tiny.gz"] = GOOD
+    assert sources.fetch("tiny").is_file()
+    assert "Downloading" in capsys.readouterr().err
+    assert tried() == ("real", 0)
 
 
 @pytest.fixture
@@ -480,7 +520,10 @@ def test_several_files_are_downloaded_one_by_one(pair, server, tmp_path, registe
     pages["/pair/a.gz"], pages["/pair/b.gz"] = GOOD + b"\5", b"<html>moved</html>"
     with pytest.raises(RunFailedError, match=r"/pair/b\.gz gives now is something else"):
         sources.fetch("pair")
-    assert files(tmp_path) == ["user/pair/a.gz"]  # what came is kept
+    assert files(tmp_path) == [
+        "user/pair/.b.gz.not-downloaded",
+        "user/pair/a.gz",
+    ]  # what came is kept
     pages["/pair/a.gz"], pages["/pair/b.gz"] = None, GOOD  # and not asked for again
     assert sources.fetch("pair") == tmp_path / "user" / "pair"
     assert load(pair, "real").x[0, 0] == 5

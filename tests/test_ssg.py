@@ -99,7 +99,7 @@ def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path, blan
         json.loads(path.read_text()) for path in results.glob("runs/usps/ssg/*/*/*.json")
     )
     assert summary["dual"] is summary["gap"] is summary["best_dual"] is None
-    folder = results / "figures/mixed"
+    (folder,) = (results / "figures/mixed").iterdir()
     table = pd.read_csv(folder / "iterations-synthetic.csv").groupby(["solver", "quantity"])
     curves = table["median"].count() > 0
     assert curves["ssg"][curves["ssg"]].index.tolist() == ["primal suboptimality"]

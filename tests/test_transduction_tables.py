@@ -249,7 +249,7 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
     assert output.table["iou"].tolist() == pytest.approx([iou, iou])
     # photographs, of which nobody wants a PDF unless he says so
     for formats, ends in (((), {".csv", ".png"}), (("pdf",), {".csv", ".pdf"})):
-        files = kind.save(output, tmp_path / "masks", formats)
+        files = kind.save(output, tmp_path / f"of{formats}" / "masks", formats)
         assert {file.suffix for file in files} == ends
 
 

@@ -101,10 +101,10 @@ def test_values_that_nobody_has_computed_are_found(made, results):
 
 
 def test_a_changed_claim_is_found(made, results):
-    path = results / "claims-synthetic.md"
+    path = results / "figures/tiny/claims-synthetic.md"
     path.write_text(path.read_text().replace("**holds**", "**does not hold**", 1))
     (found,) = differences(verified(made, results))
-    assert found.startswith(f"✗ {path.name}: line ")
+    assert found.startswith(f"✗ figures/tiny/{path.name}: line ")
     assert "does not" in found
 
 

@@ -10,14 +10,30 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 _MESSAGE = 1500
 """Most characters of a message."""
 
 _WORD = 240
 """Most characters of a message without a space between them; a path may have so many."""
+
+EXTRAS = {
+    "images": ("cv2", "skimage"),
+    "horseseg": ("h5py",),
+    "graphs": ("maxflow",),
+    "dask": ("distributed",),
+    "ray": ("ray",),
+    "slurm": ("submitit",),
+}
+"""Extra of ``pyproject.toml`` → the packages that are imported from it."""
+
+_CHECKOUT = Path(__file__).parents[2]
 
 
 class SsvmBenchError(Exception):
@@ -119,18 +135,42 @@ def needed(extra: str, by: str) -> Iterator[None]:
     RunFailedError
         The package is installed, but cannot be imported.
     """
-    install = f"pip install 'ssvm-bench[{extra}]'."
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{by} needs the package {error.name}, which is not installed: {install}"
-        ) from error
+        raise _missing(extra, by, str(error.name)) from error
     except ImportError as error:
         raise RunFailedError(
             f"{by} needs a package that cannot be loaded: {shown(error, 300)}. Install it again: "
-            f"{install}"
+            f"{_installed_by(extra)}"
         ) from error
+
+
+def check_installed(extra: str, by: str) -> None:
+    """Raise ``ConfigError`` if a package of an extra is not installed; it is not imported.
+
+    The parameters are those of `needed`.
+    """
+    for package in EXTRAS[extra]:
+        if find_spec(package) is None:
+            raise _missing(extra, by, package)
+
+
+def _missing(extra: str, by: str, package: str) -> ConfigError:
+    """Return the error that says that a package is not installed, and how to get it."""
+    return ConfigError(
+        f"{by} needs the package {package}, which is not installed: {_installed_by(extra)}"
+    )
+
+
+def _installed_by(extra: str) -> str:
+    """Return the command that installs an extra into this program's own environment."""
+    words = [sys.executable or "python3", "-m", "pip", "install"]
+    if (_CHECKOUT / "pyproject.toml").is_file():
+        words += ["-e", f"{_CHECKOUT}[{extra}]"]
+    else:
+        words.append(f"ssvm-bench[{extra}]")
+    return shlex.join(words)
 
 
 def _escaped(text: str) -> str:

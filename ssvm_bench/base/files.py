@@ -20,10 +20,10 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import platformdirs
 
@@ -39,30 +39,40 @@ _TRIES = 10
 _LONGEST = 60  # characters of the final name that a temporary one keeps
 
 
-def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> Path:
-    """Write a file atomically, creating its folder; return its path.
+Content: TypeAlias = bytes | Callable[[BinaryIO], object]
+"""What a file contains, or a function that writes it to the open file."""
 
-    Parameters
-    ----------
-    path : Path
-        The file; an existing one is replaced.
-    content : bytes or callable
-        What to write, or a function that writes it to an open file.
+
+def write(path: Path, content: Content) -> Path:
+    """Write a file atomically, as `write_together`; return its path."""
+    write_together({path: content})
+    return path
+
+
+def write_together(contents: Mapping[Path, Content]) -> None:
+    """Write files that belong together; existing ones are replaced, and folders are created.
+
+    Each file is replaced atomically, and none before all of them are on the disk.
 
     Raises
     ------
     OSError
-        If it cannot be written; nothing is left behind then.
+        If one cannot be written; no other one is replaced then, and nothing is left behind.
     """
-    with _temporary(path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as (temporary, descriptor):
-        with open(descriptor, "wb", closefd=False) as file:
-            if isinstance(content, bytes):
-                file.write(content)
-            else:
-                content(file)
-        os.fsync(descriptor)
-        temporary.replace(path)
-    return path
+    with ExitStack() as held:
+        written = []
+        for path, content in contents.items():
+            how = os.O_RDWR | os.O_CREAT | os.O_EXCL
+            temporary, descriptor = held.enter_context(_temporary(path, how))
+            with open(descriptor, "wb", closefd=False) as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    content(file)
+            os.fsync(descriptor)
+            written.append((temporary, path))
+        for temporary, path in written:
+            temporary.replace(path)
 
 
 @contextmanager

@@ -44,6 +44,11 @@ class Variant(NamedTuple):
         """What follows the dataset's name in the keys of remarks on this variant."""
         return f" start={self.start}" * (self.start != USUAL.start) + " counted" * self.counted
 
+    @property
+    def order(self) -> tuple[bool, bool, str]:
+        """A sort key: measured times first, and the start at the truth first."""
+        return self.counted, self.start != USUAL.start, self.start
+
 
 USUAL = Variant()
 """Runs that begin at the truth and whose time was measured."""
@@ -254,16 +259,15 @@ def cases(
     first) and name of the dataset. ``draws`` is that of a `Paper`.
     """
 
-    def key(trace: Trace) -> tuple[str, bool, bool, str, str, ProblemInstance, str]:
-        data, variant = trace.data, variant_of(trace)
-        away, source = variant.start != USUAL.start, str(data["source"])
+    def key(trace: Trace) -> tuple[Any, ...]:
+        data, source = trace.data, str(trace.data["source"])
         where = str(data["name"]), _repeat(trace, draws)[0], source
-        return shown_as(source), variant.counted, away, variant.start, *where
+        return shown_as(source), variant_of(trace).order, *where
 
     groups, found = grouped(traces, key), []
     for group in sorted(groups):  # "real" < "real (altered)" < "synthetic"
         members = groups[group]
-        _, counted, _, start, dataset, problem, source = group
+        _, (counted, _, start), dataset, problem, source = group
         runs: dict[str, dict[int, Trace]] = {}
         for trace, label in zip(members, labels(members), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace

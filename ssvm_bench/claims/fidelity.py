@@ -329,7 +329,8 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     source = str(data.traces[0].data["source"])
-    findings = find(paper, data.traces, data.best, data.results_dir, source)
+    runs, _ = paper.at_settings(data.traces)
+    findings = find(paper, runs, data.best, data.results_dir, source)
     title = f"What {paper.title} leaves open, and what it changes here"
     file = paper.file.replace("claims", "fidelity")
     yield Output(file, pd.DataFrame(findings), title, list(blocks(paper, findings)))

@@ -5,7 +5,8 @@ one number per repeat, and a range. The verdict is
 
     holds             the median over the repeats is in the range
     does not hold     it is not
-    not measurable    the traces do not decide; the note has the reason
+    not measurable    the traces do not decide; the note has the reason: no run has the paper's
+                      settings, for instance
     not comparable    it is about the time of the paper's program and machine (`Claim.given`), and
                       the runs were timed with ours: both numbers are shown
 
@@ -42,6 +43,8 @@ FAILS_TWICE = "At the times measured here it does not hold either"
 """The note on a claim that fails at the paper's costs and at the measured times."""
 
 NO_RUNS = "no finished runs"
+OTHER_SETTINGS = "not the paper's settings"
+"""The note where all runs on a dataset have other settings."""
 
 
 class Row(NamedTuple):
@@ -104,7 +107,11 @@ class Row(NamedTuple):
 
 
 def evaluate(
-    paper: Paper, traces: Sequence[Trace], best: BestValues, bench: Sequence[Measurement] = ()
+    paper: Paper,
+    traces: Sequence[Trace],
+    best: BestValues,
+    bench: Sequence[Measurement] = (),
+    others: Sequence[Trace] = (),
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
@@ -118,6 +125,9 @@ def evaluate(
         Best values known.
     bench : sequence of Measurement
         The bench's measurements on any dataset.
+    others : sequence of Trace
+        Finished runs with other settings than the paper's: where there are only such, no claim is
+        measurable.
 
     Returns
     -------
@@ -125,18 +135,12 @@ def evaluate(
         Sorted by source (real data first), costs (measured times first) and start; then by claim,
         in the order of the paper.
     """
-    costs = paper.costs()
-    known = [
-        case
-        for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
-        if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
-        and case.solvers & paper.solvers
-        and (not paper.beside_runs_of or case.solvers & paper.beside_runs_of)
-    ]
     rows = []
-    together = grouped(known, lambda case: (shown_as(case.source), case.variant))
-    for (source, variant), here in together.items():
+    together, away = (_cases(paper, runs, best) for runs in (traces, others))
+    for source, variant in sorted({*together, *away}, key=lambda key: (key[0], key[1].order)):
+        here = together.get((source, variant), [])
         of = _by_dataset(paper, here)
+        unlike = _by_dataset(paper, away.get((source, variant), []))
         nothing = ProblemInstance("", math.nan)
         for claim in (claim for claim in paper.claims if _asked(claim, variant)):
             for name in claim.paper:
@@ -145,12 +149,28 @@ def evaluate(
                     if claim.lam in (None, case.problem.lam) and case.has(claim.only):
                         found = [row for row in bench if row[:2] == (case.dataset, case.source)]
                         case = replace(case, others=here, bench=found)
-                        row = _judge_case(claim, name, case, len(of[name]) > 1, paper.remarks)
+                        why = OTHER_SETTINGS if unlike[name] else NO_RUNS
+                        row = _judge_case(claim, name, case, len(of[name]) > 1, paper.remarks, why)
                         # a claim that names its variants is shown only where it is measured
                         judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
                 with_runs = [row for row in judged if not row.note.startswith(NO_RUNS)]
                 rows += (with_runs or judged[:1]) if paper.partial else judged
     return _with_both_costs(rows)
+
+
+def _cases(
+    paper: Paper, traces: Sequence[Trace], best: BestValues
+) -> dict[tuple[str, Variant], list[Case]]:
+    """Return source and variant → the problem instances that a paper is about."""
+    costs = paper.costs()
+    known = [
+        case
+        for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
+        if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
+        and case.solvers & paper.solvers
+        and (not paper.beside_runs_of or case.solvers & paper.beside_runs_of)
+    ]
+    return grouped(known, lambda case: (shown_as(case.source), case.variant))
 
 
 def _asked(claim: Claim, variant: Variant) -> bool:
@@ -219,9 +239,11 @@ def judge(claim: Claim, subject: Any) -> Row:
     )
 
 
-def _judge_case(claim: Claim, dataset: str, case: Case, several: bool, remarks: Any) -> Row:
-    """Judge a claim on one problem instance, which may be missing."""
-    row = judge(claim, case) if case.runs else _unmeasurable(claim, NO_RUNS)
+def _judge_case(
+    claim: Claim, dataset: str, case: Case, several: bool, remarks: Any, why: str
+) -> Row:
+    """Judge a claim on one problem instance; ``why`` it is missing, if it is."""
+    row = judge(claim, case) if case.runs else _unmeasurable(claim, why)
     row = row._replace(
         source=case.source,
         dataset=case.dataset,

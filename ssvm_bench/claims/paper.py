@@ -1,5 +1,8 @@
 """A paper here: claims, open questions, remarks, kinds of figures, looks of its solvers.
 
+Its claims are judged by runs with its settings: those that its experiments (`Paper.experiments`)
+define, all options and the budget included, whatever the seeds.
+
 A `Question` is what a paper leaves open. An option decides it here, and runs settle it. The file
 ``questions.yaml`` of the paper's folder gives the option, our default and the other values, and the
 claims and numbers that the answer rests on; or the row of the bench that is the answer. Each value
@@ -30,6 +33,8 @@ import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
+from ssvm_bench.config import GENUINE, experiment
+from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
@@ -207,10 +212,11 @@ def _after(case: Case, asked: Number) -> Measured:
 def about(module: str) -> dict[str, Any]:
     """Return the fields of a `Paper` from the file ``about.yaml`` beside its module.
 
-    They are ``looks`` (solver → list of the fields of a `Look`), ``titles``, ``beside`` and
-    ``derivation``.
+    They are ``looks`` (solver → list of the fields of a `Look`), ``experiments``, ``titles``,
+    ``beside`` and ``derivation``.
     """
     content = beside(module, "about")
+    content["experiments"] = tuple(content.get("experiments", ()))
     return {**content, "looks": {name: Look(*look) for name, look in content["looks"].items()}}
 
 
@@ -242,6 +248,8 @@ class Paper:
         paper shows them.
     claims : tuple of Claim
         Claims on one or more datasets each, in the order of their table.
+    experiments : tuple of str
+        The experiments whose runs have its settings; empty: every run has.
     solvers : frozenset of str
         Its own methods: it is judged on problem instances with runs of any of these.
     beside_runs_of : frozenset of str
@@ -271,6 +279,7 @@ class Paper:
     titles: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
     claims: tuple[Claim, ...] = ()
+    experiments: tuple[str, ...] = ()
     solvers: frozenset[str] = frozenset()
     beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
@@ -289,6 +298,32 @@ class Paper:
     def datasets(self) -> tuple[str, ...]:
         """The datasets that its claims are about."""
         return tuple(dict.fromkeys(name for claim in self.claims for name in claim.paper))
+
+    def at_settings(self, runs: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
+        """Return the runs with the paper's settings, and the others.
+
+        Runs on other data than papers use are never among the others: they are marked as such.
+        """
+        found: tuple[list[Trace], list[Trace]] = [], []
+        for run in runs:
+            judged = self.experiments and run.data["source"] in GENUINE
+            found[bool(judged) and run.own_hash not in self._settings].append(run)
+        return found
+
+    @cached_property
+    def _settings(self) -> frozenset[str]:
+        """The own hashes of the runs of its experiments, whichever raw data are at hand."""
+        with_files = (lambda _: True, lambda _: False)
+        is_own = self.folder.parent == Path(__file__).parents[1] / "papers"
+        places = () if is_own else self.folder.parents[1:2]  # DIR of DIR/paper/NAME
+        return frozenset(
+            config.with_source(source).own_hash()
+            for name in self.experiments
+            for at_hand in with_files
+            for config in along_paths(experiment.load(name, places, None, at_hand).configs())
+            for source in config.sources()
+            if source in GENUINE
+        )
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:

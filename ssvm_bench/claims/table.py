@@ -9,7 +9,14 @@ from functools import partial
 import pandas as pd
 
 from ssvm_bench.claims import judging
-from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN, Row
+from ssvm_bench.claims.judging import (
+    FAILS,
+    HOLDS,
+    INCOMPARABLE,
+    OTHER_SETTINGS,
+    UNKNOWN,
+    Row,
+)
 from ssvm_bench.claims.paper import Paper, usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
@@ -46,6 +53,8 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     yield TEXTS["reading"]
     if any(row.verdict == INCOMPARABLE for row in rows):
         yield TEXTS["of_machines"]
+    if any(row.note == OTHER_SETTINGS for row in rows):
+        yield TEXTS["settings"].format(experiments=", ".join(f"`{of}`" for of in paper.experiments))
     if paper.draws:
         yield ANEW
     if len(_starts(rows)) > 1:
@@ -172,8 +181,9 @@ def _basis(rows: Sequence[Row]) -> str:
 
 def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     bench = measurements.read(data.results_dir) if data.results_dir else ()
-    runs = usual(paper.questions, data.traces)
-    yield output(paper, judging.evaluate(paper, runs, data.best, bench))
+    runs, others = paper.at_settings(data.traces)
+    usual_runs = usual(paper.questions, runs)
+    yield output(paper, judging.evaluate(paper, usual_runs, data.best, bench, others))
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:

@@ -33,6 +33,14 @@ def format_option(text: str) -> Callable[[Any], Any]:
     return click.option("--format", "formats", type=formats, multiple=True, help=text)
 
 
+runs_option = click.option(
+    "--runs",
+    "whose",
+    type=click.Choice(("mine", "committed")),
+    callback=lambda _, __, whose: whose or "",
+    help="Whose runs, in a folder with committed results. [default: your own if there are any]",
+)
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else."
 )

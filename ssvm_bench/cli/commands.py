@@ -214,7 +214,11 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     """Execute all runs; report failures, equal ones once, and continue after them.
 
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
+    If a package that one of them takes is not installed, no run begins.
     """
+    from ssvm_bench.runs.extras import check_extras
+
+    check_extras(configs)
     done, statuses, reported = [], [], set()
     for k, config in enumerate(configs, 1):
         if not config.quiet and len(configs) > 1:

@@ -88,6 +88,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
 @click.option(
     "--experiment", metavar="NAME", default="*", help="Only traces stored with this experiment."
 )
+@cli.runs_option
 @click.option(
     "--gap",
     "gaps",
@@ -152,9 +153,14 @@ def compare_command(
     help="Show the runs of an experiment, including committed ones.",
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
+@cli.runs_option
 @click.pass_obj
 def report_command(
-    settings: Settings, overrides: tuple[str, ...], experiment: str | None, every: bool
+    settings: Settings,
+    overrides: tuple[str, ...],
+    experiment: str | None,
+    every: bool,
+    whose: str,
 ) -> None:
     """Write an HTML page about your own runs.
 
@@ -174,5 +180,11 @@ def report_command(
 
     if experiment and every:
         raise ConfigError("--all has the page of every experiment; leave --experiment out.")
+    if whose and not (experiment or every):
+        raise ConfigError(
+            "--runs is for the pages of experiments: without --all and --experiment, the page is "
+            "about your own runs."
+        )
     where = _folder(settings, overrides, asked=False)
-    click.echo(f"report: {build(where, experiment or '', every, settings.config_dirs())}")
+    page = build(where, experiment or "", every, settings.config_dirs(), whose)
+    click.echo(f"report: {page}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench import cli
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import FORMATS, LOCAL
 from ssvm_bench.config.grid import Shard
@@ -106,7 +106,7 @@ def experiment_command(
 
     outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
     cli.print_outcomes(outcome.runs)
-    _show_files(outcome.figures)
+    _show_files(outcome.files)
     if settings.debug:
         for text in filter(None, outcome.tracebacks.values()):
             click.echo(text.rstrip(), err=True)
@@ -138,35 +138,51 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
     "File format; may be repeated; pgf needs LaTeX, tex is tables alone. [default: png and pdf; of "
     "photographs png]"
 )
+@click.option(
+    "--x-scale",
+    type=click.Choice(("log", "linear")),
+    help="Scale of x where it is not time. [default: log where some curves are much shorter]",
+)
+@cli.runs_option
 @click.pass_obj
 def plot_command(
-    settings: Settings, name: str, overrides: tuple[str, ...], formats: tuple[str, ...]
+    settings: Settings,
+    name: str,
+    overrides: tuple[str, ...],
+    formats: tuple[str, ...],
+    x_scale: str | None,
+    whose: str,
 ) -> None:
     """Draw the figures of experiments from their finished runs.
 
-    Further names may follow the first one; overrides are for all of them.
+    Further names may follow the first one; overrides are for all of them. Runs that overrides
+    choose have a folder of their own below that of the experiment's figures.
 
     .. code-block:: console
 
         ssvm-bench plot quickstart
         ssvm-bench plot mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6
         ssvm-bench plot quickstart --format svg
-        ssvm-bench plot quickstart --format pdf --format tex
+        ssvm-bench plot quickstart --format pdf --x-scale log
+        ssvm-bench plot mpbcfw_fig4 dataset=usps --runs committed
     """
     cli.collect_rarely()
     from ssvm_bench.report import experiment_files
 
     for_all = [word for word in overrides if "=" in word or word.startswith("~")]
+    log_x = None if x_scale is None else x_scale == "log"
+    folders = settings.config_dirs()
     for each in (name, *(word for word in overrides if word not in for_all)):
-        _show_files(experiment_files.plot(each, formats, for_all, settings.config_dirs()))
+        _show_files(experiment_files.plot(each, formats, for_all, folders, whose, log_x))
 
 
 def _show_files(files: Sequence[Path]) -> None:
-    """Print the paths of figures and tables, and the text of a comparison."""
+    """Print what was drawn, and the text of a comparison."""
     from ssvm_bench.figures.targets import COMPARISON
 
     for file in files:
-        click.echo(f"figure: {file}")
+        named = {".json": file.stem.partition("-")[0], "": "traces"}
+        click.echo(f"{named.get(file.suffix if file.is_file() else '', 'figure')}: {file}")
     for file in files:
         if file.suffix == ".md" and file.name.startswith(COMPARISON.name):
             click.echo(f"\n{file.read_text(encoding='utf-8')}".rstrip())
@@ -269,21 +285,54 @@ def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any
 @data_format_option
 @_out_option("Also write all numbers to a JSON file.")
 @click.pass_obj
-def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> None:
+def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> int:
     """Compare what a finished run predicts with the truth.
 
     It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
     (B-NP, I-NP, O), of each kind of chunk as conlleval counts them; and which labels are confused.
-    With oracle.loss, it shows the mean of that loss as well.
+    With oracle.loss, it shows the mean of that loss as well. Of a folder with several runs, it
+    shows a table of them, and the best one.
 
     .. code-block:: console
 
         ssvm-bench score results/runs/conll2000/mpbcfw_fast/…/seed=0
         ssvm-bench score results/runs/file/mpbcfw_fast/…/seed=0 --data test.txt.gz --out scores.json
+        ssvm-bench score tuned/runs --data test.txt.gz
     """
     import json
 
+    from ssvm_bench.datasets.reading import DESCRIPTOR
     from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.runs import prediction
+
+    folders = prediction.find_all(run)
+    if len(folders) > 1 and DESCRIPTOR.fullmatch(str(data["data"])):
+        raise ConfigError(
+            f"--data {data['data']} can be read once, and {run} has {len(folders)} runs. Store the "
+            "examples in a file, or name one of the runs."
+        )
+    several: list[tuple[Model, dict[str, Any]]] = []
+    for folder in folders:
+        try:
+            model, numbers, lines = _scored(settings, folder, **data)
+        except SsvmBenchError as error:
+            if len(folders) == 1:
+                raise
+            click.echo(f"{PROGRAM}: {folder}: {readable(str(error))}", err=True)
+            continue
+        several.append((model, numbers))
+    if len(folders) > 1:
+        lines = prediction.compared(several)
+    click.echo("\n".join(lines))
+    if out is not None:
+        of_each = [{"run": str(model.folder), **of} for model, of in several]
+        content: Any = of_each if len(folders) > 1 else several[0][1]
+        write_file(out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    return int(len(several) < len(folders))
+
+
+def _scored(settings: Settings, run: Path, **data: Any) -> tuple[Model, dict[str, Any], list[str]]:
+    """Return a model, the numbers of its score, and the lines that show them."""
     from ssvm_bench.runs import prediction
 
     model, found, predicted = _predicted(settings, run, **data)
@@ -298,17 +347,15 @@ def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) 
     if found.dataset.structure == "regression":
         errors = abs(predicted - found.dataset.y)
         numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
-        click.echo(f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)")
-    else:
-        scores = prediction.score(found.dataset, predicted)
-        numbers = scores.as_dict()
-        click.echo("\n".join(scores.lines()))
-        loss = prediction.mean_loss(model, found.dataset, predicted)
-        if loss is not None:
-            numbers["mean_loss"] = loss
-            click.echo(f"mean loss {loss:.6g}  (of oracle.loss)")
-    if out is not None:
-        write_file(out, (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
+        line = f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)"
+        return model, numbers, [line]
+    scores = prediction.score(found.dataset, predicted)
+    numbers, lines = scores.as_dict(), [*scores.lines()]
+    loss = prediction.mean_loss(model, found.dataset, predicted)
+    if loss is not None:
+        numbers["mean_loss"] = loss
+        lines.append(f"mean loss {loss:.6g}  (of oracle.loss)")
+    return model, numbers, lines
 
 
 def _predicted(

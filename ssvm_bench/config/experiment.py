@@ -142,16 +142,17 @@ class Experiment:
             If an override, or a combination of them, is wrong.
         """
         from ssvm_bench.config.compose import Composer
-        from ssvm_bench.config.overrides import check_count
+        from ssvm_bench.config.overrides import check_count, variant
 
         def option(text: str) -> str:
             return text.partition("=")[0].lstrip("+")
 
         composer, runs = Composer(config_dirs), []
         listed = [composer.choices(of.words) for of in self.grids]
+        asked = composer.choices(overrides)
         wanted = {
             key: names
-            for key, names in composer.choices(overrides).items()
+            for key, names in asked.items()
             if {name for own in listed for name in own.get(key, ())}.issuperset(names)
         }
         given = set(map(option, overrides))
@@ -164,12 +165,36 @@ class Experiment:
                 dataset: [text for text in options if option(text) not in given]
                 for dataset, options in of.each.items()
             }
-            runs.append((of.origin, composer.runs([*of.words, *overrides, *chosen], True, each)))
+            try:
+                made = composer.runs([*of.words, *overrides, *chosen], True, each)
+            except ConfigError as error:
+                unlisted = self._unlisted(asked, listed)
+                if unlisted:
+                    composer.runs(overrides, True)  # raises their own mistakes
+                raise ConfigError(f"{unlisted}{error}") from error
+            runs.append((of.origin, made))
             check_count(sum(len(configs) for _, configs in runs))
         if not runs:
             both = " with ".join(f"{key}={','.join(names)}" for key, names in wanted.items())
             raise ConfigError(f"No grid of {self.name} has {both}.")
-        return ExpandedGrid(tuple(runs))
+        return ExpandedGrid(tuple(runs), variant(overrides))
+
+    def _unlisted(
+        self, asked: Mapping[str, Sequence[Any]], listed: Sequence[Mapping[str, Sequence[Any]]]
+    ) -> str:
+        """Return the beginning of a message: which choices it does not list, and has no options of.
+
+        Empty if it lists all that overrides ask for.
+        """
+        for key, names in asked.items():
+            known = dict.fromkeys(name for own in listed for name in own.get(key, ()))
+            if others := [name for name in names if name not in known]:
+                return (
+                    f"{self.name} has no options for {key}={','.join(map(str, others))}: it lists "
+                    f"{', '.join(map(str, known)) or 'none'}. Choose one of these, or set them "
+                    "yourself. Without them: "
+                )
+        return ""
 
 
 class ExpandedGrid(NamedTuple):
@@ -179,9 +204,12 @@ class ExpandedGrid(NamedTuple):
     ----------
     of_grids : tuple of (str, list of RunConfig)
         For each grid, its experiment and its runs.
+    variant : str
+        The name of the overrides that chose the runs; empty if these are those of the file.
     """
 
     of_grids: tuple[tuple[str, list[RunConfig]], ...]
+    variant: str = ""
 
     @property
     def configs(self) -> list[RunConfig]:
@@ -195,13 +223,18 @@ class ExpandedGrid(NamedTuple):
 
     @property
     def origin_of(self) -> dict[Path, str]:
-        """Own folder of each run, for each source it can have → the first experiment with it."""
+        """Own folder of each run, for each source it can have → where its trace is stored."""
         found: dict[Path, str] = {}
         for origin, configs in self.of_grids:
             for config in along_paths(configs):
                 for source in config.sources():
-                    found.setdefault(config.with_source(source).own_folder, origin)
+                    place = self.within(origin)
+                    found.setdefault(config.with_source(source).own_folder, place)
         return found
+
+    def within(self, experiment: str) -> str:
+        """Return the folder of an experiment's files on these runs, below that of all its files."""
+        return "/".join(filter(None, (experiment, self.variant)))
 
 
 def along_paths(configs: Iterable[RunConfig]) -> list[RunConfig]:
@@ -228,7 +261,7 @@ def dependency_levels(configs: Sequence[RunConfig]) -> tuple[list[int], list[int
 def load(
     name: str,
     config_dirs: Sequence[Path],
-    kinds: Mapping[str, Choices],
+    kinds: Mapping[str, Choices] | None,
     is_at_hand: Callable[[str], bool],
 ) -> Experiment:
     """Read an experiment file.
@@ -239,8 +272,8 @@ def load(
         Its name or its path.
     config_dirs : sequence of Path
         Further folders of config files.
-    kinds : dict
-        Kind of figure → its choices.
+    kinds : dict or None
+        Kind of figure → its choices; None: the figures are left out.
     is_at_hand : callable
         Returns whether the raw data of a dataset are available.
 
@@ -250,6 +283,10 @@ def load(
         If the file does not exist, or does not follow the module's docstring.
     """
     file, content = _read(name, config_dirs)
+    if kinds is None:
+        of_figures = ("figures", "gaps")
+        content = {key: value for key, value in content.items() if key not in of_figures}
+        kinds = {}
     origins = [(file, content)]
     if "like" in content:
         like = content["like"]

@@ -9,6 +9,7 @@ might reveal secrets.
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import os
 import re
@@ -36,6 +37,16 @@ _LONGEST, _LONGEST_TOGETHER = 4_000, 20_000  # characters, which Hydra's parser 
 _DEEPEST = 10
 
 _KEY = re.compile(r"\+{0,2}\w+(\.\w+)*")
+
+WHERE_AND_HOW = frozenset(
+    {
+        *("results_dir", "force", "quiet", "parallel.address"),
+        *("checkpoint.every", "checkpoint.keep", "dataset.source", "dataset.trust"),
+    }
+)
+"""Options that choose no other runs; files on data of another source have another name anyway."""
+
+_LONGEST_NAME = 100  # characters of `file_name`, before its digest
 
 
 class Setting(NamedTuple):
@@ -143,6 +154,38 @@ def single(setting: Setting) -> Setting:
             f"with commas, quote it: {shown(quoted)}."
         )
     return setting
+
+
+def variant(words: Iterable[str]) -> str:
+    """Return the name of the files that show the runs of these overrides; empty without any.
+
+    It has every option that chooses runs, sorted. The name of overrides that are too long for one,
+    or have characters that a file's name should not have, ends in a digest of them.
+
+    >>> variant(["seed=range(3)", "results_dir=here", "dataset=usps", "lam=1e-2"])
+    'dataset=usps,lam=0.01,seed=0+1+2'
+    """
+    last = {of.key: of for of in read(words) if of.key not in WHERE_AND_HOW}
+    return file_name({key: _texts(of) for key, of in sorted(last.items())})
+
+
+def file_name(options: Mapping[str, Sequence[str]]) -> str:
+    """Return a readable name for files that options and their values distinguish."""
+    name = ",".join(f"{key}={'+'.join(values)}" for key, values in options.items())
+    texts = [text for values in options.values() for text in values]
+    plain = all(re.fullmatch(r"[\w.-]+", text, re.ASCII) for text in texts)
+    if plain and len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(repr([*options.items()]).encode()).hexdigest()[:8]
+    readable = re.sub(r"[^\w.=+,-]+", "_", re.sub(r"[][(){}]", "", name), flags=re.ASCII)
+    return f"{readable[:_LONGEST_NAME]}-{digest}"
+
+
+def _texts(setting: Setting) -> list[str]:
+    """Return the values of a setting as they are written; a pattern is a text of its own."""
+    if isinstance(setting.value, types.Glob):
+        return [repr(setting.value)]
+    return [written(setting.key, value).strip("'") for value in setting.values()]
 
 
 def words(options: Mapping[str, Any]) -> list[str]:

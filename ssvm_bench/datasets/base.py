@@ -76,8 +76,8 @@ class Dataset:
     name : str
         The dataset's name on the command line.
     source : str
-        ``"real"``, ``"drawn"``, ``"real (altered)"`` or ``"synthetic"``. Papers use the first two,
-        which are never mixed with the others.
+        ``"real"``; ``"drawn"``, simulated by intention; ``"real (altered)"``; or ``"synthetic"``,
+        in place of real ones. The first two are never mixed with the others.
     x : ndarray or csr_array, shape (parts, f), uint8, float32 or float64
         Features of the parts; for landmarks, of shape (n, f). An ndarray is C-contiguous.
     y : ndarray of integers, shape (parts,)

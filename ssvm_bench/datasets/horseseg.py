@@ -209,6 +209,10 @@ class HorseSegFile(PictureFile):
 
     format: ClassVar[str] = "an HDF5 file"
 
+    def extra(self, source: str) -> str:
+        """See `RawFile`."""
+        return super().extra(source) if source == "synthetic" else "horseseg"
+
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins like HDF5."""
         return head.startswith(b"\x89HDF\r\n\x1a\n")

@@ -71,6 +71,11 @@ class Config(picture_table.TableConfig):
     margin: Natural = 1
 
 
+def extra(config: Config) -> str:
+    """Return the extra that finds patterns, unless they are kept."""
+    return "" if picture_table.is_kept(config, VERSION) else "images"
+
+
 def load(config: Config) -> Dataset:
     """Return the faces: x uint8 (n, patterns), eight parts each.
 

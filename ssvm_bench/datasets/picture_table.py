@@ -145,12 +145,23 @@ def arrays(
         The folder's content cannot be used, or does not have the requested fingerprint.
     """
     if config.path is None:
-        place = reading.user_folder() / config.kind / "drawn.ssvm-bench.npz"
-        return reading.cached(place, f"{config.kind} drawn v{version}", synthetic)
+        return reading.cached(*_kept(config, version), synthetic)
     with reading.explained(f"{config.path} cannot be used", "Correct the files."):
         reading.check_named(config.path)
         config.check_fingerprint(config.found())
         return read(config.path)
+
+
+def is_kept(config: TableConfig, version: int) -> bool:
+    """Return whether the arrays of a config's pictures are cached; the user's own never are."""
+    place, key = _kept(config, version)
+    return config.path is None and reading.stored_key(place) == key
+
+
+def _kept(config: TableConfig, version: int) -> tuple[Path, str]:
+    """Return the cache file of simulated pictures, and its key."""
+    place = reading.user_folder() / config.kind / "drawn.ssvm-bench.npz"
+    return place, f"{config.kind} drawn v{version}"
 
 
 def split(config: TableConfig, dataset: Dataset) -> Dataset:

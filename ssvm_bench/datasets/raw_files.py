@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.files import temporary_folder
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.config import ALTERED
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import csr
@@ -143,6 +144,10 @@ class RawFile(ABC):
     def synthetic_arrays(self) -> Arrays:
         """Return the arrays of the synthetic data."""
 
+    def extra(self, source: str) -> str:
+        """Return the extra that making the arrays of a source takes; empty if none."""
+        return ""
+
     def check(self, part: Path) -> None:
         """Raise `ContentError` if a file is broken, `AlteredError` if it is not genuine."""
         self.compare(self.read(part).sha256)
@@ -228,10 +233,13 @@ class RawFile(ABC):
         """Return the first path where no file of the raw data is missing, if any."""
         return next((place for place in self.places() if not self.missing(place)), None)
 
-    def get(self) -> Path:
+    def get(self, again: bool = True) -> Path:
         """Return the path of the raw data; download it if it is not found.
 
-        Each file gets its final name only after its content has been checked.
+        Parameters
+        ----------
+        again : bool
+            Whether to try a download that has failed less than `TRIED_SECONDS` ago.
 
         Raises
         ------
@@ -241,25 +249,22 @@ class RawFile(ABC):
         """
         if (found := self.find()) is not None:
             return found
-        from ssvm_bench.datasets.progress import TransferError, transfer
+        from ssvm_bench.datasets.progress import TransferError
 
         target = self.places()[-1]
         try:
             for part in self.missing(target):
                 if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
                     raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
-                url = self.address(part)
-                with temporary_folder(part) as folder:
-                    came = folder / url.rpartition("/")[2]
-                    transfer(url, came, self.most, secure=part.name not in self.sha256)
-                    try:
-                        came = self.unpack(came).replace(folder / part.name)
-                        self.check(came)
-                    except ContentError as error:  # a notice that the page moved, a log-in page, …
-                        raise TransferError(
-                            f"what {url} gives now is something else ({error})"
-                        ) from error
-                    came.replace(part)
+                if not again and (before := _failed_before(part)):
+                    fetch = f"`ssvm-bench data fetch {self.dataset}` does"
+                    raise TransferError(f"{before}. It is not tried again now: {fetch}")
+                try:
+                    self._download(part)
+                except (TransferError, OSError) as error:
+                    with suppress(OSError):
+                        files.write(_mark_of(part), str(error).encode())
+                    raise
         except (TransferError, OSError) as error:
             looked = " or ".join(str(self.first_missing(place)) for place in self.places())
             preferred = self.parts(self.places()[0])[0].parent
@@ -268,6 +273,21 @@ class RawFile(ABC):
                 f"Put {self.missing_names()} from {self.url} into {preferred}."
             ) from error
         return target
+
+    def _download(self, part: Path) -> None:
+        """Download a file, which gets its final name only after its content has been checked."""
+        from ssvm_bench.datasets.progress import TransferError, transfer
+
+        url = self.address(part)
+        with files.temporary_folder(part) as folder:
+            came = folder / url.rpartition("/")[2]
+            transfer(url, came, self.most, secure=part.name not in self.sha256)
+            try:
+                came = self.unpack(came).replace(folder / part.name)
+                self.check(came)
+            except ContentError as error:  # a notice that the page moved, a log-in page, …
+                raise TransferError(f"what {url} gives now is something else ({error})") from error
+            came.replace(part)
 
     def address(self, part: Path) -> str:
         """Return where to download a file from."""
@@ -294,6 +314,29 @@ class RawFile(ABC):
     def explained(self, path: Path) -> AbstractContextManager[None]:
         """Turn errors about the raw file, raised in a block, into `RunFailedError`."""
         return reading.explained(f"{path} cannot be used as the {self.dataset} data", self.repair())
+
+
+TRIED_SECONDS = 3600.0
+"""For so long, a download that has failed is not tried again where synthetic data replace it."""
+
+
+def _mark_of(part: Path) -> Path:
+    """Return the file that says why the download of another one has failed."""
+    return part.with_name(f".{part.name}.not-downloaded")
+
+
+def _failed_before(part: Path) -> str:
+    """Return why and when the download of a file has just failed; empty if it has not."""
+    mark = _mark_of(part)
+    with suppress(OSError):
+        passed = time.time() - mark.lstat().st_mtime
+        if 0 <= passed < TRIED_SECONDS:
+            why = files.read(mark, _LONGEST_MARK, links=False).decode(errors="replace")
+            return f"{shown(why, 400)} ({passed / 60:.0f} minutes ago)"
+    return ""
+
+
+_LONGEST_MARK = 10_000  # bytes
 
 
 @dataclass(frozen=True, kw_only=True)

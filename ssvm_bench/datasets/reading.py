@@ -50,7 +50,7 @@ MOST = 1 << 25
 MOST_OF_USERS = 1 << 32
 """Largest unpacked file of a user, in bytes."""
 
-_DESCRIPTOR = re.compile(r"-|/dev/stdin|(?:/dev/fd|/proc/self/fd)/(\d{1,9})")
+DESCRIPTOR = re.compile(r"-|/dev/stdin|(?:/dev/fd|/proc/self/fd)/(\d{1,9})")
 """Names of standard input, and of other descriptors that the process was started with."""
 
 _LONGEST_TEXT = 1 << 14
@@ -105,7 +105,7 @@ def check_named(path: Path, descriptors: bool = False) -> Path:
     """
     with suppress(OSError):
         found = expanded(path)
-        if (descriptors and _DESCRIPTOR.fullmatch(str(path))) or found.exists():
+        if (descriptors and DESCRIPTOR.fullmatch(str(path))) or found.exists():
             return found
     raise ConfigError(f"{shown(path, 300)}: there is no such file or folder.")
 
@@ -167,7 +167,7 @@ def content_of_users(path: Path, descriptors: bool = False) -> bytes:
         Whether the path may be ``-``, standard input, or another open descriptor of this process,
         as ``/dev/fd/63``: a pipe or a terminal is then read until its end.
     """
-    descriptor = _DESCRIPTOR.fullmatch(str(path)) if descriptors else None
+    descriptor = DESCRIPTOR.fullmatch(str(path)) if descriptors else None
     if descriptor is None:
         with opened(path) as file:
             return _content_of_users(file, path)

@@ -279,6 +279,23 @@ def _judged(raw: RawFile, found: Mapping[str, str], allow_checksum_mismatch: boo
     return "real"
 
 
+def extra_of(config: Any) -> str:
+    """Return the extra that loading a dataset takes on this machine; empty if none.
+
+    Prepared arrays that are kept need none. A dataset's module that makes its arrays otherwise has
+    a function of its own, ``extra(config)``.
+    """
+    found = module("dataset", config.kind)
+    if hasattr(found, "extra"):
+        return str(found.extra(config))
+    raw, source = getattr(found, "RAW", None), getattr(config, "source", "real")
+    if not isinstance(raw, RawFile):
+        return ""
+    if source == "auto":
+        source = "synthetic" if raw.find() is None else "real"
+    return "" if raw.prepared and kept_in(raw, source) else raw.extra(source)
+
+
 def kept_in(raw: RawFile, source: str) -> Path | None:
     """Return the cache file of a source's arrays, if there is one of this version."""
     place = raw.cache_place(source)
@@ -290,7 +307,7 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     if config.source == "synthetic":
         return "synthetic"
     try:
-        logger.debug("%s is read from %s", config.name, raw.get())
+        logger.debug("%s is read from %s", config.name, raw.get(again=config.source == "real"))
     except MissingDataError as error:
         if config.source == "real":
             raise MissingDataError(

@@ -8,9 +8,9 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
   other evaluation intervals or a time limit, is not a median by itself.
 - A curve continues while more than half of its repeats do. A repeat that ends can shift the median
   slightly, but a single remaining one never replaces it.
-- A value that is not positive (possible with an inexact oracle) cannot be drawn on a log axis and
-  counts as lower than all others. Where the median is such a value, the curve is interrupted. The
-  band covers the positive values.
+- A value that is not positive (possible with an inexact oracle, and by rounding where P and F meet)
+  cannot be drawn on a log axis and counts as lower than all others. Where the median is such a
+  value, the curve is interrupted. The band covers the positive values.
 - A curve that does not exist is one row without x. A solver without a dual value has no dual
   suboptimality and no gap; without a known dual value there is no primal suboptimality. Repeats
   have no curve if one ended before another began; only then is ``repeats`` their number, and not 0.
@@ -29,8 +29,16 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
+from ssvm_bench.results.optima import is_exact
 from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import INSTANCE_COLUMNS, Trace, columns_of
+from ssvm_bench.results.trace import (
+    INSTANCE_COLUMNS,
+    Best,
+    BestValues,
+    ProblemInstance,
+    Trace,
+    columns_of,
+)
 
 
 class Axis(NamedTuple):
@@ -219,14 +227,16 @@ def clocks_of(traces: Sequence[Trace]) -> str:
     return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
-def needs_log_x(table: pd.DataFrame, axis: str) -> bool:
-    """Return whether x must be logarithmic for short curves to be visible next to long ones.
+def is_log_x(table: pd.DataFrame, axis: str, asked: bool | None = None) -> bool:
+    """Return whether x is logarithmic: as asked, or where short curves would not be visible else.
 
     In the same time, a solver with cheap iterations makes many times as many. Numbers of iterations
-    are compared by their ratios, so a log axis suits them; time stays linear.
+    are compared by their ratios, so a log axis suits them; time stays linear, as its grid is.
     """
     if axis == "time":
         return False
+    if asked is not None:
+        return asked
     lengths = table.groupby(["fingerprint", "lam", "solver"])["x"].max()
     of_problem = lengths[lengths > 0].groupby(["fingerprint", "lam"])
     return bool((of_problem.max() > LONG * of_problem.min()).any())
@@ -243,7 +253,7 @@ def why_empty(panel: pd.DataFrame) -> str:
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
+def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str, best: BestValues) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements.
 
     Parameters
@@ -254,6 +264,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
         The runs behind them.
     axis : str
         One of ``AXES``.
+    best : BestValues
+        The values that suboptimality is measured from.
 
     Returns
     -------
@@ -273,8 +285,11 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
     gone = [rows for rows in drawn if 0 < np.isnan(median[rows]).sum() < len(median[rows])]
-    if any(quantity[rows.start] in QUANTITIES for rows in gone):
-        found.append("A curve is interrupted where its value is not positive (inexact oracle).")
+    places = zip(table["fingerprint"].to_numpy(), table["lam"].to_numpy(), strict=True)
+    problems = [ProblemInstance(*place) for place in places]
+    interrupted = {problems[of.start] for of in gone if quantity[of.start] in QUANTITIES}
+    whys = {_why_not_positive(problem, traces, best) for problem in interrupted}
+    found += [f"A curve is interrupted where its value is {why}." for why in sorted(whys)]
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
             np.isnan(x) & (count == 0) & (quantity == "duality gap")
@@ -285,6 +300,25 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str) -> list[str]:
         names = ", ".join(map(style.solver_label, dict.fromkeys(solver[these])))
         found += [f"{what}: {names}."] * bool(names)
     return [*found, *timing_notes(traces)] if axis == "time" else found
+
+
+ROUNDING = 1e-9
+"""Of sums, relative to the largest of P, F and 1, as in the runner."""
+
+
+def _why_not_positive(problem: ProblemInstance, traces: Sequence[Trace], best: BestValues) -> str:
+    """Return what the values of a problem are that a log axis cannot show.
+
+    By weak duality, an exact oracle never finds a P below an F: its gaps and distances end at 0.
+    """
+    runs = [trace for trace in traces if trace.problem == problem]
+    seen = [Best(run.frame["primal"].min(), run.frame["dual"].max()) for run in runs]
+    known = pd.DataFrame([*seen, *([best[problem]] if problem in best else [])])
+    lowest, highest = known["primal"].min(), known["dual"].max()
+    if not highest - lowest > ROUNDING * max(abs(highest), abs(lowest), 1.0):
+        return "0 up to rounding"
+    kinds = {str((run.config.get("oracle") or {}).get("kind")) for run in runs}
+    return "not positive" + " (inexact oracle)" * (not all(map(is_exact, kinds)))
 
 
 def _curves(table: pd.DataFrame) -> list[slice]:

@@ -6,6 +6,7 @@ Texts have the marks of Markdown: ``**bold**``, ``*emphasis*`` and ```code```.
 from __future__ import annotations
 
 import html
+import itertools
 import math
 import re
 import string
@@ -155,12 +156,33 @@ LATEX = {
 """Character → what LaTeX needs in place of it."""
 
 
-def latex(table: Table) -> str:
-    """Return a table in LaTeX, for the package booktabs; the title is a comment above it."""
-    columns = "".join("l" if k < table.words else "r" for k in range(len(table.header)))
-    header, *rows = (" & ".join(map(_latex, row)) + r" \\" for row in (table.header, *table.rows))
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *rows]
-    return "\n".join([f"% {table.title}", *lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+def latex(tables: Iterable[Table]) -> str:
+    """Return tables in LaTeX, for the package booktabs.
+
+    Consecutive tables with the same columns are one, in which each title is a line across. The
+    title of any other table is a comment above it.
+    """
+    alike = itertools.groupby(tables, lambda table: (tuple(table.header), table.words))
+    return "\n".join(_tabular([*group]) for _, group in alike)
+
+
+def _tabular(tables: Sequence[Table]) -> str:
+    """Return tables with the same columns as one in LaTeX."""
+    first, several = tables[0], len(tables) > 1
+    count = len(first.header)
+    columns = "".join("l" if k < first.words else "r" for k in range(count))
+    lines = [] if several else [f"% {first.title}"]
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _row(first.header)]
+    for table in tables:
+        lines.append(r"\midrule")
+        if several:
+            lines.append(rf"\multicolumn{{{count}}}{{l}}{{{_latex(table.title)}}} \\")
+        lines += map(_row, table.rows)
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex, cells)) + r" \\"
 
 
 def _latex(text: str) -> str:

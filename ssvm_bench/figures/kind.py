@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.run_folder import write_files
 from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class FigureData(NamedTuple):
 
     ``results_dir`` has the numbers that are not from runs. ``others`` are the experiment's runs on
     data of another source, for ratios over several datasets: nothing else shows real and synthetic
-    data together. ``loaded`` is the kind's `Kind.loads`.
+    data together. ``loaded`` is the kind's `Kind.loads`. ``log_x`` is what
+    `curves.is_log_x` is asked.
     """
 
     traces: Sequence[Trace]
@@ -39,10 +41,14 @@ class FigureData(NamedTuple):
     results_dir: Path | None = None
     others: Sequence[Trace] = ()
     loaded: Callable[[Trace], Any] = lambda _: None
+    log_x: bool | None = None
 
 
 FORMATS = ("png", "pdf")
 """Default formats of a figure."""
+
+PICTURES = (*FORMATS, "svg", "pgf")
+"""All formats of a figure."""
 
 TABLES = "tex"
 """The format of a document's tables, not of a figure."""
@@ -65,6 +71,11 @@ class Output(NamedTuple):
     figure: Callable[[], Figure] | None = None
     formats: Sequence[str] = FORMATS
 
+    @property
+    def tables(self) -> list[document.Table]:
+        """The tables of the document."""
+        return [block for block in self.blocks if isinstance(block, document.Table)]
+
     def markdown(self) -> str:
         """Return the document as a page of Markdown."""
         return document.markdown([document.Heading(self.title, 1), *self.blocks])
@@ -75,37 +86,57 @@ class Output(NamedTuple):
         return {**files, "csv": self.table.to_csv(index=False, float_format="%.6g").encode()}
 
 
-def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files of an output (document, numbers, figure), and return their paths.
+def files_of(output: Output, stem: Path, formats: Sequence[str]) -> dict[Path, bytes]:
+    """Return path → content of the files of an output: document, numbers, figure.
+
+    All of them show the same numbers. So a format that an earlier drawing has left is drawn again,
+    too, if that is possible here.
 
     Parameters
     ----------
     output : Output
         What to write.
     stem : Path
-        Path of the files without their suffix; the folder is created.
+        Path of the files without their suffix.
     formats : sequence of str
-        Formats of the figure, ``png``, ``pdf``, ``svg`` or ``pgf``; empty: its default ones.
-        ``tex`` adds the tables of its document in LaTeX.
+        Formats of the figure, some of ``PICTURES``; empty: its default ones. ``tex`` adds the
+        tables of its document in LaTeX.
 
     Raises
     ------
     ConfigError
         If ``pgf`` is requested and LaTeX is not installed.
-    RunFailedError
-        If a file cannot be written.
     """
+
+    def path(end: str) -> Path:
+        return stem.with_name(f"{stem.name}.{end}")
+
+    def is_there(end: str) -> bool:
+        return path(end).is_file() and not path(end).is_symlink()
+
     files = output.texts()
-    tables = [block for block in output.blocks if isinstance(block, document.Table)]
-    if tables and TABLES in formats:
-        files[TABLES] = "\n".join(map(document.latex, tables)).encode()
-    pictures = [each for each in formats or output.formats if each != TABLES]
-    if output.figure is not None and pictures:
+    if output.tables and (TABLES in formats or is_there(TABLES)):
+        files[TABLES] = document.latex(output.tables).encode()
+    asked = [end for end in formats or output.formats if end != TABLES]
+    ends = dict.fromkeys((*asked, *filter(is_there, PICTURES)))
+    if output.figure is not None and ends:
         from ssvm_bench.figures.drawing import rendered
 
         figure = output.figure()
-        files |= {suffix: rendered(figure, suffix) for suffix in pictures}
-    return [write_file(stem.with_name(f"{stem.name}.{end}"), text) for end, text in files.items()]
+        for end in ends:
+            try:
+                files[end] = rendered(figure, end)
+            except ConfigError:
+                if end in asked:
+                    raise
+    return {path(end): content for end, content in files.items()}
+
+
+def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
+    """Write the files of an output, and return their paths; arguments are those of `files_of`."""
+    contents = files_of(output, stem, formats)
+    write_files(contents)
+    return [*contents]
 
 
 class Switched(NamedTuple):
@@ -153,7 +184,8 @@ class Kind:
     intro : str
         What a reader of that page needs to know.
     at_top : bool
-        Whether its files are at the top of the results folder, not in the experiment's folder.
+        Whether its files on the runs of a paper's experiments are at the top of the results folder,
+        not in the experiment's folder.
     loads : callable, optional
         Returns what its files show of a run beyond the trace, such as predicted labels and their
         points. Only this step reads data.
@@ -258,8 +290,8 @@ class CurveFigure:
         traces, draw = self.chosen(data.traces), self.draw or draw_curves
         for axis in axes if traces else ():
             table = self.tabulate(traces, data.best, axis)
-            notes = [*curves.notes(table, traces, axis), *self.notes(traces, data.best)]
-            label, log_x = curves.axis_label(traces, axis), curves.needs_log_x(table, axis)
+            notes = [*curves.notes(table, traces, axis, data.best), *self.notes(traces, data.best)]
+            label, log_x = curves.axis_label(traces, axis), curves.is_log_x(table, axis, data.log_x)
             figure = partial(draw, table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
@@ -271,7 +303,9 @@ class CurveFigure:
         axes = [axis for axis, about in curves.AXES.items() if about.button]
         tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
         labels = {axis: curves.axis_label(traces, axis) for axis in axes}
-        said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], traces, of))
+        said = dict.fromkeys(
+            note for of in axes for note in curves.notes(tables[of], traces, of, data.best)
+        )
         notes = [  # without those that are the beginning of another one
             note
             for note in said

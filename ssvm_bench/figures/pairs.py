@@ -195,10 +195,15 @@ def _band(values: np.ndarray) -> tuple[float, float, float]:
 # ---- output -----------------------------------------------------------------------------------
 
 
-def output(table: pd.DataFrame, a: str, b: str, name: str, seconds: bool) -> Output:
-    """Return the comparison of two sides as a document, numbers and a figure."""
+def output(
+    table: pd.DataFrame, a: str, b: str, name: str, seconds: bool, further: Sequence[str] = ()
+) -> Output:
+    """Return the comparison of two sides as a document, numbers and a figure.
+
+    ``further`` are notes in addition to those of `notes`.
+    """
     title = f"{b} beside {a}"
-    said = notes(table, seconds)
+    said = [*further, *notes(table, seconds)]
     number = len(table.drop_duplicates(COMPARED))
     many = f"{number} comparisons are too many for a figure: {CHOOSE}"
     blocks: list[Block] = [

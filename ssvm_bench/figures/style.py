@@ -159,8 +159,10 @@ def dataset_name(name: str) -> str:
     return next((known[name] for known in titles if name in known), name)
 
 
-def source_name(source: str) -> str:
-    """Return the name of a source in texts."""
+def source_name(source: str, dataset: str = "") -> str:
+    """Return the name of a source in texts; a dataset that no paper has is not drawn as in one."""
+    if source == SIMULATED and dataset_name(dataset) == dataset:
+        return "simulated"
     return SOURCES.get(source, source)
 
 
@@ -173,7 +175,7 @@ def weight_of(fingerprint: str, lam: float, n: int) -> str:
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     """Return the title of a problem in a tidy table: name, source, size, λ or ν, prior."""
     first = problem.iloc[0]
-    name, source = dataset_name(first["dataset"]), source_name(first["source"])
+    name, source = dataset_name(first["dataset"]), source_name(first["source"], first["dataset"])
     n, lam, fingerprint = int(first["n"]), float(first["lam"]), str(first["fingerprint"])
     after = between if between == "\n" else ", "
     weight, named = weight_of(fingerprint, lam, n), named_in(fingerprint)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
-from ssvm_bench.config import registry
+from ssvm_bench.config import LOCAL, registry
 from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
 from ssvm_bench.config.grid import Shard
 from ssvm_bench.config.schema import RunConfig
@@ -40,6 +40,7 @@ from ssvm_bench.jobs import tokens
 from ssvm_bench.jobs.dispatch import Dispatcher, Ended
 from ssvm_bench.results import budgets, reading, run_folder, words
 from ssvm_bench.runs import Outcome
+from ssvm_bench.runs.extras import check_extras
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +63,8 @@ class ExperimentOutcome:
         Index of a run that failed → its traceback, from whichever process.
     interrupted : bool
         Whether it was interrupted before all runs had been processed.
-    figures : list of Path
-        The files drawn of the runs, by :mod:`ssvm_bench.report.experiment_files`.
+    files : list of Path
+        What was written of the runs by `ssvm_bench.report.experiment_files.draw`.
     """
 
     configs: list[RunConfig]
@@ -71,7 +72,7 @@ class ExperimentOutcome:
     failures: dict[int, str] = field(default_factory=dict)
     tracebacks: dict[int, str] = field(default_factory=dict)
     interrupted: bool = False
-    figures: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
 
     def fail(self, number: int, error: RunFailedError) -> None:
         """Record that a run failed, and why."""
@@ -135,7 +136,8 @@ def run(
     Raises
     ------
     ConfigError
-        If an override or a combination of them is wrong.
+        If an override or a combination of them is wrong, or if a package that a run takes is not
+        installed: then no run has begun.
     RunFailedError
         If the dispatcher cannot execute runs.
     """
@@ -145,6 +147,8 @@ def run(
     result = ExperimentOutcome(configs)
     tokens.sweep(result.results_dir)
     _look(result)
+    if dispatcher is None or dispatcher.backend == LOCAL:  # other nodes may have other packages
+        check_extras(config for k, config in enumerate(configs) if k not in result.outcomes)
     if result.outcomes:
         logger.info("%s of %s had finished before.", len(result.outcomes), words.runs(len(configs)))
     for wave in dependency_levels(configs):

@@ -61,7 +61,7 @@ from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane
-from ssvm_bench.oracles.cut import AUTO, ENGINES, Minimiser, graphs
+from ssvm_bench.oracles.cut import AUTO, ENGINES, PYMAXFLOW, Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss, parts
@@ -95,6 +95,11 @@ class GraphConfig(ClassesConfig):
 
     potts: float | str = field(default=1.0, kw_only=True)
     engine: str = field(default=AUTO, kw_only=True)
+
+    @property
+    def extra(self) -> str:
+        """The extra that the engine takes; empty if none."""
+        return "graphs" if self.engine == PYMAXFLOW else ""
 
     def __post_init__(self) -> None:
         """Check the engine, and the Potts weight."""

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
+from ssvm_bench.config.overrides import file_name
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.folder import OWN, ResultsFolder
+from ssvm_bench.results.folder import COMMITTED, MINE, OWN, ResultsFolder, results_folder
 from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run
 from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.trace import Best, ProblemInstance, Trace
 
-MINE, COMMITTED = "mine", "committed"
-"""Names of sides: the user's own runs, and the traces stored in the results folder."""
+ALL = "*"
+"""In place of an experiment's name: all runs."""
+
+OF = {
+    MINE: ("Only your own runs are compared.",),
+    COMMITTED: ("Only committed runs are compared.",),
+}
+"""Whose runs → the note on that."""
+
+logger = logging.getLogger(__name__)
 
 
 def compare(
@@ -26,8 +36,9 @@ def compare(
     where: ResultsFolder,
     gaps: Sequence[float],
     datasets: Sequence[str] = (),
-    experiment: str = "*",
+    experiment: str = ALL,
     seconds: bool = False,
+    whose: str = "",
 ) -> Output:
     """Compare two results folders, or two solvers of one.
 
@@ -46,6 +57,9 @@ def compare(
         Use only traces stored with this experiment, and no raw runs; ``*``: all.
     seconds : bool
         Whether seconds of different processors are compared, too.
+    whose : str
+        Whose runs of two solvers are compared, see `ResultsFolder.sides`; empty: the user's own if
+        there are pairs of them.
 
     Raises
     ------
@@ -54,32 +68,45 @@ def compare(
     RunFailedError
         If no two runs can be paired.
     """
-    sides = [_folders(side, where) for side in (a, b)]
-    if (sides[0] is None) != (sides[1] is None):
-        alone = a if sides[0] is None else b
+    where = results_folder(where.root, ())  # nothing is written here
+    folders = [folder for side in (a, b) if (folder := _folder(side, where))]
+    if len(folders) == 1:
+        alone = b if _folder(a, where) else a
         raise ConfigError(
             f"{shown(repr(alone))} is no results folder. Compare two folders ({MINE} and "
             f"{COMMITTED} are two), or two solvers of one."
         )
+    if folders and whose:
+        raise ConfigError(
+            f"--runs chooses among the runs of solvers, and these are folders. {MINE} and "
+            f"{COMMITTED} are folders, too."
+        )
+    _check_stored(experiment, [of for each in folders or [where] for of in _sides(each, whose)])
     with SkippedFiles() as skipped:
-        if sides[0] is None or sides[1] is None:
-            places = [where.root]
-            runs = _read([(where.root, True), (where.root / OWN, False)], experiment, skipped)
-            runs = _of_datasets(runs, datasets)
-            chosen = [_of_solver(side, runs) for side in (a, b)]
+        if folders:
+            both = [_of_datasets(_first(of, experiment, skipped), datasets) for of in folders]
+            found, places = pairs.paired(both[0], both[1], same_curve=True), folders
         else:
-            places = [place for side in sides for place, _ in side or ()]
-            read = (_read(side, experiment, skipped) for side in sides if side)
-            chosen = [_of_datasets(runs, datasets) for runs in read]
-    found = pairs.paired(chosen[0], chosen[1], same_curve=sides[0] is not None)
+            read = {of: _read(of, experiment, skipped) for of in where.sides(whose)}
+            both, found, side = _of_solvers((a, b), read, datasets)
+            places, whose = [side], side.whose
     if not found:
-        counts = f"{len(chosen[0])} of {a} and {len(chosen[1])} of {b}"
+        counts = f"{len(both[0])} of {a} and {len(both[1])} of {b}"
         raise RunFailedError(
             f"There are no two runs to compare ({counts}): none have the problem (data and λ), "
             "the seed and all options but the solver's, budgets and the clock in common."
         )
-    table = pairs.ratios(found, _best(chosen, places), gaps, seconds)
-    return pairs.output(table, a, b, _name(a, b), seconds)
+    table = pairs.ratios(found, _best(both, places), gaps, seconds)
+    options = {
+        "experiment": [experiment] if experiment != ALL else [],
+        "dataset": sorted(datasets),
+        "gap": [f"{gap:g}" for gap in gaps],
+        "seconds": ["all"] if seconds else [],
+        "runs": [whose] if whose else [],
+    }
+    given = {key: values for key, values in options.items() if values}
+    name = file_name({"a": [a], "b": [b], **given})
+    return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 
 
 def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
@@ -87,38 +114,83 @@ def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
     return kind.save(output, stem, (*(formats or output.formats), kind.TABLES))
 
 
-def _name(a: str, b: str) -> str:
-    """Return the name of the files."""
-    return "-".join(re.sub(r"\W+", "_", side.strip("/.")).strip("_") for side in (a, b))
-
-
-def _folders(side: str, where: ResultsFolder) -> list[tuple[Path, bool]] | None:
-    """Return the folders of a side, each with whether its raw runs count; None for a solver."""
+def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:
+    """Return the folder that a side names; None for a solver."""
     if any((Path(side) / kept).is_dir() for kept in ("runs", "traces", OWN)):
-        return [(Path(side), True), (Path(side) / OWN, False)]
-    if side == COMMITTED:
-        return [(where.root, False)]
-    if side == MINE:
-        return [(where.root / OWN, False), (where.root, True)]
-    return None
+        return results_folder(Path(side), ())
+    return where._replace(whose=side) if side in (MINE, COMMITTED) else None
 
 
-def _read(
-    folders: Sequence[tuple[Path, bool]], experiment: str, skipped: SkippedFiles
-) -> list[Trace]:
+def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:
+    """Return a folder restricted to the runs of each side that may be compared."""
+    return (folder,) if folder.whose else folder.sides(whose)
+
+
+def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Trace]:
+    """Return the runs of a folder: those of its first side that has some."""
+    sides = _sides(folder)
+    for side in sides:
+        if runs := _read(side, experiment, skipped):
+            if len(sides) > 1:
+                logger.info("Of %s, only the runs called %s are compared.", folder.root, side.whose)
+            return runs
+    return []
+
+
+def _check_stored(experiment: str, sides: Sequence[ResultsFolder]) -> None:
+    """Raise `ConfigError` unless traces are stored with an experiment; name those like it."""
+    names = {name for side in sides for name in stored_traces.names(side)}
+    if experiment == ALL:
+        return
+    if not any(_is_of(name, experiment) for name in names):
+        raise ConfigError(
+            f"No traces are stored with the experiment {shown(repr(experiment))}. "
+            f"{nearest(experiment, names)}"
+        )
+    if others := [name for name in sorted(names) if name.startswith(f"{experiment}/")]:
+        logger.info(
+            "Runs of %s with other options are not among them. --experiment chooses them: %s.",
+            experiment,
+            ", ".join(others),
+        )
+
+
+def _is_of(name: str, experiment: str) -> bool:
+    """Return whether traces stored with a name are those of an experiment, or of a pattern."""
+    return name.count("/") == experiment.count("/") and fnmatchcase(name, experiment)
+
+
+def _of_solvers(
+    names: Sequence[str], read: Mapping[ResultsFolder, Sequence[Trace]], datasets: Sequence[str]
+) -> tuple[list[list[Trace]], list[pairs.Pairs], ResultsFolder]:
+    """Return the runs of two solvers, their pairs, and the side: the first one with pairs.
+
+    ``read`` is side → its runs. Without pairs, the runs of all sides are returned.
+    """
+    everything = _of_datasets([run for runs in read.values() for run in runs], datasets)
+    chosen = [_of_solver(name, everything) for name in names]
+    for side, runs in read.items():
+        here = {id(run) for run in runs}
+        both = [[run for run in of if id(run) in here] for of in chosen]
+        if found := pairs.paired(both[0], both[1], same_curve=False):
+            if side.whose == MINE and len(read) > 1:
+                logger.info("These are your own runs; --runs %s compares others.", COMMITTED)
+            return both, found, side
+    return chosen, [], next(iter(read))
+
+
+def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Trace]:
     """Return the thinned runs of a side; a raw run takes precedence over a stored one."""
     raw: list[Trace] = []
-    for folder, counts in folders:
-        for path in find_runs(folder) if counts and experiment == "*" else ():
-            try:
-                raw.append(read_run(path))
-            except RunFailedError as error:
-                skipped.add(error)
+    for path in find_runs(side.root) if experiment == ALL and side.whose != COMMITTED else ():
+        try:
+            raw.append(read_run(path))
+        except RunFailedError as error:
+            skipped.add(error)
     found = {run.own_folder.parts[-4:]: run for run in _thinned(raw)}
-    mine = len(folders) > 1 and not folders[0][1]  # traces in the other folder are not mine
-    for folder, _ in folders[:1] if mine else folders:
-        for name in sorted(path.name for path in folder.glob(f"traces/{experiment}/")):
-            for run in stored_traces.read(folder, name, skipped):
+    for name in stored_traces.names(side):
+        if experiment == ALL or _is_of(name, experiment):
+            for run in stored_traces.read(side, name, skipped):
                 found.setdefault(run.own_folder.parts[-4:], run)
     return [*found.values()]
 
@@ -140,7 +212,7 @@ def _of_datasets(runs: Sequence[Trace], datasets: Sequence[str]) -> list[Trace]:
 
 def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
     """Return the runs of a solver with the options that follow its name."""
-    name, *options = side.split()
+    name, *options = side.split() or [side]
     solvers = {str(run.solver["name"]) for run in runs}
     if name not in solvers:
         raise ConfigError(
@@ -159,7 +231,9 @@ def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
     return [run for run in runs if has(run)]
 
 
-def _best(sides: Sequence[Sequence[Trace]], places: Sequence[Path]) -> dict[ProblemInstance, Best]:
+def _best(
+    sides: Sequence[Sequence[Trace]], places: Sequence[ResultsFolder]
+) -> dict[ProblemInstance, Best]:
     """Return the best values in the runs and in the records of the folders."""
     found: dict[ProblemInstance, Best] = {}
     runs = [run for side in sides for run in side]

@@ -7,7 +7,7 @@ groups: otherwise its curves would differ only in where they end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeAlias
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, GENUINE, catalog
-from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style
-from ssvm_bench.report.experiment_files import finished, load
+from ssvm_bench.report.experiment_files import Stored, find, load
 from ssvm_bench.results import stored_traces, words
-from ssvm_bench.results.folder import MARKER, OPTION, OWN, ResultsFolder, plain
+from ssvm_bench.results.folder import MINE, OPTION, ResultsFolder, plain
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.run_folder import PARTIAL
@@ -49,6 +49,8 @@ class Contents(NamedTuple):
         Name of its file, without suffix; its heading.
     traces : list of Trace
         Finished runs.
+    where : ResultsFolder
+        Their results folder, restricted to one side: it has the pictures of an experiment.
     stored : int
         Number of runs that exist only as thinned traces.
     failures : list of Failure
@@ -60,6 +62,7 @@ class Contents(NamedTuple):
     name: str
     title: str
     traces: list[Trace]
+    where: ResultsFolder
     stored: int = 0
     failures: Sequence[Failure] = ()
     experiment: Experiment | None = None
@@ -87,8 +90,6 @@ class Page(NamedTuple):
     groups, names : mapping
         Problem instance → its groups of runs; problem instance → its title.
     best : BestValues
-    where : ResultsFolder
-        The results folder with its pictures.
     folder : Path
         The folder that it is written to.
     """
@@ -97,12 +98,7 @@ class Page(NamedTuple):
     groups: Groups
     names: Mapping[ProblemInstance, str]
     best: BestValues
-    where: ResultsFolder
     folder: Path
-
-
-Stored: TypeAlias = Callable[[str], list[Trace]]
-"""Returns the stored traces of an experiment, given its name."""
 
 
 def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
@@ -120,8 +116,8 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     RunFailedError
         If there are no runs and no failures.
     """
-    root, made = plain(where)
-    committed = (root / MARKER).is_file()
+    (mine,) = plain(where).sides(MINE)
+    root = mine.root
     traces: list[Trace] = []
     failures: list[Failure] = []
 
@@ -140,8 +136,8 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
             failed(folder, "cannot be read", None, error)
     raw = {trace.own_folder for trace in traces}
     stored: dict[Path, Trace] = {}
-    for folder in [root / OWN] if committed else [*dict.fromkeys((made, root))]:
-        for path in sorted(folder.glob("traces/*/*.parquet")):
+    for name in stored_traces.names(mine):
+        for path in stored_traces.files_of(mine, name):
             try:
                 for trace in stored_traces.read_file(path, root):
                     stored.setdefault(trace.own_folder, trace)
@@ -150,7 +146,7 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
                 failed(path, "stored traces", None, error)
     further = [trace for folder, trace in stored.items() if folder not in raw]
     if not (traces or further or failures):
-        if committed and any(root.glob("traces/*")):
+        if mine.has_committed and any(root.glob("traces/*")):
             raise RunFailedError(
                 f"There are no runs of your own in {root}. What is committed there is on the pages "
                 "of `ssvm-bench report --all`, or of one --experiment. "
@@ -158,7 +154,7 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
             )
         raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
     runs = sorted([*traces, *further], key=_order)
-    return Contents("report", "Your runs", runs, len(further), failures)
+    return Contents("report", "Your runs", runs, mine, len(further), failures)
 
 
 def of_experiment(
@@ -166,29 +162,42 @@ def of_experiment(
     where: ResultsFolder,
     config_dirs: Sequence[Path],
     skipped: SkippedFiles,
-    stored: Stored,
+    whose: str = "",
+    stored: Stored = stored_traces.read,
 ) -> Contents:
-    """Return the contents of an experiment's page; there may be no finished runs."""
-    kept = {run.own_folder: run for origin in experiment.origins for run in stored(origin)}
-    configs = experiment.configs([f"{OPTION}{where.root}"], config_dirs)
-    pairs = finished(along_paths(configs), kept, skipped)
-    runs = [*{run.own_folder: run for _, run in pairs if run}.values()]
-    thinned = sum(kept.get(run.own_folder) is run for run in runs)
-    return Contents(experiment.name, experiment.title, runs, thinned, (), experiment)
+    """Return the contents of an experiment's page; there may be no finished runs.
+
+    Parameters
+    ----------
+    experiment, where, config_dirs
+        The experiment, the results folder, and further folders of config files.
+    whose : str
+        Whose runs, see `ResultsFolder.sides`; empty: the user's own if there are any.
+    skipped, stored
+        As for `find`.
+    """
+    grid = experiment.expanded([f"{OPTION}{where.root}"], config_dirs)
+    found = find(experiment, grid, where.sides(whose), skipped, stored)
+    runs = [*{run.own_folder: run for run in found.runs}.values()]
+    thinned = sum(found.stored.get(run.own_folder) is run for run in runs)
+    about = experiment.name, experiment.title, runs, found.where, thinned
+    return Contents(*about, experiment=experiment)
 
 
 def everything(
-    where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles
+    where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles, whose: str = ""
 ) -> list[Contents]:
     """Return the contents of each page: own runs, experiments with runs, other stored runs.
+
+    The parameters are those of `of_experiment`.
 
     Raises
     ------
     RunFailedError
         If there are no runs at all.
     """
-    stored = cache(lambda name: stored_traces.read(where, name, skipped))
-    there = {path.name for at in where.read for path in at.glob("traces/*/")}
+    stored, sides = cache(stored_traces.read), where.sides(whose)
+    there = {name for side in sides for name in stored_traces.names(side) if "/" not in name}
     pages = []
     with suppress(RunFailedError):
         pages.append(read(where, skipped)._replace(name="own"))
@@ -197,12 +206,14 @@ def everything(
         experiment = load(name, config_dirs)
         if there.isdisjoint(experiment.origins) and not any(where.root.glob("runs/*")):
             continue
-        found = of_experiment(experiment, where, config_dirs, skipped, stored)
+        found = of_experiment(experiment, where, config_dirs, skipped, whose, stored)
         if found.traces:
             pages.append(found)
     for name in sorted(there - {*known}):
-        if runs := sorted(stored(name), key=_order):
-            pages.append(Contents(name, f"Runs stored as {name}", runs, len(runs)))
+        for side in sides:
+            if runs := sorted(stored(side, name, skipped), key=_order):
+                pages.append(Contents(name, f"Runs stored as {name}", runs, side, len(runs)))
+                break
     if not pages:
         raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
     return pages

@@ -4,12 +4,16 @@
 
     <results_dir>/                 or, if that is committed, its folder `own`: see `folder`
       figures/<experiment>/        figures, their numbers as CSV, tables, provenance.json
-      claims.md, claims.csv        the claims table, if the experiment lists it
+      claims.md, claims.csv        the claims table of the experiment that makes a paper's runs
       reference/optima.json        the best values ever seen, see `optima`
       traces/<experiment>/         thinned traces, see `stored_traces`
 
-All files are made from traces: of raw runs if there are any, else from thinned ones. A figure shows
-one source of data: files on synthetic data have other names, ``…-synthetic``.
+Files with one name show the same runs, and are written together. Runs that overrides chose have a
+folder of their own, for claims as well: ``figures/<experiment>/dataset=usps,seed=0+1/``. A figure
+shows one source of data: files on synthetic data have other names, ``…-synthetic``. Where committed
+results are, it shows the user's own runs or committed ones, the latter in
+``own/figures/<experiment>/runs=committed/``. All files are made from traces: of raw runs if there
+are any, else from thinned ones.
 """
 
 from __future__ import annotations
@@ -18,25 +22,31 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
-from ssvm_bench.config.experiment import Experiment, along_paths
+from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
 from ssvm_bench.datasets import sources
 from ssvm_bench.figures import convergence, kind, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.jobs import experiments
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.folder import ResultsFolder, plain, results_folder, sweep
+from ssvm_bench.results.folder import (
+    COMMITTED,
+    MINE,
+    ResultsFolder,
+    plain,
+    results_folder,
+    sweep,
+)
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import SkippedFiles, damage, is_finished
 from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.run_folder import write_files
 from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
@@ -109,9 +119,9 @@ def make(
         with SkippedFiles() as skipped:
             runs = [run for config in outcome.finished if (run := find_run(config, skipped))]
             if runs:
-                origins = experiment.expanded(overrides, config_dirs).origin_of
+                grid = experiment.expanded(overrides, config_dirs)
                 where = results_folder(outcome.results_dir, overrides)
-                outcome.figures = draw(experiment, runs, (), where, (), skipped, origins)
+                outcome.files = draw(experiment, runs, (), where, (), skipped, grid)
     return outcome
 
 
@@ -120,6 +130,8 @@ def plot(
     formats: Sequence[str] = (),
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
+    whose: str = "",
+    log_x: bool | None = None,
 ) -> list[Path]:
     """Draw the figures of an experiment from its finished runs, without executing any.
 
@@ -129,50 +141,123 @@ def plot(
         As for `make`. Under ``dataset.source=auto``, a dataset's runs on real data are drawn if
         there are any, else those on its synthetic data.
     formats : sequence of str
-        Formats as for `kind.save`; empty: png and pdf, for photographs png.
+        Formats as for `kind.files_of`; empty: png and pdf, for photographs png.
+    whose : str
+        Whose runs to draw, see `ResultsFolder.sides`; empty: the user's own if there are any.
+    log_x : bool, optional
+        Whether the x axes of curves are logarithmic; None: where short curves need it.
 
     Returns
     -------
     list of Path
-        The files written: figures and tables, and the numbers they show as CSV.
+        What was written, see `draw`.
 
     Raises
     ------
     ConfigError
-        If the experiment or an override is wrong.
+        If the experiment or an override is wrong, if there are no committed runs to choose, or if
+        the experiment has no tables and only these are asked for.
     RunFailedError
         If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
     grid = experiment.expanded(overrides, config_dirs)
-    configs = along_paths(grid.configs)
-    where = results_folder(configs[0].results_dir, overrides)
+    where = results_folder(grid.configs[0].results_dir, overrides)
     with SkippedFiles() as skipped:
-        kept = {
-            trace.own_folder: trace
-            for origin in experiment.origins
-            for trace in stored_traces.read(where, origin, skipped)
-        }
-        pairs = finished(configs, kept, skipped)
-        missing = [experiments.title(config) for config, run in pairs if run is None]
-        runs = [run for _, run in pairs if run is not None]
-        if not runs:
+        renewed = where.made == where.root and not whose  # what is committed, by all runs there
+        found = find(experiment, grid, (where,) if renewed else where.sides(whose), skipped)
+        missing = [experiments.title(config) for config, run in found.pairs if run is None]
+        if not found.runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
             what_to_do = skipped.problems or [
                 f"Make them with `ssvm-bench experiment {made_by}`, and plot with the same "
                 "overrides as you run; or choose another folder with results_dir=…"
             ]
+            of = {MINE: " of your own", COMMITTED: " that is committed"}.get(whose, "")
             raise RunFailedError(
-                f"No run of the experiment {experiment.name} has finished in {where.root}"
+                f"No run{of} of the experiment {experiment.name} has finished in {where.root}"
                 f"{' and can be read' * bool(skipped.problems)}. {what_to_do[0]}"
             )
         if missing:
             named = missing[:NAMED] + ["…"] * (len(missing) > NAMED)
             logger.warning(
-                "%s of %s runs are missing: %s.", len(missing), len(configs), "; ".join(named)
+                "%s of %s runs are missing: %s.", len(missing), len(found.pairs), "; ".join(named)
             )
-        origins = grid.origin_of
-        return draw(experiment, runs, kept.values(), where, formats, skipped, origins)
+        if not whose and found.where.whose == MINE and found.has_others:
+            logger.info(
+                "These are your own runs. `ssvm-bench plot %s --runs committed` draws those "
+                "that are committed.",
+                name,
+            )
+        kept, of_side = found.stored.values(), where._replace(whose=found.where.whose)
+        return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)
+
+
+Stored: TypeAlias = Callable[[ResultsFolder, str, SkippedFiles], list[Trace]]
+"""Returns the stored traces of an experiment, given a results folder and its name there."""
+
+
+class Found(NamedTuple):
+    """The runs of an experiment in a results folder, all of one side.
+
+    Attributes
+    ----------
+    where : ResultsFolder
+        The folder, restricted to that side.
+    stored : dict
+        Own folder of a run → its stored trace.
+    pairs : list of (RunConfig, Trace or None)
+        Each run that the experiment asks for, if it has finished.
+    has_others : bool
+        Whether the other side has traces of the experiment, too.
+    """
+
+    where: ResultsFolder
+    stored: Mapping[Path, Trace]
+    pairs: Sequence[tuple[RunConfig, Trace | None]]
+    has_others: bool = False
+
+    @property
+    def runs(self) -> list[Trace]:
+        """The finished runs."""
+        return [run for _, run in self.pairs if run is not None]
+
+
+def find(
+    experiment: Experiment,
+    grid: ExpandedGrid,
+    sides: Sequence[ResultsFolder],
+    skipped: SkippedFiles,
+    stored: Stored = stored_traces.read,
+) -> Found:
+    """Return the finished runs of an experiment, of the first side that has some.
+
+    Parameters
+    ----------
+    experiment, grid
+        The experiment, and its runs.
+    sides : sequence of ResultsFolder
+        As `ResultsFolder.sides` returns them.
+    skipped : SkippedFiles
+        Collects files that cannot be read.
+    stored : callable
+        Reads stored traces, as `stored_traces.read` does.
+    """
+    configs = along_paths(grid.configs)
+    names = {name for of in experiment.origins for name in (of, grid.within(of))}
+    first, *others = sides
+
+    def of_side(side: ResultsFolder) -> Found:
+        traces = (trace for name in sorted(names) for trace in stored(side, name, skipped))
+        kept = {trace.own_folder: trace for trace in traces}
+        pairs = finished(configs, kept, None if side.whose == COMMITTED else skipped)
+        return Found(side, kept, pairs)
+
+    found = of_side(first)
+    if not found.runs:
+        return next(filter(lambda of: of.runs, map(of_side, others)), found)
+    both = any(stored_traces.files_of(side, name) for side in others for name in names)
+    return found._replace(has_others=both)
 
 
 def finished(
@@ -224,11 +309,13 @@ def draw(
     results_dir: Path | ResultsFolder,
     formats: Sequence[str],
     skipped: SkippedFiles | None,
-    origins: Mapping[Path, str] = MappingProxyType({}),
+    grid: ExpandedGrid | None = None,
+    log_x: bool | None = None,
 ) -> list[Path]:
     """Write all files of an experiment; real and synthetic data have separate files.
 
     Everything is drawn from thinned traces, so that the same files can be drawn without raw runs.
+    Files of an earlier drawing that these runs do not give are named in a warning.
 
     Parameters
     ----------
@@ -244,14 +331,23 @@ def draw(
         As for `plot`.
     skipped : SkippedFiles or None
         Collects files and other runs in the results folder that cannot be read; None: raise errors.
-    origins : mapping
-        Own folder of a run → the experiment that its trace is stored with; by default
-        ``experiment.runs``.
+    grid : ExpandedGrid, optional
+        The runs of the experiment that were asked for; by default those of its file.
+    log_x : bool, optional
+        As for `plot`.
 
     Returns
     -------
     list of Path
-        Figures and tables.
+        Figures, tables, their numbers and provenance; the folders of thinned traces that were
+        written; the file with the best values.
+
+    Raises
+    ------
+    ConfigError
+        If only tables are asked for, and the experiment has none.
+    RunFailedError
+        If a file cannot be written.
     """
     where = plain(results_dir)
     sweep(where)
@@ -259,23 +355,52 @@ def draw(
     of_datasets = grouped(runs, lambda run: run.data["name"]).values()
     chosen = {run.own_folder: run for members in of_datasets for run in members}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
+    origins = grid.origin_of if grid else {}
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}
     for place, members in places.items():
         thinned = stored_traces.write(members, where, place, skipped, hashes)
         chosen.update({run.own_folder: run for run in thinned})
     traces = list(chosen.values())
+    told = where.made / optima.FILE
+    before = told.stat().st_mtime_ns if told.exists() else 0
     best = optima.reference(traces, where, skipped)
-    written: list[Path] = []
-    for made in outputs(experiment, traces, best, where.root):
-        stem = where.made / made.place
-        if isinstance(made.shown, Output):
-            written += kind.save(made.shown, stem, formats)
-        else:
-            write_file(stem.with_name(f"{stem.name}.json"), made.shown)
+    committed = f"runs={COMMITTED}" * (where.whose == COMMITTED and where.made != where.root)
+    variant = ",".join(filter(None, (grid.variant if grid else "", committed)))
+    made = [*outputs(experiment, traces, best, where.root, variant=variant, log_x=log_x)]
+    if kind.TABLES in formats and not any(each.has_tables for each in made):
+        said = f"{experiment.name} has no tables, so that there is nothing to write as tex"
+        if set(formats) == {kind.TABLES}:
+            raise ConfigError(f"{said}. Its figures can be {', '.join(kind.PICTURES)}.")
+        logger.warning("%s.", said)
+    contents: dict[Path, bytes] = {}
+    for each in made:
+        contents |= each.contents(where.made, formats)
+    write_files(contents)
+    _warn_of_others(where.made / "figures" / experiment.name / variant, contents, traces)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
-    return written
+    changed = [told] * (told.exists() and told.stat().st_mtime_ns != before)
+    return [*contents, *(where.made / "traces" / place for place in places), *changed]
+
+
+def _warn_of_others(folder: Path, written: Iterable[Path], traces: Sequence[Trace]) -> None:
+    """Warn of files in a folder that are named like those just written, and were not."""
+    drawn = {stored_traces.suffix(str(trace.data["source"])) for trace in traces}
+    marks = {stored_traces.suffix(source) for source in LOADED_FROM} - {""}
+
+    def source_of(path: Path) -> str:
+        return next((mark for mark in marks if path.stem.endswith(mark)), "")
+
+    ends = {*(f".{end}" for end in (*kind.PICTURES, kind.TABLES)), ".csv", ".md"}
+    there = {path for path in folder.iterdir() if path.suffix in ends and source_of(path) in drawn}
+    if others := sorted(path.name for path in there - {*written}):
+        logger.warning(
+            "%s: %s %s not drawn now, and may show other runs. Delete what you do not need.",
+            folder,
+            ", ".join(others),
+            "was" if len(others) == 1 else "were",
+        )
 
 
 class Made(NamedTuple):
@@ -296,6 +421,18 @@ class Made(NamedTuple):
         """Return suffix → content of its files except pictures."""
         return {"json": self.shown} if isinstance(self.shown, bytes) else self.shown.texts()
 
+    def contents(self, folder: Path, formats: Sequence[str]) -> dict[Path, bytes]:
+        """Return path → content of its files in a results folder; raises as `kind.files_of`."""
+        stem = folder / self.place
+        if isinstance(self.shown, bytes):
+            return {stem.with_name(f"{stem.name}.json"): self.shown}
+        return kind.files_of(self.shown, stem, formats)
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether its document has tables."""
+        return isinstance(self.shown, Output) and bool(self.shown.tables)
+
 
 def by_source(data: FigureData) -> dict[str, FigureData]:
     """Return source → input of the figures on its data."""
@@ -315,6 +452,8 @@ def outputs(
     best: BestValues,
     results_dir: Path,
     wanted: Callable[[Kind], bool] = lambda _: True,
+    variant: str = "",
+    log_x: bool | None = None,
 ) -> Iterator[Made]:
     """Yield all outputs of an experiment; real and synthetic data have separate ones.
 
@@ -329,15 +468,22 @@ def outputs(
         The folder with the numbers that are not from runs.
     wanted : callable
         Returns whether to make a kind of figure.
+    variant : str
+        What distinguishes the runs from those of the experiment's file.
+    log_x : bool, optional
+        As for `plot`.
     """
-    folder = Path("figures", experiment.name)
+    folder = Path("figures", experiment.name, variant)
+    papers = registry.papers().values()
+    of_paper = not variant and any(experiment.name in paper.experiments for paper in papers)
     everything = FigureData(traces, best, experiment.title, experiment.gaps, results_dir)
+    everything = everything._replace(log_x=log_x)
     for source, data in by_source(everything).items():
         suffix = stored_traces.suffix(source)
         for name, choices in experiment.figures.items():
             made = kinds()[name]
             for output in made.files(data, choices) if wanted(made) else ():
-                place = Path() if made.at_top else folder
+                place = Path() if made.at_top and of_paper else folder
                 yield Made(place / f"{output.name}{suffix}", output)
         text = json.dumps(provenance_of(data.traces), indent=2)
         yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

@@ -1,5 +1,5 @@
 "use strict";
-// Light and dark mode, sortable tables, and figures, each drawn when it is first seen.
+// Light and dark mode, sortable tables, and figures, each drawn when it is first seen, or printed.
 
 const GONE = 65535, HEIGHT = 250, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 40;
 
@@ -179,6 +179,7 @@ class Plot {
     const { svg: node } = panel, { log: logY } = this.data, logX = this.axis.log;
     const width = node.clientWidth, wide = width - LEFT - RIGHT, high = HEIGHT - TOP - BOTTOM;
     if (wide <= 0) return;
+    node.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`); // a page of paper has another width
     const shown = [...this.shown(panel)];
     const xs = shown.flatMap(([, of]) => of.x.filter((x, j) => !isNaN(x) && !isNaN(of.y[0][j])));
     const ys = shown.flatMap(([, of]) => of.y.flat()).filter(y => !isNaN(y));
@@ -333,10 +334,17 @@ class Plot {
 }
 
 const seen = new IntersectionObserver(entries => {
-  for (const { isIntersecting, target } of entries)
-    if (isIntersecting) { seen.unobserve(target); target.plot = new Plot(target); }
+  for (const { isIntersecting, target } of entries) if (isIntersecting) draw(target);
 }, { rootMargin: "200px" });
+function draw(figure) { seen.unobserve(figure); figure.plot ||= new Plot(figure); }
 for (const figure of document.querySelectorAll("figure.plot")) seen.observe(figure);
+
+// paper shows what is open, seen or not
+addEventListener("beforeprint", () => {
+  for (const figure of document.querySelectorAll("figure.plot"))
+    if (!figure.closest("details:not([open])")) draw(figure);
+  for (const image of document.querySelectorAll("img")) image.loading = "eager";
+});
 
 // a link to a closed element opens it
 function reveal() {

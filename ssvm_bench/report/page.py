@@ -6,7 +6,6 @@ import html
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from ssvm_bench.report import contents, shown
 from ssvm_bench.report.contents import Contents, Failure, Group, Page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.shown import details
-from ssvm_bench.results import optima, stored_traces, words
+from ssvm_bench.results import optima, words
 from ssvm_bench.results.folder import ResultsFolder, sweep
 from ssvm_bench.results.folder import plain as as_folder
 from ssvm_bench.results.provenance import provenance, provenance_of
@@ -47,6 +46,7 @@ def build(
     experiment: str = "",
     every: bool = False,
     config_dirs: Sequence[Path] = (),
+    whose: str = "",
 ) -> Path:
     """Write a page on the user's own runs or on an experiment, or pages on everything.
 
@@ -60,6 +60,9 @@ def build(
         Whether all pages are written, with one that lists them.
     config_dirs : sequence of Path
         Further folders of config files.
+    whose : str
+        Whose runs the pages of experiments show, see `ResultsFolder.sides`; empty: the user's own
+        if there are any.
 
     Returns
     -------
@@ -80,11 +83,10 @@ def build(
     logger.info("Reading the runs in %s …", where.root)
     with SkippedFiles() as skipped:
         if every:
-            found = contents.everything(where, config_dirs, skipped)
+            found = contents.everything(where, config_dirs, skipped, whose)
         elif experiment:
             asked = load(experiment, config_dirs)
-            stored = partial(stored_traces.read, where, skipped=skipped)
-            found = [contents.of_experiment(asked, where, config_dirs, skipped, stored)]
+            found = [contents.of_experiment(asked, where, config_dirs, skipped, whose)]
             if not found[0].traces:
                 raise RunFailedError(
                     f"No run of the experiment {asked.name} has finished in {where.root}. Make "
@@ -96,7 +98,7 @@ def build(
     best, _ = optima.untold((run for each in found for run in each.traces), where)
     for k, each in enumerate(found, 1):
         logger.info("Page %s of %s: %s", k, len(found), each.title)
-        written = write_file(folder / f"{each.name}.html", page(each, best, where, folder, every))
+        written = write_file(folder / f"{each.name}.html", page(each, best, folder, every))
     return write_file(folder / INDEX, _index(found)) if every else written
 
 
@@ -114,9 +116,7 @@ def _index(found: Sequence[Contents]) -> bytes:
     return _whole("All experiments", (), block(table), details("About these pages", _about(found)))
 
 
-def page(
-    found: Contents, best: BestValues, where: ResultsFolder, folder: Path, listed_: bool = False
-) -> bytes:
+def page(found: Contents, best: BestValues, folder: Path, listed_: bool = False) -> bytes:
     """Return a page.
 
     Parameters
@@ -124,15 +124,13 @@ def page(
     found : Contents
         Its contents.
     best : BestValues
-    where : ResultsFolder
-        The results folder with its pictures.
     folder : Path
         The folder that it will be written to.
     listed_ : bool
         Whether another page lists this one.
     """
     groups = contents.group(found)
-    about = Page(found, groups, contents.titles(groups), best, where, folder)
+    about = Page(found, groups, contents.titles(groups), best, folder)
     tables = {problem: list(_targets(parts, best)) for problem, parts in groups.items()}
     figures, documents = shown.made(about)
     spent = [
@@ -174,7 +172,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
         problems = listed(names.values(), "problems")
         repeats = words.repeats(len(of) for of in repeats_of(traces).values())
-        sources = ", ".join(dict.fromkeys(style.source_name(run.data["source"]) for run in traces))
+        of_data = dict.fromkeys((run.data["source"], run.data["name"]) for run in traces)
+        sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
         yield Html(
             f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
             f"{plain(sources)}, {plain(clocks_of(traces))}.</p>\n"
@@ -263,7 +262,7 @@ def _problems(page: Page) -> Table:
     for problem, parts in page.groups.items():
         traces = [trace for part in parts for trace in part.traces]
         data, known = traces[0].data, page.best[problem]
-        row: list[object] = [page.names[problem], style.source_name(data["source"])]
+        row: list[object] = [page.names[problem], style.source_name(data["source"], data["name"])]
         row += [f"{data['n']:,}", f"{data['d']:,}", contents.weight_text(traces[0])]
         row += [code(problem.fingerprint), ", ".join(sorted({*map(contents.solver_name, traces)}))]
         row += [len(traces), f"{known.primal:.6g}", number(known.dual, ".6g")]

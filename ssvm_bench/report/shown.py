@@ -22,7 +22,7 @@ import numpy as np
 
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import AXES, needs_log_x, why_empty
+from ssvm_bench.figures.curves import AXES, is_log_x, why_empty
 from ssvm_bench.figures.document import Html, block, marked, plain
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report import contents
@@ -62,7 +62,7 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
         curves.append({"name": style.solver_label(solver), "color": color, "dash": dash})
     axes = []
     for axis, table in shown.tables.items():
-        log = needs_log_x(table, axis)
+        log = is_log_x(table, axis)
         columns = {"x": _drawn(table["x"].to_numpy(float), log)}
         for name in HEIGHTS:
             columns[name] = _drawn(table[name].to_numpy(float), shown.log)
@@ -166,7 +166,7 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
                 else:
                     documents.append(shown)
     if found.experiment and not any("data-plot" in figure.markup for figure in figures):
-        for place in page.where.read:
+        for place in found.where.stored:
             for path in sorted(place.glob(f"figures/{found.name}/*.png")):
                 picture = _picture(path, page.folder)
                 if picture not in figures:
@@ -201,7 +201,7 @@ def _of_instances(
 
 def _data_of(trace: Trace) -> str:
     data = trace.data
-    source = style.source_name(data["source"])
+    source = style.source_name(data["source"], data["name"])
     return (
         f"{contents.dataset_name(trace)}, {source}: n = {data['n']:,}, d = {data['d']:,}, "
         f"{contents.weight_text(trace)}."
@@ -232,13 +232,13 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
     if not found.experiment:
         runs = [trace for parts in page.groups.values() for trace in _largest(parts)]
     gaps = found.experiment.gaps if found.experiment else ()
-    whole = FigureData(runs, page.best, found.title, gaps, page.where.root)
+    whole = FigureData(runs, page.best, found.title, gaps, found.where.root)
     together = by_source(whole) if found.experiment else {"real": whole}
     for source, data in together.items():
         for output in kind.outputs(data, choices):
             title = output.title or f"{found.title}: {output.name}"
             name = f"{output.name}{stored_traces.suffix(source)}.png"
-            for place in page.where.read if output.figure else ():
+            for place in found.where.stored if output.figure else ():
                 if (path := place / "figures" / found.name / name).is_file():
                     yield _picture(path, page.folder)
                     break

@@ -8,7 +8,7 @@
       own/                      files derived from the runs of this machine, in that case
 
 Committed results are read. They change only where ``results_dir=…`` asks for it, so that first
-steps in a checkout leave them unchanged.
+steps in a checkout leave them unchanged. A figure shows the user's own runs or committed ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results.reading import is_superseded, remove_superseded
 from ssvm_bench.results.run_folder import PARTIAL, HeldError, lock, recover
 
 MARKER = "COMMITTED"
 OWN = "own"
+MINE, COMMITTED = "mine", "committed"
+"""Whose runs: the user's own, or those stored in a folder with committed results."""
+
 OPTION = "results_dir="
 
 
@@ -37,15 +40,47 @@ class ResultsFolder(NamedTuple):
         ``results_dir``: all of it is read.
     made : Path
         The folder to which files derived from runs are written.
+    whose : str
+        Whose runs are read: ``MINE``, ``COMMITTED``, or empty for all.
     """
 
     root: Path
     made: Path
+    whose: str = ""
 
     @property
     def read(self) -> tuple[Path, ...]:
         """The folders that are read, the user's own one first."""
         return tuple(dict.fromkeys((self.made, self.root)))
+
+    @property
+    def stored(self) -> tuple[Path, ...]:
+        """Those of these folders whose thinned traces are read."""
+        return {MINE: (self.root / OWN,), COMMITTED: (self.root,)}.get(self.whose, self.read)
+
+    @property
+    def has_committed(self) -> bool:
+        """Whether its results are committed, so that they are distinguished from the user's own."""
+        return (self.root / MARKER).is_file()
+
+    def sides(self, whose: str = "") -> tuple[ResultsFolder, ...]:
+        """Return the folder restricted to the runs of one side: ``whose``, or each side in turn.
+
+        Without committed results, all runs are the user's own.
+
+        Raises
+        ------
+        ConfigError
+            If committed runs are asked for, and there are none.
+        """
+        if not self.has_committed:
+            if whose == COMMITTED:
+                raise ConfigError(
+                    f"{self.root} has no committed results: all runs there are your own. Leave "
+                    "--runs out."
+                )
+            return (self,)
+        return tuple(self._replace(whose=of) for of in ([whose] if whose else (MINE, COMMITTED)))
 
     @property
     def notice(self) -> str:
@@ -78,7 +113,8 @@ def sweep(results_dir: Path | ResultsFolder) -> None:
     for place in plain(results_dir).read:
         recover(place, "runs/*/*/*/")
         files.sweep(place)
-        for pattern in ("reference", "figures/*", "traces/*", "runs/*/*/*"):
+        of_sets = ("figures/*", "figures/*/*", "traces/*", "traces/*/*")
+        for pattern in ("reference", *of_sets, "runs/*/*/*"):
             for folder in place.glob(pattern):
                 files.sweep(folder)
         for partial in place.glob(f"runs/*/*/*/seed=*{PARTIAL}"):

@@ -30,8 +30,7 @@ from typing import Any, BinaryIO, TypeAlias
 import filelock
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.files import remove, temporary_folder
-from ssvm_bench.base.files import write as write_at_once
+from ssvm_bench.base.files import remove, temporary_folder, write_together
 
 PARTIAL = ".partial"
 
@@ -224,17 +223,23 @@ def _cannot_write(folder: Path, error: OSError) -> RunFailedError:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file at once, creating its folder; return its path.
+    """Write a file at once, creating its folder; return its path. Raises as `write_files`."""
+    write_files({path: content})
+    return path
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together, all or none, creating their folders.
 
     Raises
     ------
     RunFailedError
-        If it cannot be written.
+        If one cannot be written.
     """
     try:
-        return write_at_once(path, content)
+        write_together(contents)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(Path(os.path.commonpath(contents)), error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> RunFailedError:

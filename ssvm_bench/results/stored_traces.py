@@ -1,5 +1,7 @@
 """Thinned traces, small enough to be kept: ``<results_dir>/traces/<experiment>/``.
 
+Those of runs that overrides chose are in a folder below, named after the overrides.
+
 Raw runs are large and stay on the machine that executed them. What figures, claims and report need
 is stored here. There is one parquet file per dataset and solver, and a separate one for synthetic
 data. It contains the metadata and summary of every run, and of its rows the first, the last, those
@@ -62,7 +64,7 @@ def write(
     traces : sequence of Trace
         Finished runs.
     results_dir, name
-        The results folder and the experiment's name.
+        The results folder, and the experiment's name or that of a folder below.
     skipped : SkippedFiles, optional
         Collects existing files that cannot be read; they are left unchanged.
     stay : collection of str
@@ -79,7 +81,8 @@ def write(
         If a file cannot be written; or if an existing one cannot be read, and ``skipped`` is not
         given.
     """
-    root, made = plain(results_dir)
+    where = plain(results_dir)
+    root, made = where.root, where.made
     places = grouped(traces, lambda trace: _folder(made, name) / _file_name(trace))
     stored = {}
     for path, new in sorted(places.items()):
@@ -106,7 +109,7 @@ def read(
     Parameters
     ----------
     results_dir, name
-        The results folder and the experiment's name.
+        As for `write`.
     skipped : SkippedFiles, optional
         Collects damaged files.
 
@@ -125,8 +128,16 @@ def read(
 
 def files_of(results_dir: Path | ResultsFolder, name: str) -> list[Path]:
     """Return the files of an experiment; of two traces of a run, the first one counts."""
-    folders = (_folder(place, name) for place in plain(results_dir).read)
+    folders = (_folder(place, name) for place in plain(results_dir).stored)
     return [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
+
+
+def names(results_dir: Path | ResultsFolder) -> list[str]:
+    """Return the names under which traces are stored."""
+    roots = [place / "traces" for place in plain(results_dir).stored]
+    some = [of for root in roots for of in ((root, "*/*.parquet"), (root, "*/*/*.parquet"))]
+    found = (path.parent.relative_to(root) for root, files in some for path in root.glob(files))
+    return sorted({path.as_posix() for path in found})
 
 
 def read_file(path: Path, results_dir: Path) -> list[Trace]:

@@ -7,7 +7,9 @@ loop, and the time spent. Problem and solver are built anew; the solver then res
 
 Runs that differ only in their budget share a folder, which holds the longest of them. A run resumes
 where one of them was left, or where one has ended and kept its state; else it starts from the
-beginning. A shorter run that has to be executed nevertheless gets a folder of its own.
+beginning. A shorter run that has to be executed nevertheless gets a folder of its own. If it ends
+where a longer one was left, or on the way there, it keeps its state, so that the longer one can
+still resume.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from ssvm_bench.base.errors import described
+from ssvm_bench.base.errors import SsvmBenchError, described
 from ssvm_bench.base.state import StateError, expect, like, of
+from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
 from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
-from ssvm_bench.results.reading import is_whole, read_run
+from ssvm_bench.results.reading import is_whole, read_metadata, read_run
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver
@@ -262,10 +265,13 @@ def find_checkpoint(
     leads_on : bool
         Whether another run begins at its end.
     """
-    for folder in (run_folder.partial_folder(config.folder), config.folder):
+    left = run_folder.partial_folder(config.folder)
+    for folder in (left, config.folder):
         found = resume(folder, whose, begun)
         made = None if found is None else _made_of(found, config, leads_on)
         if found is not None and made is not None:
+            if folder == left and not _contains(config.budget, left):
+                made = replace(made, checkpoint=replace(made.checkpoint, keep=True))
             logger.info(
                 "Going on after iteration %s, from the checkpoint in %s (force=true does not).",
                 *(found.progress.iteration, folder),
@@ -287,6 +293,15 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if ending(trace.as_columns(found.recorder.rows), None, budget) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     return config if budget.max_iterations is None or at <= budget.max_iterations else None
+
+
+def _contains(budget: Budget, left: Path) -> bool:
+    """Return whether a budget goes as far as that of a run that was left in a folder."""
+    try:
+        stored = read_metadata(left)["config"]["budget"]
+        return budget.contains(validation.build(Budget, stored, Budget.section))
+    except (SsvmBenchError, LookupError, TypeError):
+        return True
 
 
 def _why_anew(config: RunConfig) -> str:

@@ -8,7 +8,7 @@ examples are predicted in one compiled pass.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,8 @@ from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
-from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
+from ssvm_bench.results.repeats import NOT_A_CURVE, differences
+from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, flatten
 from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
 
 logger = logging.getLogger(__name__)
@@ -109,22 +110,34 @@ def find(path: Path) -> Path:
     ConfigError
         There is none, or there are several.
     """
+    first, *others = find_all(path)
+    if not others:
+        return first
+    raise ConfigError(
+        f"There are {1 + len(others)} finished runs in {path}. Name one of them: {first}, "
+        f"{others[0]}{', …' * (len(others) > 1)}. `ssvm-bench score` compares them."
+    )
+
+
+def find_all(path: Path) -> list[Path]:
+    """Return the folders of finished runs: this one, or all below it.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
     run_folder.recover(path.parent)
     if is_finished(path):
-        return path
+        return [path]
     run_folder.recover(path, "**/")
     below = [found.parent for found in sorted(path.rglob(TRACE)) if is_finished(found.parent)]
-    if len(below) == 1:
-        return below[0]
     if not below:
         raise ConfigError(
             f"There is no finished run in {path}. Name the folder that `ssvm-bench run` printed, "
             "as results/runs/DATASET/SOLVER/HASH/seed=0."
         )
-    raise ConfigError(
-        f"There are {len(below)} finished runs in {path}. Name one of them: {below[0]}, {below[1]}"
-        f"{', …' * (len(below) > 2)}"
-    )
+    return below
 
 
 def load(folder: Path) -> Model:
@@ -286,6 +299,47 @@ def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | 
     config = registry.config("oracle", model.config["oracle"])
     matrix = config.loss_matrix(dataset) if hasattr(config, "loss_matrix") else None
     return None if matrix is None else loss_of_labels(matrix, dataset, predicted)
+
+
+def compared(scored: Sequence[tuple[Model, Mapping[str, Any]]]) -> list[str]:
+    """Return a line for each of several runs with its scores, and one with the best per dataset.
+
+    The best run has the highest F1 of chunks, else the highest accuracy; of regressions, the lowest
+    mean absolute error.
+
+    Parameters
+    ----------
+    scored : sequence of (Model, mapping)
+        Models and the numbers of their scores.
+    """
+    options = [flatten(model.config) for model, _ in scored]
+    groups = [(of["dataset.name"], of["solver.name"]) for of in options]
+    told = differences(options, groups, NOT_A_CURVE - {"lam", "seed"})
+    rows: list[tuple[str, dict[str, float]]] = []
+    best: dict[str, tuple[float, str]] = {}
+    for (model, numbers), (data, solver), differing in zip(scored, groups, told, strict=True):
+        name = f"{data} {solver} {differing}".strip()
+        found = {
+            "F1 of chunks": numbers.get("chunks", {}).get("all", {}).get("f1"),
+            "accuracy": numbers.get("accuracy"),
+            "mean absolute error": numbers.get("mean_absolute_error"),
+            "mean loss": numbers.get("mean_loss"),
+        }
+        rows.append((name, {what: value for what, value in found.items() if value is not None}))
+        what, value = next(iter(rows[-1][1].items()))
+        rank = value if what in LOWEST else -value
+        if data not in best or rank < best[data][0]:
+            best[data] = rank, f"best on {data}: {name}, {what} {value:.5g}: {model.folder}"
+    width = max((len(name) for name, _ in rows), default=0)
+    shown = (
+        "  ".join([f"{name:<{width}}", *(f"{what} {value:.5g}" for what, value in of.items())])
+        for name, of in rows
+    )
+    return [*shown, *(line for _, line in best.values())]
+
+
+LOWEST = ("mean absolute error",)
+"""Scores of which the lowest is the best."""
 
 
 def score(dataset: Dataset, predicted: np.ndarray) -> scores.Scores:

@@ -30,6 +30,7 @@ from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.components import load_dataset, warm_up
+from ssvm_bench.runs.extras import check_extras
 from ssvm_bench.runs.loop import loop
 from ssvm_bench.runs.path_step import PathStep
 from ssvm_bench.runs.recorder import Recorder
@@ -77,6 +78,7 @@ def run(
     begin = time.perf_counter()
     memory.give_back()
     check_requirements(config)
+    check_extras([config])
     with silence(config.quiet):
         rows = components.chunk_rows(config)
         dataset = load_dataset(config.dataset, rows)

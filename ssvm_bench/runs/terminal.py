@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -88,14 +89,17 @@ class PlainLines(Display):
         self.started = clock()
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
-        """Print which run begins, and the heading line."""
+        """Print which run begins, on two lines of a narrow terminal, and the heading line."""
         self.budget, self.started = config.budget, self.clock()
         prior = config.prior.text()
-        self.message(
-            f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}: "
+        run = f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}:"
+        about = (
             f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, {f'prior {prior}, ' if prior else ''}"
             f"clock = {config.clock}"
         )
+        fits = cell_len(f"{run} {about}") <= self.console.width
+        for line in [f"{run} {about}"] if fits or not self.console.is_terminal else [run, about]:
+            self.message(line)
         self.heading()
 
     def heading(self) -> None:
@@ -185,16 +189,10 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     runs : list of (RunConfig, status, summary)
         A summary may lack entries (a run that failed early); they are shown as ``-``.
     """
-    options = [""] * len(runs)
-    if len(runs) > 1:
-        from ssvm_bench.results.repeats import differences
-        from ssvm_bench.results.trace import flatten
-
-        configs = [config for config, _, _ in runs]
-        groups = [(config.solver.name, config.dataset.name) for config in configs]
-        options = differences([flatten(config.resolved()) for config in configs], groups, _NOT_TOLD)
+    losses, options = _held_out(runs), _options(runs)
     entries = [
-        _entries(*run, of if any(options) else None) for run, of in zip(runs, options, strict=True)
+        _entries(*run, of if any(options) else None, losses)
+        for run, of in zip(runs, options, strict=True)
     ]
     if len(entries) == 1:
         table = Table(box=None, show_header=False, pad_edge=False)
@@ -202,7 +200,7 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
             table.add_row(name, value)
         return table
     table = Table(box=box.ASCII2, show_edge=False, pad_edge=False)
-    numeric = [name for name, _, _ in COLUMNS.values()]
+    numeric = [*(name for name, _, _ in COLUMNS.values()), *map(_named, losses)]
     for name in entries[0] if entries else ():
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
     for entry in entries:
@@ -210,13 +208,70 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
     return table
 
 
-def _entries(config: RunConfig, status: str, summary: Row, options: str | None) -> dict[str, str]:
+def best_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
+    """Yield for each dataset which solver and options have the lowest held-out loss.
+
+    It is the loss on the validation examples, if there are any, as a mean over the seeds.
+    """
+    of_data: dict[str, dict[str, list[Row]]] = {}
+    for (config, _, summary), options in zip(runs, _options(runs), strict=True):
+        named = of_data.setdefault(_data(config, summary), {})
+        named.setdefault(f"{config.solver.name} {options}".strip(), []).append(summary)
+    for data, summaries in of_data.items():
+        for loss in sorted(_held_out(runs), key=PREFERRED.__ne__):
+            found = {
+                name: [float(of[loss]) for of in mine]
+                for name, mine in summaries.items()
+                if all(of.get(loss) is not None for of in mine)
+            }
+            if len(found) > 1:
+                means = {name: sum(values) / len(values) for name, values in found.items()}
+                best = min(means, key=means.__getitem__)
+                of_seeds = f" (mean of {len(found[best])} seeds)" * (len(found[best]) > 1)
+                yield f"best on {data}: {best}, {_named(loss)} {means[best]:.5g}{of_seeds}"
+                break
+
+
+PREFERRED = "validation_loss"
+"""The held-out loss by which options are chosen, if there is one."""
+
+
+def _held_out(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
+    """Return the names of the held-out losses in the summaries of runs."""
+    names = {name for _, _, summary in runs for name in summary if name.endswith("_loss")}
+    return sorted(names - {"train_loss"}, reverse=True)
+
+
+def _named(loss: str) -> str:
+    """Return the heading of a loss."""
+    return loss.replace("_", " ")
+
+
+def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
+    """Return, for each of several runs, the options that tell it from its solver's other runs."""
+    if len(runs) < 2:
+        return [""] * len(runs)
+    from ssvm_bench.results.repeats import differences
+    from ssvm_bench.results.trace import flatten
+
+    configs = [config for config, _, _ in runs]
+    groups = [(config.solver.name, config.dataset.name) for config in configs]
+    return differences([flatten(config.resolved()) for config in configs], groups, _NOT_TOLD)
+
+
+def _data(config: RunConfig, summary: Row) -> str:
+    return f"{config.dataset.name} ({summary.get('source', config.source)})"
+
+
+def _entries(
+    config: RunConfig, status: str, summary: Row, options: str | None, losses: Sequence[str]
+) -> dict[str, str]:
     """Return heading → text of one run; ``options`` distinguish it from its solver's other runs."""
-    data = f"{config.dataset.name} ({summary.get('source', config.source)})"
     shown = {
         name: show(summary[key]) if key in summary else "-"
         for key, (name, _, show) in COLUMNS.items()
     }
+    shown |= {_named(loss): words.number(summary.get(loss), ".5g", "-") for loss in losses}
     ended = str(summary.get("stop_reason") or status)
     if ended.startswith("max_") and not config.solver.has_dual:  # else the gap says so
         ended += ", not converged"
@@ -225,7 +280,7 @@ def _entries(config: RunConfig, status: str, summary: Row, options: str | None) 
     head = {"solver": config.solver.name}
     if options is not None:
         head["options"] = options
-    head |= {"dataset": data, "seed": str(config.seed)}
+    head |= {"dataset": _data(config, summary), "seed": str(config.seed)}
     return {**head, **shown, "stopped by": ended}
 
 
@@ -234,4 +289,6 @@ def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path
     # Wide enough for the table: a narrow terminal wraps its lines, but no digit is cut off.
     console = Console(highlight=False, width=200)
     console.print(closing_table(runs))
+    for line in best_lines(runs):
+        console.print(Text(line), soft_wrap=True)
     console.print(Text(f"files: {os.path.commonpath(folders)}"), soft_wrap=True)

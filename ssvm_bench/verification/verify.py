@@ -126,8 +126,9 @@ def verify(
     yield Check.of("weak duality, F ≤ P", duality(subject))
     yield Check.of("summaries beside their rows", summaries(subject))
     yield Check.of("best values on record", best_values(subject))
-    yield Check.of("claims, judged again", redrawn(subject, claims=True))
-    yield Check.of("figures and tables, made again", redrawn(subject, claims=False))
+    drawn: set[Path] = set()
+    yield Check.of("claims, judged again", redrawn(subject, drawn, claims=True))
+    yield Check.of("figures and tables, made again", redrawn(subject, drawn, claims=False))
     yield Check.of("fingerprints of data", data.fingerprints(subject))
     yield Check.of("primal values at stored weights", data.weights(subject))
     if rerun:
@@ -137,8 +138,7 @@ def verify(
 def _read(subject: Subject) -> Iterator[Finding]:
     """Read all traces and runs into a subject, and yield for each file whether it is intact."""
     where = subject.where
-    folders = {folder.name for place in where.read for folder in place.glob("traces/*/")}
-    for name in sorted(folders):
+    for name in stored_traces.names(where):
         for path in stored_traces.files_of(where, name):
             try:
                 for trace in stored_traces.read_file(path, where.root):
@@ -244,26 +244,28 @@ LAST_DIGIT = 1e-5
 """One unit of the last of six digits, relative to the number."""
 
 PICTURES = (".png", ".pdf", ".svg")
+WITH_OPTIONS = "drawn with other options"
 
 
-def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
+def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Finding]:
     """Yield a finding for each file of figures and tables.
 
     Parameters
     ----------
     subject : Subject
+    drawn : set of Path
+        Collects the paths, without suffix, of the files that were made again.
     claims : bool
-        Whether to check the files at the top of the folder, or those in ``figures/``.
+        Whether to check the tables of claims, or everything else; that comes second.
     """
     root = subject.where.made
     for folder in sorted(root.glob("figures/*/")):
-        drawn: set[str] = set()
         made_again, why = _outputs(subject, folder.name, lambda kind: kind.at_top == claims)
         for made in made_again:
             if claims and isinstance(made.shown, bytes):  # checked with the figures
                 continue
             stem = root / made.place
-            drawn.add(stem.name)
+            drawn.add(stem)
             for end, text in made.texts().items():
                 path = stem.with_name(f"{stem.name}.{end}")
                 yield compared(subject.named(path), _difference(path, text))
@@ -272,7 +274,9 @@ def redrawn(subject: Subject, claims: bool) -> Iterator[Finding]:
                 if not any(path.is_file() for path in pictures):
                     yield compared(subject.named(pictures[0]), "there is no such picture")
         for path in () if claims else sorted(folder.iterdir()):
-            if path.stem not in drawn and not path.name.startswith("."):
+            if path.is_dir():
+                yield Finding(SKIPPED, subject.named(path), WITH_OPTIONS)
+            elif path.with_suffix("") not in drawn and not path.name.startswith("."):
                 yield Finding(SKIPPED, subject.named(path), why)
 
 
@@ -291,7 +295,7 @@ def _outputs(
     found = experiment_files.finished(along_paths(configs), stored)
     runs = {run.own_folder: run for _, run in found if run}
     if not runs:
-        return (), "no run of the experiment's file is stored; drawn with other options"
+        return (), f"no run of the experiment's file is stored; {WITH_OPTIONS}"
     about = experiment, [*runs.values()], subject.best[0], subject.where.made
     made = experiment_files.outputs(*about, wanted)
     return made, "it takes data, or files of runs, that are not here"

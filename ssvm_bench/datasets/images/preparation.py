@@ -320,6 +320,10 @@ class PictureFile(RawFile):
         """Return whether a file begins like a tar archive, compressed by gzip or not."""
         return head.startswith(GZIP) or head[257:262] == b"ustar"
 
+    def extra(self, source: str) -> str:
+        """See `RawFile`."""
+        return "images"
+
     def pictures(self, source: str) -> Pictures:
         """Return the pictures of a source; `MissingDataError` if the real file is not there."""
         if source == "synthetic":

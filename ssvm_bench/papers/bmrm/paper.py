@@ -114,9 +114,13 @@ HEADER = (
 JUDGED = ("statement (section)", "measured by", "ours", "verdict", "the report's Table 2", "remark")
 
 
-def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the costs of the methods and the claims, for each block of the table of `costs`."""
-    for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
+def tables(table: pd.DataFrame, judged: pd.DataFrame | None = None) -> Iterator[Table]:
+    """Yield the costs of the methods and the claims, for each block of the table of `costs`.
+
+    ``judged`` has the costs of the runs that claims are judged by; by default, all.
+    """
+    by = dict(iter((table if judged is None else judged).groupby(bundle_runs.INSTANCE)))
+    for instance, block in table.groupby(bundle_runs.INSTANCE, sort=False):
         title = bundle_runs.title(block)
         epsilons = ", ".join(f"{value:g}" for value in sorted(set(block["epsilon"])))
         rows = [_cells(row) for row in rows_of(block)]
@@ -124,8 +128,9 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
         yield from _other_readings(title, block)
         yield from _of_report(title, block)
         name = str(block["dataset"].iloc[0])
-        rows = list(_judged(block, claims.CLAIMS, name, costs.of_report(name)))
-        yield Table(f"What the report says, on {title}", JUDGED, rows, words=len(JUDGED))
+        if instance in by:
+            rows = list(_judged(by[instance], claims.CLAIMS, name, costs.of_report(name)))
+            yield Table(f"What the report says, on {title}", JUDGED, rows, words=len(JUDGED))
 
 
 def across(table: pd.DataFrame) -> Iterator[Table]:
@@ -250,9 +255,13 @@ def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
     notes = curves.timing_notes(bundle_runs.of_bundles(data.traces))
     notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(table)
     yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
-    yield from tables(table)
+    runs, others = PAPER.at_settings(data.traces)
+    judged = costs.costs(runs)
+    if others:
+        yield TEXTS["settings"].format(len(others), len(data.traces))
+    yield from tables(table, judged)
     # the ratios of some benchmarks may come from drawn data, those of others from real data
-    yield from across(costs.costs([*data.traces, *data.others]))
+    yield from across(costs.costs([*runs, *PAPER.at_settings(data.others)[0]]))
 
 
 KINDS = (

@@ -26,7 +26,7 @@ def load(config: Config) -> Dataset:
     x = np.outer(y, approx_normal((5,), bits)) + config.noise * approx_normal((parts, 5), bits)
     return Dataset(
         name=config.name,
-        source="synthetic",
+        source="drawn",  # simulated by intention; of files, "real", which is the default
         x=x,
         y=y,
         offsets=np.arange(config.queries + 1) * config.documents,

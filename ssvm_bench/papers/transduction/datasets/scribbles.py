@@ -128,6 +128,11 @@ def scene(config: Config, number: int) -> Scene:
     return Scene(*drawn(chosen, dataset.source), dataset, np.arange(dataset.n))
 
 
+def extra(config: Config) -> str:
+    """Return the extra that draws scribbles."""
+    return "images"
+
+
 def load(config: Config) -> Dataset:
     """Return the superpixels of a picture as points.
 

@@ -9,7 +9,8 @@
     pd.DataFrame({str(made.folder): made.summary for made in ssvm_bench.load_runs("results")})
 
 Options are those of the command line. Mistakes raise `ConfigError`, and failures `RunFailedError`
-(:mod:`ssvm_bench.base.errors`); nothing is printed unless ``progress`` is set.
+(:mod:`ssvm_bench.base.errors`). Warnings are printed on stderr, and one line if kernels must be
+compiled, which is cached; all else if ``progress`` is set, and nothing with ``quiet=True``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ssvm_bench.results.reading import find_runs, read_run, read_weights
 from ssvm_bench.results.trace import Trace
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.extras import check_extras
-from ssvm_bench.runs.terminal import make_display
+from ssvm_bench.runs.terminal import make_display_in_python
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def load_runs(
 
 
 def _made(config: RunConfig, progress: bool) -> Run:
-    with make_display(config.quiet or not progress) as display:
+    with make_display_in_python(progress, config.quiet) as display:
         outcome = runner.run(config, display)
     if outcome.status == "interrupted":
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")

@@ -6,24 +6,30 @@ import pytest
 from ssvm_bench.results import scores
 from ssvm_bench.results.scores import Counts, count_chunks
 
-# the script leaves out B- behind E-, where a chunk ends and another one begins, too
+# the script leaves out B- behind E-, where a chunk ends and another one begins, too, and knows
+# neither S- and U-, chunks of one part that end as E- and begin as B-, nor L-, another word for E-
+END, BEGIN = ({"L": "E", "S": kind, "U": kind} for kind in "EB")
 
 
 def ends(before, tag, kind_before, kind):
     """Tell whether a chunk ends between two labels, by the rules of conlleval."""
     pairs = {"BB", "BO", "IB", "IO", "EE", "EI", "EO", "EB"}
-    return before + tag in pairs or (before != "O" and kind_before != kind)
+    both = END.get(before, before) + BEGIN.get(tag, tag)
+    return both in pairs or (before != "O" and kind_before != kind)
 
 
 def begins(before, tag, kind_before, kind):
     """Tell whether a chunk begins between two labels, by the rules of conlleval."""
     pairs = {"BB", "IB", "OB", "OI", "EE", "EI", "OE", "EB"}
-    return before + tag in pairs or (tag != "O" and kind_before != kind)
+    both = END.get(before, before) + BEGIN.get(tag, tag)
+    return both in pairs or (tag != "O" and kind_before != kind)
 
 
 def split(label):
     tag, _, kind = label.partition("-")
-    return tag, kind
+    if tag == "O" or (not kind and tag not in {*"BIELSUM"}):
+        return "O", ""
+    return tag if tag in {*"BELSU"} else "I", kind  # other prefixes are inside of a chunk, too
 
 
 def conlleval(truth, predicted):
@@ -56,19 +62,36 @@ def counted(truth, predicted):
     return count_chunks(names, *codes, np.cumsum([0, *map(len, truth)]))
 
 
-@pytest.mark.parametrize("tags", ["BI", "BIE"])
-def test_random_labels_are_counted_as_by_conlleval(tags):
+SCHEMES = {
+    "one type": [f"{tag}-X" for tag in "BI"],
+    "IOB": [f"{tag}-{kind}" for tag in "BI" for kind in "XY"],
+    "IOE": [f"{tag}-{kind}" for tag in "IE" for kind in "XY"],
+    "BIOES": [f"{tag}-{kind}" for tag in "BIES" for kind in "XY"],
+    "BILOU": [f"{tag}-{kind}" for tag in "BILU" for kind in "XY"],
+    "all at once": [f"{tag}-{kind}" for tag in "BIELSU" for kind in ("X", "X-Y", "Y")],
+    "BMES": [f"{tag}-{kind}" for tag in "BMES" for kind in "XY"],
+    "other prefixes": [f"{tag}-{kind}" for tag in ("B", "b", "", "S") for kind in "XY"],
+    "no types": [*"BI"],
+    "no types, ends": [*"BIELSU"],
+    "some types": [*"BIE", "B-X", "I-X", "E-X"],
+    "extra labels": ["B-X", "I-X", "E-X", "PAD", "_", "X", ".", "-", "X-", ""],
+    "no chunks": [],
+}
+
+
+@pytest.mark.parametrize("names", SCHEMES.values(), ids=SCHEMES)
+def test_random_labels_are_counted_as_by_conlleval(names):
     rng = np.random.default_rng(0)
-    names = ["O", *(f"{tag}-{kind}" for tag in tags for kind in "XY")]
+    names = ["O", *names]
     for _ in range(60):
-        truth = [rng.choice(names, size).tolist() for size in rng.integers(1, 9, 12)]
+        truth = [rng.choice(names, size).tolist() for size in rng.integers(0, 9, 12)]
         predicted = [
             [y if rng.random() < 0.7 else str(rng.choice(names)) for y in each] for each in truth
         ]
         found = counted(truth, predicted)
-        assert found[""] == conlleval(truth, predicted)
-        of_types = [each for kind, each in found.items() if kind]
-        assert not of_types or tuple(found[""]) == tuple(np.sum(of_types, axis=0))
+        assert found["all"] == conlleval(truth, predicted)
+        of_types = [each for kind, each in found.items() if kind != "all"]
+        assert not of_types or tuple(found["all"]) == tuple(np.sum(of_types, axis=0))
 
 
 @pytest.mark.parametrize(
@@ -82,12 +105,17 @@ def test_random_labels_are_counted_as_by_conlleval(tags):
         ("S-X S-X E-X", "S-X S-X E-X", (3, 3, 3)),
         ("O O", "O B-X", (0, 1, 0)),
         ("B-X | I-X", "B-X | I-X", (2, 2, 2)),  # a chunk ends with its sequence
-        ("B-X I-X", "B-X I-X", (1, 1, 1)),
+        ("| B-X I-X || O I-X |", "| B-X I-X || O I-X |", (2, 2, 2)),  # empty sequences
+        ("I-X I-X B-X", "B-X I-X B-X", (2, 2, 2)),  # IOB1 and IOB2
+        ("I-X E-X I-X", "B-X I-X B-X", (2, 2, 2)),  # IOE1 and IOB2
+        ("B-A-B I-A-C", "B-A-B I-A-B", (2, 1, 0)),  # the first hyphen separates the type
+        ("I-X PAD I-X", "I-X O I-X", (2, 2, 2)),
+        ("O-X I-X", "O I-X", (1, 1, 1)),
     ],
 )
 def test_planted_chunks(truth, predicted, expected):
     sequences = ([part.split() for part in of.split("|")] for of in (truth, predicted))
-    assert counted(*sequences)[""] == Counts(*expected)
+    assert counted(*sequences)["all"] == Counts(*expected)
 
 
 def test_scores_are_shares_of_the_counts():
@@ -97,13 +125,48 @@ def test_scores_are_shares_of_the_counts():
     assert (found.accuracy, found.unseen) == (0.4, 1)
     assert found.confusion(np.arange(3)).tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0]]
     assert found.labels[0] == Counts(2, 2, 1)
-    assert found.chunks[""] == Counts(3, 2, 1)
-    assert (found.chunks[""].precision, found.chunks[""].recall) == (0.5, 1 / 3)
-    assert found.chunks[""].f1 == pytest.approx(0.4)
+    assert found.chunks["all"] == Counts(3, 2, 1)
+    assert (found.chunks["all"].precision, found.chunks["all"].recall) == (0.5, 1 / 3)
+    assert found.chunks["all"].f1 == pytest.approx(0.4)
     assert found.as_dict()["labels"]["B-X"]["f1"] == 0.5
     text = "\n".join(found.lines())
     assert "accuracy   40.00%  (2 of 5 parts)" in text
     assert scores.compare(["a", "O"], 2, truth[:4], predicted[:4], np.arange(5)).chunks == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ("B-NP I-NP", True),
+        ("I-PER I-LOC O", True),  # IOB1 without neighbours of one type
+        ("E-PER I-PER", True),
+        ("S-PER U-LOC O", True),
+        ("B-NP I-NP O PAD", True),
+        ("B I O", True),
+        ("O", False),
+        ("B O", False),
+        ("A B O", False),
+        ("B I N G O", False),
+        ("NN VB O", False),
+        ("I-beam T-shirt X-ray O", False),
+        ("S-Bahn", False),
+        ("", False),
+    ],
+)
+def test_labels_are_those_of_chunks_by_evidence_unless_it_is_said(labels, expected):
+    names = labels.split()
+    assert scores.are_chunks(names) is expected
+    parts = np.arange(len(names))
+    for said in (None, True, False):
+        found = scores.compare(names, len(names), parts, parts, np.array([0, parts.size]), said)
+        assert bool(found.chunks) is (expected if said is None else said)
+
+
+def test_a_type_is_not_taken_for_the_sum_of_all():
+    found = counted([["B-all", "O", "B", "B-X"]], [["B-all", "O", "O", "B-X"]])
+    assert [*found] == ["all", "(no type)", "X", "(all)"]
+    assert found["all"] == Counts(3, 2, 2)
+    assert [*counted([[*"BIO"]], [[*"BIO"]])] == ["all"]
 
 
 def test_many_unknown_labels_take_little_memory():

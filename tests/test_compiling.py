@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from program import environment
 
 from ssvm_bench.base import jit, messages
 from ssvm_bench.runs import components
@@ -95,6 +96,42 @@ def test_a_process_waits_for_what_another_compiles_and_says_for_whom(place):
         first, second = said
         assert first.startswith(f"Waiting for what another process compiles: process {process.pid}")
         assert second.startswith("Compiling")
+
+
+def test_a_python_program_is_told_of_what_is_compiled_and_of_nothing_else(capsys):
+    assert in_turn(lambda: (times(3.5)(2.0), time.sleep(0.3))[0], "kernels of mine") == 7.0
+    said = "Compiling kernels of mine: up to a minute, once for this version; they are cached …\n"
+    assert capsys.readouterr() == ("", said)
+    kernel = jit.kernel(double)
+    kernel(1.0)
+    called(kernel, 0.3)
+    with messages.shown_by(lambda _: None):  # as quiet=true does
+        called(times(3.6), 0.3)
+    assert capsys.readouterr() == ("", "")
+
+
+FIT = """
+import numpy as np
+from ssvm_bench import StructuredSVM
+StructuredSVM(solver="bcfw").fit(np.eye(4), [0, 1, 0, 1])
+"""
+RUN = """
+import ssvm_bench
+words = "solver=bcfw", "dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30"
+ssvm_bench.run(*words, results_dir="here")
+"""
+
+
+@pytest.mark.parametrize("program", [FIT, RUN], ids=["fit", "run"])
+def test_the_first_fit_and_the_first_run_say_what_they_compile(place, program):
+    command = [sys.executable, "-c", program]
+    empty = environment(NUMBA_CACHE_DIR=place / "empty")
+    with subprocess.Popen(
+        command, env=empty, cwd=place, stderr=subprocess.PIPE, text=True
+    ) as process:
+        first = process.stderr.readline()  # after two seconds; it would go on for ten
+        process.kill()
+    assert first.startswith("Compiling kernels of solver=bcfw for single labels: up to a minute, ")
 
 
 @pytest.mark.parametrize("how", ["hangs", "stopped"])

@@ -41,6 +41,9 @@ EQUIVALENCES = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("
 PLAIN = {"bias": 0.0, "solver": "bcfw", "gap_tol": 0.05}
 
 
+LOCK = threading.Lock()  # cannot be pickled
+
+
 def pieces(data):
     """Return features and labels as lists, an array for each example."""
     return np.split(data.x, data.offsets[1:-1]), np.split(data.y, data.offsets[1:-1])
@@ -260,9 +263,71 @@ def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():
         model.set_params(class_weight="balanced").fit(queries, relevant)
 
 
+SCRIPT = """
+import sys, types
+import numpy as np
+from ssvm_bench import StructuredSVM
+from ssvm_bench.oracles import viterbi
+from ssvm_bench.oracles.base import Oracle
+
+SIGN = 1.0
+
+class Parts(Oracle):  # labels of parts, each alone
+    def __init__(self, dataset):
+        self.n, self.d = dataset.n, dataset.n_features
+        ends = dataset.offsets[1:-1]
+        self.x, self.y = np.split(dataset.x, ends), np.split(dataset.y, ends)
+    def truth(self, i):
+        return self.y[i]
+    def argmax(self, w, i):
+        return (SIGN * self.x[i] @ w + 1.0 - 2.0 * self.y[i] > 0).astype(np.uint8)
+    def predict(self, w, i):
+        return (self.x[i] @ w > 0).astype(np.uint8)
+    def loss(self, i, y):
+        return float(np.mean(y != self.y[i]))
+    def joint_feature(self, i, y):
+        return np.arange(self.d), y @ self.x[i] / y.size
+
+def local():
+    class Inner(Parts):
+        pass
+    return Inner
+
+nowhere = types.ModuleType("nowhere")
+vars(nowhere)["Parts"] = Parts
+exec("def make(dataset): return Parts(dataset)", vars(nowhere))
+sys.modules["nowhere"] = nowhere  # which no other process can import
+
+rng = np.random.default_rng(0)
+X = [rng.normal(size=(4, 3)) for _ in range(20)]
+y = [(x[:, 0] > 0).astype(int) for x in X]
+FEW = {"solver": "bcfw", "bias": 0, "gap_tol": 0.2}
+expected = StructuredSVM("mine", oracle=Parts, options={"parallel.batch": 16}, **FEW).fit(X, y)
+for oracle in (Parts, local(), lambda made: Parts(made), lambda made: local()(made)):
+    model = StructuredSVM("mine", oracle=oracle, n_jobs=2, **FEW).fit(X, y)
+    assert model.weights_.tolist() == expected.weights_.tolist()
+    assert model.history_["oracle_wait"].iloc[-1] > 0
+try:
+    StructuredSVM("mine", oracle=nowhere.make, n_jobs=2, **FEW).fit(X, y)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_workers_call_an_oracle_of_a_script_itself(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = python("-W", "ignore", tmp_path / "script.py")
+    assert done.returncode == 0, done.stderr
+    assert "RunFailedError" in done.stdout
+    assert "put the oracle's class into a module" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 def test_progress_and_warnings_come_when_they_are_asked_for(capsys):
     data = random_multiclass(30, 3, 4)
     StructuredSVM(**PLAIN).fit(data.x, data.y)
+    capsys.readouterr()  # it may be the first one that needs its kernels
+    StructuredSVM(**PLAIN).fit(data.x, data.y).predict(data.x)
     assert capsys.readouterr() == ("", "")
     early = StructuredSVM(**{**PLAIN, "gap_tol": 1e-6}, max_iterations=1, verbose=True)
     with pytest.warns(ConvergenceWarning, match="max_iterations at a relative gap of"):
@@ -322,7 +387,10 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
         ({"options": {"parallel.workers": 2}}, "parallel.workers is the parameter n_jobs"),
         ({"n_jobs": 0}, "n_jobs must be a number of processes or −1, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a number of processes, −1 for one a core, or None"),
-        ({"n_jobs": 2, "oracle": lambda made: None}, "other processes cannot make the oracle"),
+        (
+            {"n_jobs": 2, "oracle": lambda made, lock=LOCK: None},
+            "other processes cannot make the o",
+        ),
         ({"warm_start": True, "solver": "ssg"}, "solver=ssg has no warm_start"),
     ],
 )
@@ -357,7 +425,7 @@ def test_options_reach_oracles_of_all_kinds():
         ("chain", np.array(1), [0], "X is no list of examples"),
         ("chain", [np.zeros((2, 3), "V8")], [[0, 1]], r"X\[0\] has entries of type .*V8"),
         ("chain", None, None, "X must be a list of examples, got None"),
-        ("chain", ["He", "is"], [[0, 1]] * 2, r"X\[0\] has entries of type <U2; expected num"),
+        ("chain", ["He", "is"], [[0, 1]] * 2, r"X\[0\] is 'He'; an example is a list of parts"),
         ("chain", [[["a"], "He"]], [[0, 1]], "must be a mapping or a list of texts, got 'He'"),
         ("chain", [[["a"]], 3], [[0], [1]], r"X\[1\] must be a list of features with names"),
         ("chain", [[{"a": None}] * 2], [[0, 1]], "NaN"),
@@ -443,8 +511,27 @@ def test_chunk_scores_are_those_of_chunks():
     assert found.loc["VP", "f1"] == 1.0
     with pytest.raises(ValueError, match="examples of other sizes"):
         chunk_scores(truth, [["O"], ["O"]])
-    with pytest.raises(ValueError, match="labels are not those of chunks: NN"):
-        chunk_scores([["NN"]], [["NN"]])
+    for labels in ([["O"], []], [[]], [], np.array([["O", "O"]])):
+        assert chunk_scores(labels, labels).loc["all", "true"] == 0
+    assert chunk_scores([["NN"]], [["NN"]], chunks=True).loc["all", "true"] == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([["NN"]], "labels are not those of chunks: NN"),
+        ([["B-NP", None]], r"truth\[0\]\[1\] is None, and labels of chunks are texts"),
+        ([[], [1, 2]], r"truth\[1\]\[0\] is 1, and labels of chunks are texts"),
+        ([np.array([1.5])], r"truth\[0\]\[0\] is np.float64\(1.5\), and labels of chunks are"),
+        (["B-NP", "O"], r"truth\[0\] must be a list of the labels of an example, got 'B-NP'"),
+        ([None], r"truth\[0\] must be a list of the labels of an example, got None"),
+        ("B-NP", "truth must be a list of examples, got 'B-NP'"),
+        (None, "truth must be a list of examples, got None"),
+    ],
+)
+def test_labels_that_are_not_those_of_chunks_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        chunk_scores(labels, labels)
 
 
 def spoilt(kind, name, place, value):

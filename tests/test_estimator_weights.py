@@ -1,6 +1,7 @@
 """Weights of examples, of labels and features in the estimator; warm starts; workers."""
 
 import pickle
+import re
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 
 from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import ConfigError
 
 TIGHT = {"solver": "bcfw", "gap_tol": 1e-3, "lam": "5/n"}
 
@@ -58,6 +60,52 @@ def test_integer_weights_are_repetitions(structure):
         assert weighted.score(X, truth, counts) == pytest.approx(score)
     again = StructuredSVM(structure, **TIGHT).fit(X, y, sample_weight=np.full(12, 1.0))
     assert again.weights_.tolist() == StructuredSVM(structure, **TIGHT).fit(X, y).weights_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "keys"),
+    [
+        ([0, 1], [1, 1.0, True, np.int8(1), np.float32(1), np.bool_(True)]),
+        ([0.0, 1.0], [1, 1.0, True, np.int64(1)]),
+        ([False, True], [1, 1.0, True, np.True_]),
+        (["0", "1"], ["1", np.str_("1")]),
+        (np.array(["0", "1"], object), ["1"]),
+        (np.array([0, 1], np.uint8), [1, 1.0]),
+        ([-1, 2**53], [2**53, 2.0**53]),
+    ],
+)
+def test_class_weights_compare_labels_as_scikit_learn_does(labels, keys):
+    data = random_multiclass(40, 2, 4)
+    of_costs = np.where(data.y == 1, 5.0, 1.0)
+    costly = StructuredSVM(**{**TIGHT, "gap_tol": 1e-9, "lam": 5 / of_costs.sum()})
+    expected = costly.fit(data.x, data.y, sample_weight=of_costs).coef_
+    for key in keys:
+        model = StructuredSVM(**{**TIGHT, "gap_tol": 1e-9}, class_weight={key: 5.0})
+        found = model.fit(data.x, np.asarray(labels)[data.y]).coef_
+        assert found == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "key"),
+    [
+        ([0, 1], "1"),
+        (["0", "1"], 1),
+        ([0, 1], 1.5),
+        ([0, 1], None),
+        ([0, 1], np.nan),
+        ([False, True], "True"),
+        (["a", "b"], ("a",)),
+    ],
+)
+def test_a_class_weight_of_an_unknown_label_is_refused(labels, key):
+    data = random_multiclass(8, 2, 4)
+    message = f"class_weight has a weight for {re.escape(repr(key))}, and the labels of y are"
+    for structure, X, y in (
+        ("multiclass", data.x, np.asarray(labels)[data.y]),
+        ("chain", [data.x], [np.asarray(labels)[data.y]]),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            StructuredSVM(structure, **TIGHT, class_weight={key: 5.0}).fit(X, y)
 
 
 def test_a_weighted_fit_is_the_optimum_of_its_formula():

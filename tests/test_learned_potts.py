@@ -1,12 +1,14 @@
 """Potts weights, learned and of edges: against enumeration, and a QP solver on all planes."""
 
 import functools
+import pickle
 from dataclasses import replace
 
 import helpers
 import numpy as np
 import pytest
 from program import config_of
+from sklearn.base import clone
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
@@ -179,6 +181,47 @@ def test_the_estimator_learns_it():
         assert len(model.predict(X)) == len(X)
     with pytest.raises(ConfigError, match="potts must be"):
         StructuredSVM("graph", potts="learn").fit(X, y)
+
+
+def test_the_estimator_learns_it_unless_it_is_given():
+    X, y = graphs()
+    model = StructuredSVM("graph")
+    assert model.potts == "learned"
+    assert model.fit(X, y).weights_.tolist() == learned(X, y).weights_.tolist()
+    with pytest.raises(
+        ConfigError, match=r"solver=one_slack does not keep .* or a number for potts"
+    ):
+        StructuredSVM("graph", solver="one_slack").fit(X, y)
+
+
+def test_a_pickled_model_keeps_the_weight_that_was_the_default_of_version_1_0():
+    X, y = graphs()
+    fixed = StructuredSVM("graph", potts=1.0).fit(X, y)
+    state = fixed.__getstate__()
+    del state["_edges"]  # which version 1.0 did not have
+    old = StructuredSVM.__new__(StructuredSVM)
+    old.__setstate__(pickle.loads(pickle.dumps(state)))
+    assert old.potts == clone(old).potts == 1.0
+    assert [each.tolist() for each in old.predict(X)] == [
+        each.tolist() for each in fixed.predict(X)
+    ]
+    assert old.fit(X, y).weights_.tolist() == fixed.weights_.tolist()
+
+
+def test_a_learned_weight_does_no_harm_where_parts_are_many():
+    rng, side = np.random.default_rng(0), 10
+    places = np.arange(side * side).reshape(side, side)
+    pairs = [(places[:, :-1], places[:, 1:]), (places[:-1], places[1:])]
+    edges = np.vstack([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    y = [(rng.random((side, side)) < 0.5).astype(int).ravel() for _ in range(20)]
+    X = [(labels[:, None] + 0.5 * rng.normal(size=(side * side, 1)), edges) for labels in y]
+
+    def right(potts, lam):
+        model = StructuredSVM("graph", potts=potts, lam=lam, max_iterations=50)
+        return model.fit(X[:10], y[:10]).score(X[10:], y[10:])
+
+    for lam in (0.03, 3.0):  # neighbours say nothing of each other
+        assert right("learned", lam) >= right(0.0, lam) - 0.02 > right(1.0, lam)
 
 
 def test_the_estimator_learns_weights_of_edges_features():

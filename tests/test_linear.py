@@ -15,6 +15,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.validation import Table
+from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 from ssvm_bench.oracles import mincut, multiclass, regression, viterbi
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
@@ -284,6 +285,26 @@ def test_class_weights_of_the_command_line():
     hashes = [each.with_source("real").hash() for each in (run, *others)]
     assert hashes[0] == hashes[1] != hashes[2]
     assert run.resolved()["oracle"]["class_weight"] == {"-1": 1.0, "1": 3.0}
+    odd = composed("adult", "oracle.class_weight={-1.0:1,1.5:3}").oracle.class_weight
+    assert odd == {"-1.0": 1.0, "1.5": 3.0}
+
+
+def test_class_weights_are_found_by_name_and_else_by_number():
+    data = helpers.random_multiclass(30, 4, 2)
+    names = Vocabulary(("1", "1.0", "+2", "nan"), PYTHON, "independent", 2)
+    data = replace(data, vocabulary=names)
+
+    def weights(**of):
+        config = multiclass.Config(**linear.COSTS, class_weight=Table(of))
+        costs = config.example_costs(data)
+        return [costs[data.y == c][0] for c in range(4)]
+
+    assert weights(**{"1": 2.0}) == [2.0, 1.0, 1.0, 1.0]
+    assert weights(**{"1.0": 2.0, "2.0": 3.0}) == [1.0, 2.0, 3.0, 1.0]
+    assert weights(nan=2.0) == [1.0, 1.0, 1.0, 2.0]
+    for other in ("3", "NaN", "two", ""):
+        with pytest.raises(ConfigError, match=f"a weight for {other}, and the labels of tiny are"):
+            weights(**{other: 2.0})
 
 
 @pytest.mark.parametrize(
@@ -292,7 +313,7 @@ def test_class_weights_of_the_command_line():
         ("balance", "oracle.class_weight=balance is not known.*balanced"),
         ("{1: 0}", "oracle.class_weight.1 must be a positive number, got 0"),
         ("{1: -2}", "oracle.class_weight.1 must be a positive number"),
-        *((value, TEXT_OR_MAPPING) for value in ("{1: many}", "[1, 2]", "3")),
+        *((value, TEXT_OR_MAPPING) for value in ("{1: many}", "[1, 2]", "3", "{true: 1}")),
     ],
 )
 def test_bad_class_weights_are_one_message(value, message):

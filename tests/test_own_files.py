@@ -592,6 +592,8 @@ def test_unknown_labels_are_counted_and_wrong(trained, tmp_path):
     numbers = json.loads((tmp_path / "s.json").read_text())
     assert (numbers["accuracy"], numbers["unseen_labels"]) == (right.mean(), 1)
     assert (numbers["chunks"]["QP"]["true"], numbers["chunks"]["QP"]["found"]) == (1, 0)
+    for word, shown in (("--chunks", True), ("--no-chunks", False)):
+        assert ("\nchunks " in call("score", made.folder, "--data", test, word).stdout) is shown
 
 
 def test_what_does_not_fit_the_run_is_refused(trained, tmp_path):

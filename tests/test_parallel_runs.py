@@ -1,6 +1,8 @@
 """Runs whose oracle others call: their options, hashes and traces, and how they fail."""
 
+import importlib
 import os
+import shutil
 import signal
 import sys
 from dataclasses import replace
@@ -12,15 +14,18 @@ import program
 import pytest
 from program import USPS, call, config_of, error_of, run_here
 
-from ssvm_bench.base import scheduler
+from ssvm_bench.base import messages, scheduler
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.config import registry
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
+from ssvm_bench.oracles import workers
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
 from ssvm_bench.runs import components
 
 WORK = ("clock=work", "budget.max_iterations=5", "solver=mpbcfw", "parallel.batch=7")
+RANKING = Path(__file__).parents[1] / "examples" / "ranking" / "ranking"
 MEASURED = ["eval_time", "cpu_time"]
 OF_CALLS = ["oracle_seconds", "oracle_wait"]
 
@@ -105,6 +110,31 @@ def test_what_cannot_be_called_elsewhere_is_said_before_anything_is_done(tmp_pat
     assert said in error_of(call("run", "dataset=usps", *data, *options), status=2)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("solver=mpbcfw",),
+            "solver=mpbcfw has work for at most 1 of 3 workers at a time. Set par",
+        ),
+        (("solver=ssg",), "With parallel.batch=1, solver=ssg has work for at most 1 of 3 workers"),
+        (("solver=dcd", "solver.planes=found"), "solver=dcd has work for at most 1 of 3 workers"),
+        (("solver=bcfw", "parallel.batch=2"), "has work for at most 2 of 3 workers"),
+        (("solver=dcd_online",), "one term at a time: parallel.workers=3 has little effect"),
+        (("solver=bcfw", "parallel.batch=3"), None),
+        (("solver=fw",), None),
+        (("solver=bmrm",), None),
+        (("solver=cutting_plane",), None),
+    ],
+)
+def test_workers_without_work_are_told(tmp_path, options, said):
+    config = config_of(tmp_path, *options, "parallel.workers=3")
+    with messages.shown_by((shown := []).append):
+        assert components.caller_of(config, "fingerprint") is not None
+    assert len(shown) == (said is not None)
+    assert said is None or said in shown[0]
+
+
 def test_an_estimator_has_slow_oracles():
     x, y = [np.eye(4)[[k]] for k in range(4)], [[0], [1], [0], [1]]
     options = {"oracle.delay": 0.001, "parallel.batch": 2}
@@ -157,6 +187,89 @@ def test_the_workers_of_a_scheduler_find_the_same(tmp_path, monkeypatch):
         os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         again = frame_of(run_here(tmp_path / "3", *WORK, at[0], "force=true"))
         check_same(again, alone)
+
+
+@pytest.fixture
+def no_folders():
+    """Let no folder of one test be seen by another."""
+    registry.forget()
+    yield
+    registry.forget()
+
+
+def changed_copy(folder, loss):
+    """Copy the example of a ranking to a folder; its oracle has another loss."""
+    shutil.copytree(RANKING, folder)
+    file = folder / "oracle" / "ranking.py"
+    code = file.read_text().replace("float(y.mean())", f"{loss} * float(y.mean())")
+    code = code.replace(
+        "(2.0 * (self.differences[i] @ w) <", f"(2.0 * (self.differences[i] @ w) < {loss} *"
+    )
+    file.write_text(code)
+    return folder
+
+
+def test_the_workers_of_a_scheduler_find_the_plug_ins_of_each_run(
+    tmp_path, monkeypatch, no_folders
+):
+    distributed = pytest.importorskip("distributed")
+    site, words = tmp_path / "site", ("dataset=queries", *WORK)
+    (site / "installed-1.dist-info").mkdir(parents=True)
+    shutil.copy(RANKING / "oracle" / "ranking.py", site / "ranking_of_a_package.py")
+    about = {"METADATA": "Name: installed\nVersion: 1\n"}
+    about["entry_points.txt"] = "[ssvm_bench.oracles]\npackaged = ranking_of_a_package\n"
+    for name, text in about.items():
+        (site / "installed-1.dist-info" / name).write_text(text)
+    monkeypatch.syspath_prepend(site)
+    folders = [changed_copy(tmp_path / str(loss), loss) for loss in (1.0, 3.0)]
+    shutil.copy(RANKING / "oracle" / "ranking.yaml", folders[0] / "oracle" / "packaged.yaml")
+
+    def run(place, folder, *more):
+        registry.forget()
+        program.forget_data()
+        where = tmp_path / "results" / place
+        made = call("run", *words, *more, f"results_dir={where}", "--config-dir", folder)
+        assert made.exit_code == 0, made.stderr
+        (found,) = where.glob("runs/queries/mpbcfw/*/seed=0")
+        return read_trace(found).frame
+
+    with cluster_of(distributed, 2) as cluster:
+        at = (f"parallel.address={cluster.scheduler_address}", "parallel.workers=2")
+        alone = [run(f"alone-{k}", folder) for k, folder in enumerate(folders)]
+        assert alone[0]["dual"].iloc[-1] != alone[1]["dual"].iloc[-1]
+        for k, folder in enumerate(folders):  # the same modules, in other folders
+            check_same(run(f"there-{k}", folder, *at), alone[k])
+        check_same(run("packaged", folders[0], *at, "oracle=packaged"), alone[0])
+        shutil.rmtree(folders[0])
+        changed_copy(folders[0], 3.0)  # another content
+        check_same(run("edited", folders[0], *at), alone[1])
+
+        file, dumped = folders[0] / "oracle" / "ranking.py", workers.dumped
+        for change, message in (  # while the run begins
+            (
+                lambda: file.write_text(f"{file.read_text()}\n"),
+                "another file of the module ssvm_be",
+            ),
+            (lambda: shutil.move(folders[0], tmp_path / "gone"), "cannot load the oracle (ModuleN"),
+        ):
+            registry.forget()
+            with monkeypatch.context() as changed:
+                changed.setattr(workers, "dumped", lambda *of, do=change: (dumped(*of), do())[0])
+                where = (f"results_dir={tmp_path / 'none'}", "--config-dir", folders[0])
+                failed = call("run", *words, *at, *where, f"oracle.cost_call={len(message)}")
+            assert message in error_of(failed, status=1)
+
+        relevant = [np.arange(6) % 3 == 0] * 8
+        queries = [np.outer(y, [1.0, 2.0]) + k for k, y in enumerate(relevant)]
+        options = {"parallel.address": cluster.scheduler_address}
+        ranking = importlib.import_module("ranking_of_a_package").Ranking
+        ours = {"structure": "queries", "solver": "bcfw", "bias": 0, "gap_tol": 0.1}
+        one = StructuredSVM(**ours, oracle=ranking, options={"parallel.batch": 16})
+        one.fit(queries, relevant)
+        for oracle in (ranking, lambda made: ranking(made)):
+            two = StructuredSVM(**ours, oracle=oracle, n_jobs=2, options=options)
+            assert two.fit(queries, relevant).weights_.tolist() == one.weights_.tolist()
+            assert two.history_["oracle_wait"].iloc[-1] > 0
 
 
 def test_when_no_worker_of_a_scheduler_is_left_that_is_said(tmp_path, monkeypatch):

@@ -2,7 +2,8 @@
 
 Each module logs to the logger of its name, below ``ssvm_bench``. The command line shows messages on
 stderr; a run shows them in its display (:mod:`ssvm_bench.runs.terminal`). A Python program sees
-none, unless it enables logging as for any library: ``logging.basicConfig(level="INFO")``.
+warnings on stderr, and what takes long for no visible reason is one. It sees the other messages if
+it enables logging as for any library: ``logging.basicConfig(level="INFO")``.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ def show_details() -> None:
 
 
 class _Handler(logging.Handler):
-    """Passes messages to the function that shows them in this context."""
+    """Passes messages to the function that shows them in this context; else warnings to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         show = _show.get()
+        if show is None and record.levelno >= logging.WARNING:
+            show = to_stderr
         if show is not None:
             show(record.getMessage())
 

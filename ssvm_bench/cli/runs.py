@@ -284,8 +284,15 @@ def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any
 @data_option
 @data_format_option
 @_out_option("Also write all numbers to a JSON file.")
+@click.option(
+    "--chunks/--no-chunks",
+    default=None,
+    help="Whether labels are those of chunks. [default: if they look so, as B-NP, I-NP and O do]",
+)
 @click.pass_obj
-def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> int:
+def score_command(
+    settings: Settings, run: Path, out: Path | None, chunks: bool | None, **data: Any
+) -> int:
     """Compare what a finished run predicts with the truth.
 
     It shows accuracy, precision, recall and F1 of each label and, where labels are those of chunks
@@ -314,7 +321,7 @@ def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) 
     several: list[tuple[Model, dict[str, Any]]] = []
     for folder in folders:
         try:
-            model, numbers, lines = _scored(settings, folder, **data)
+            model, numbers, lines = _scored(settings, folder, chunks, **data)
         except SsvmBenchError as error:
             if len(folders) == 1:
                 raise
@@ -331,7 +338,9 @@ def score_command(settings: Settings, run: Path, out: Path | None, **data: Any) 
     return int(len(several) < len(folders))
 
 
-def _scored(settings: Settings, run: Path, **data: Any) -> tuple[Model, dict[str, Any], list[str]]:
+def _scored(
+    settings: Settings, run: Path, chunks: bool | None, **data: Any
+) -> tuple[Model, dict[str, Any], list[str]]:
     """Return a model, the numbers of its score, and the lines that show them."""
     from ssvm_bench.runs import prediction
 
@@ -349,7 +358,7 @@ def _scored(settings: Settings, run: Path, **data: Any) -> tuple[Model, dict[str
         numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
         line = f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)"
         return model, numbers, [line]
-    scores = prediction.score(found.dataset, predicted)
+    scores = prediction.score(found.dataset, predicted, chunks)
     numbers, lines = scores.as_dict(), [*scores.lines()]
     loss = prediction.mean_loss(model, found.dataset, predicted)
     if loss is not None:

@@ -22,7 +22,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -57,6 +57,29 @@ def use(folders: Iterable[Path]) -> None:
 def folders() -> tuple[Path, ...]:
     """Return the folders in use."""
     return tuple(map(Path, _PLUG_INS.__path__))
+
+
+def forget() -> None:
+    """Use no folders any more; what is in them will be imported again."""
+    _PLUG_INS.__path__ = []
+    for name in _imported_names():
+        del sys.modules[name]
+
+
+def digests() -> dict[str, str]:
+    """Return the digest of the file of each imported module of others that has a component."""
+    groups = (entry_points(group=f"ssvm_bench.{group}s") for group in COMPONENTS)
+    names = {entry.module for group in groups for entry in group}
+    found = {}
+    for name in [*(names & sys.modules.keys()), *_imported_names()]:
+        with suppress(OSError, TypeError):  # packages of folders have no file
+            found[name] = _digest(sys.modules[name])
+    return found
+
+
+def _imported_names() -> list[str]:
+    """Return the names of the modules that were imported from folders."""
+    return [name for name in sys.modules if name.startswith(f"{_PLUG_INS.__name__}.")]
 
 
 def _files(group: str) -> dict[str, Path]:
@@ -187,9 +210,11 @@ def _place(file: Path, error: BaseException) -> str:
 def code_version(group: str, kind: str) -> int | str:
     """Return the ``CODE_VERSION`` of a component, or a digest of its file."""
     found = module(group, kind)
-    if version := getattr(found, "CODE_VERSION", None):
-        return version
-    return hashlib.sha256(Path(str(found.__file__)).read_bytes()).hexdigest()[:12]
+    return getattr(found, "CODE_VERSION", None) or _digest(found)
+
+
+def _digest(module: Any) -> str:
+    return hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:12]
 
 
 def kinds(group: str) -> list[str]:

@@ -280,8 +280,10 @@ def _convert(annotation: Any, value: Any) -> Any:
         return _convert(inner, value)
     if origin in (tuple, list) and isinstance(value, (tuple, list)):
         return origin(_convert(arguments[0], item) for item in value)
-    if annotation is Table and isinstance(value, Mapping) and {*map(type, value)} <= {int, str}:
-        return Table((str(key), _convert(float, number)) for key, number in value.items())
+    if annotation is Table and isinstance(value, Mapping):
+        names = [str(key) for key in value if type(key) in (int, float, str)]
+        if len({*names}) == len(value):  # 1 and '1' are one name
+            return Table(zip(names, (_convert(float, of) for of in value.values()), strict=True))
     if annotation is NoneType and value is None:
         return None
     if annotation is float and type(value) is int:

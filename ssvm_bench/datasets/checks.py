@@ -181,22 +181,29 @@ def _features(x: Any, offsets: np.ndarray) -> Any:
         x = _csr_features(x, partial(_place, offsets))
     if x.dtype not in _FEATURES:
         x = arrays.normalised(x)
-    if x.dtype.kind == "u":
-        return x
+    if (found := out_of_range(x)) is not None:
+        row, _, value = found
+        what = f"over {LARGEST:g}: scale the features" if np.isfinite(value) else "not finite"
+        raise ContentError(f"a feature of {_place(offsets, row)} is {value:g}, {what}")
+    return x
+
+
+def out_of_range(x: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of the first feature that is not finite or too large, if any."""
     values = x.ravel() if isinstance(x, np.ndarray) else x.data
+    if values.dtype.kind != "f":
+        return None
     # the usual case: a moderate sum of squares shows that all are finite and of moderate size
     with np.errstate(over="ignore", invalid="ignore"):
         if float(np.dot(values, values)) < LARGEST:
-            return x
+            return None
     bad = ~(np.abs(values) <= LARGEST)
-    if bad.any():
-        k = int(np.flatnonzero(bad)[0])
-        indptr = np.arange(parts + 1) * x.shape[1] if isinstance(x, np.ndarray) else x.indptr
-        row = np.searchsorted(indptr, k, "right") - 1
-        large = np.isfinite(values[k])
-        what = f"over {LARGEST:g}: scale the features" if large else "not finite"
-        raise ContentError(f"a feature of {_place(offsets, int(row))} is {values[k]:g}, {what}")
-    return x
+    if not bad.any():
+        return None
+    k = int(np.flatnonzero(bad)[0])
+    if isinstance(x, np.ndarray):
+        return *divmod(k, x.shape[1]), values[k]
+    return int(np.searchsorted(x.indptr, k, "right")) - 1, int(x.indices[k]), values[k]
 
 
 def _csr_features(x: Any, row: Callable[[int], str]) -> Any:

@@ -15,8 +15,11 @@ only rank labels by certainty, and the temperature has to be chosen on held-out 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -34,9 +37,10 @@ from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.estimator.options import CHAIN, GRAPH, MULTICLASS
 from ssvm_bench.oracles import gibbs
-from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.kernels import LINEAR
 from ssvm_bench.runs import prediction
+
+T = TypeVar("T")
 
 _LABELS = {
     MULTICLASS: ("multiclass", "binary"),
@@ -70,13 +74,16 @@ class Model(ClassifierMixin, BaseEstimator):
     weights_: np.ndarray
     support_vectors_: Any
     vectorizer_: DictVectorizer | None
+    n_features_in_: int
+    n_edge_features_in_: int = 0
     _folders: tuple[Path, ...]
     _oracle: dict[str, Any]
 
     def predict(self, X: Any) -> Any:
         """Return the labels: for multiclass problems an array, else an array for each example.
 
-        If the oracle's labelings are not labels of parts, return a list of labelings.
+        If the oracle's labelings are not labels of parts, return a list of labelings. An example
+        without parts has an empty array.
 
         Raises
         ------
@@ -86,7 +93,9 @@ class Model(ClassifierMixin, BaseEstimator):
         fitted = self._fitted()
         oracle, parts, labels = fitted._predicted(X)
         if labels is None:
-            return [oracle.predict(fitted.weights_, i) for i in range(oracle.n)]
+            terms, nothing = iter(range(oracle.n)), fitted.classes_[:0]
+            w, sizes = fitted.weights_, parts.sizes.tolist()
+            return [oracle.predict(w, next(terms)) if size else nothing for size in sizes]
         return fitted._by_example(labels, parts)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -97,41 +106,47 @@ class Model(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            As `predict`; or there are weights, but labelings are not labels of parts.
+            As `predict`; or there are no parts; or there are weights, but labelings are not labels
+            of parts.
         """
         fitted = self._fitted()
         if fitted._is_multiclass:
             examples.check_labels(None, column_or_1d(y))
-            return float(accuracy_score(y, fitted.predict(X), sample_weight=sample_weight))
+            labels = fitted.predict(X)
+            _check_some(len(labels))
+            return float(accuracy_score(y, labels, sample_weight=sample_weight))
         oracle, parts, labels = fitted._predicted(X, y)
         if labels is None:
             if sample_weight is not None:
                 raise ValueError("sample_weight is for labels of parts, which these are not")
             return 1.0 - float(oracle.mean_loss(fitted.weights_))
-        weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
+        weights = examples.weights_of(sample_weight, parts.sizes.size)
         right = examples.are_equal(labels, examples.labels_of(y, parts.offsets))
-        return float(np.average(right, weights=np.repeat(weights, np.diff(parts.offsets))))
+        _check_some(int(parts.sizes @ (weights > 0)))
+        return float(np.average(right, weights=np.repeat(weights, parts.sizes)))
 
     def mean_loss(self, X: Any, y: Any) -> float:
         """Return the mean over the examples of the loss used in training.
 
         That is ``loss``, without the weights of classes and examples; if ``loss`` is None, it is
         the share of wrong labels in an example. ``score`` only counts correct and wrong labels.
+        Examples without parts are left out.
 
         Raises
         ------
         ValueError, TypeError
-            As `predict`; or y has a label that training has not seen.
+            As `predict`; or there are no parts, or y has a label that training has not seen.
         """
         fitted = self._fitted()
         parts, _ = fitted._parts(X)
+        _check_some(int(parts.offsets[-1]))
         labels = examples.labels_of(y, parts.offsets, fitted._is_multiclass)
         codes = examples.codes_of(labels, fitted.classes_)
         known = examples.are_equal(labels, fitted.classes_[codes])
         if not known.all():
             unknown = shown(repr(labels[np.argmin(known)].item()))
             raise ValueError(f"y has the label {unknown}, which training has not seen")
-        return float(fitted._predictor(parts, codes).mean_loss(fitted.weights_))
+        return float(fitted._asked(lambda oracle: oracle.mean_loss(fitted.weights_), parts, codes))
 
     @available_if(_has_weights(*_LABELS, or_kernel=True))
     def decision_function(self, X: Any) -> Any:
@@ -153,7 +168,10 @@ class Model(ClassifierMixin, BaseEstimator):
         fitted = self._fitted()
         parts, _ = fitted._parts(X)
         if fitted._has_kernel:
-            scores = fitted._predictor(parts).part_scores(fitted.weights_)
+            scores = np.zeros((0, fitted.classes_.size))
+            if parts.offsets[-1]:
+                w = fitted.weights_
+                scores = fitted._asked(lambda oracle: oracle.part_scores(w), parts)
             if fitted._is_multiclass and fitted.classes_.size == 2:
                 scores = scores[:, 1:] - scores[:, :1]
         else:
@@ -192,7 +210,10 @@ class Model(ClassifierMixin, BaseEstimator):
             raise ValueError(f"temperature must be a number above 0, got {temperature!r}")
         fitted = self._fitted()
         parts, _ = fitted._parts(X)
-        marginals = gibbs.marginals(fitted._predictor(parts), fitted.weights_ / float(temperature))
+        marginals = np.zeros((0, fitted.classes_.size))
+        if parts.offsets[-1]:
+            w = fitted.weights_ / float(temperature)
+            marginals = fitted._asked(lambda oracle: gibbs.marginals(oracle, w), parts)
         return fitted._by_example(marginals, parts)
 
     @property
@@ -234,11 +255,7 @@ class Model(ClassifierMixin, BaseEstimator):
         fitted = self._fitted()
         coef, _ = fitted._by_features()
         labels = fitted.classes_[-1:] if len(coef) == 1 else fitted.classes_
-        if fitted.vectorizer_ is not None:
-            names = fitted.vectorizer_.get_feature_names_out()
-        else:
-            names = getattr(fitted, "feature_names_in_", None)
-            names = np.array([f"x{j}" for j in range(coef.shape[1])] if names is None else names)
+        names = fitted._feature_names()
         largest = [np.argsort(-np.abs(row), kind="stable")[:k] for row in coef]
         tables = [
             pd.DataFrame({"label": label, "feature": names[order], "weight": row[order]})
@@ -293,66 +310,189 @@ class Model(ClassifierMixin, BaseEstimator):
         bias = rows[:, f] * self.bias if self.bias else np.zeros(len(rows))
         return rows[:, :f].copy(), bias
 
+    def _feature_names(self) -> np.ndarray:
+        """Return the names of the features of a part, shape (f,)."""
+        if self.vectorizer_ is not None:
+            return np.asarray(self.vectorizer_.get_feature_names_out())
+        names = getattr(self, "feature_names_in_", None)
+        return np.array([f"x{j}" for j in range(self.n_features_in_)] if names is None else names)
+
     def _by_example(self, rows: np.ndarray, parts: examples.Parts) -> Any:
         """Return rows of parts as they are if examples are single parts, else split by example."""
-        return rows if self._is_multiclass else np.split(rows, parts.offsets[1:-1])
+        if self._is_multiclass:
+            return rows
+        return [rows[begin:end] for begin, end in pairwise(parts.offsets)]
 
     def _parts(self, X: Any, y: Any = None, fits: bool = False) -> tuple[examples.Parts, Any]:
         """Return the parts of all examples, with a matrix of numbers as features, and labels."""
-        single, labels = self._is_multiclass, None
-        X = examples.looked_at(X)
-        parts = None if single else examples.parts_of(X, self.structure)
-        named = examples.are_named(X if parts is None else parts.features)
+        X, single, labels = examples.looked_at(X), self._is_multiclass, None
+        if single:
+            examples.check_single(X, y)
+        else:
+            X = self._with_columns(examples.listed(X, "X"), fits)
+        were_named = not fits and self.vectorizer_ is not None
+        parts = examples.parts_of(X, self._structure, were_named)
         if fits:
-            self.vectorizer_ = DictVectorizer(sort=False) if named else None
-        elif named != (self.vectorizer_ is not None):
-            have, had = ("names", "none") if named else ("no names", "some")
+            self.vectorizer_ = DictVectorizer(sort=False) if parts.named else None
+            if not single:
+                examples.check_filled(parts)
+        elif parts.edges is None or parts.edges.size == 0:
+            edge_x = np.zeros((0, self.n_edge_features_in_))
+            parts = parts._replace(edge_x=edge_x if self.n_edge_features_in_ else None)
+        empty = not fits and parts.offsets[-1] == 0
+        if empty and (were_named or np.shape(parts.features)[-1] == 0):  # columns are not said
+            x = np.zeros((0, self.n_features_in_))
+            parts = parts._replace(features=x, named=False)
+        elif parts.named != were_named and not (fits or empty):
+            have, had = ("names", "none") if parts.named else ("no names", "some")
             raise ValueError(f"the features of X have {have}, and those of training had {had}")
-        if single and not named:
-            if fits:
-                X, labels = validate_data(self, X, y, accept_sparse="csr")
-                examples.check_labels(y, labels)
-                check_classification_targets(labels)
-            else:
-                X = validate_data(self, X, reset=False, accept_sparse="csr")
-            return examples.parts_of(X, self._structure), labels
-        parts = parts or examples.parts_of(X, self._structure)
-        x = examples.numbered(parts.features, self.vectorizer_, fits) if named else parts.features
-        x = check_array(x, accept_sparse="csr")
+        elif parts.named:
+            numbers = examples.numbered(parts, self.vectorizer_, fits)
+            parts = parts._replace(features=numbers, named=False)
+        elif single:
+            x, labels = self._validated(parts.features, y, fits)
+            parts = examples.parts_of(x, self._structure)
+        f, k = parts.features.shape[1], parts.n_edge_features
         if fits:
-            self.n_features_in_ = x.shape[1]
-            self.n_edge_features_in_ = parts.n_edge_features
-            labels = examples.labels_of(y, parts.offsets, single)
-        elif x.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {x.shape[1]} features a part, and {self.n_features_in_} were trained with"
-            )
-        elif parts.n_edge_features != self.n_edge_features_in_:
-            raise ValueError(
-                f"X has {parts.n_edge_features} features an edge, and {self.n_edge_features_in_} "
-                "were trained with"
-            )
-        return parts._replace(features=x), labels
+            self.n_features_in_, self.n_edge_features_in_ = f, k
+            labels = examples.labels_of(y, parts.offsets, single) if labels is None else labels
+        elif f != self.n_features_in_:
+            had = f"{self.n_features_in_} were trained with"
+            raise ValueError(f"X has {f} features a part, and {had}")
+        elif k != self.n_edge_features_in_:
+            had = f"{self.n_edge_features_in_} were trained with"
+            raise ValueError(f"X has {k} features an edge, and {had}")
+        return examples.with_numbers(parts, lambda j: self._feature_names()[j]), labels
+
+    def _validated(self, X: Any, y: Any, fits: bool) -> tuple[Any, Any]:
+        """Return a matrix with one row per example, and labels, as scikit-learn checks them."""
+        how = {"accept_sparse": "csr", "ensure_all_finite": False}
+        if not fits:
+            return validate_data(self, X, reset=False, ensure_min_samples=0, **how), None
+        x, labels = validate_data(self, X, y, **how)
+        examples.check_labels(y, labels)
+        check_classification_targets(labels)
+        return x, labels
+
+    def _with_columns(self, X: list[Any], fits: bool) -> list[Any]:
+        """Return examples whose data frames are arrays, with columns in the order of training."""
+        if self.structure != GRAPH:
+            return in_order(self, X, "X[{}]", fits)
+        if fits:
+            self._edges = EdgeFeatures()
+        edges = getattr(self, "_edges", EdgeFeatures())  # models of version 1.0 have none
+        X = [[*each] if isinstance(each, list | tuple) else each for each in X]
+        for place, of, name in ((0, self, "X[{}]"), (2, edges, "the edges of X[{}]")):
+            some = [each for each in X if isinstance(each, list) and len(each) > place]
+            arrays = in_order(of, [each[place] for each in some], name, fits)
+            for each, array in zip(some, arrays, strict=True):
+                each[place] = array
+        return X
 
     def _dataset(self, parts: examples.Parts, codes: np.ndarray | None = None) -> Dataset:
         return examples.dataset(parts, self._structure, self.classes_, codes, float(self.bias))
 
-    def _predicted(self, X: Any, y: Any = None) -> tuple[Oracle, examples.Parts, np.ndarray | None]:
+    def _predicted(self, X: Any, y: Any = None) -> tuple[Any, examples.Parts, np.ndarray | None]:
         """Return the oracle of examples, their parts, and the predicted labels of all parts.
 
-        The labels are None if labelings are not labels of parts.
+        The labels are None if labelings are not labels of parts, the oracle if there are no parts.
         """
         parts, _ = self._parts(X)
         truth = None
         if y is not None:
             truth = examples.codes_of(examples.labels_of(y, parts.offsets), self.classes_)
-        oracle = self._predictor(parts, truth)
-        codes = np.asarray(oracle.predictions(self.weights_))
+            _check_some(int(parts.offsets[-1]))
+        if parts.offsets[-1] == 0:
+            return None, parts, self.classes_[:0]
+        w = self.weights_
+        oracle, found = self._asked(lambda of: (of, of.predictions(w)), parts, truth)
+        codes = np.asarray(found)
         return oracle, parts, self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
 
-    def _predictor(self, parts: examples.Parts, truth: np.ndarray | None = None) -> Any:
-        """Return the oracle of examples."""
+    def _asked(
+        self, ask: Callable[[Any], T], parts: examples.Parts, truth: np.ndarray | None = None
+    ) -> T:
+        """Return the answer to a question to the oracle of those examples that have parts."""
         registry.use(self._folders)  # another process may not know them yet
-        config = registry.config("oracle", self._oracle)
-        oracle = prediction.predictor(config, self._dataset(parts, truth))
-        return oracle.over(self.support_vectors_) if self._has_kernel else oracle
+        config, dataset = registry.config("oracle", self._oracle), self._dataset(parts, truth)
+
+        def answer() -> T:
+            oracle: Any = prediction.predictor(config, dataset)
+            return ask(oracle.over(self.support_vectors_) if self._has_kernel else oracle)
+
+        return prediction.compiled(answer, dataset)
+
+
+class EdgeFeatures(BaseEstimator):
+    """Holds the names of the columns of edges, as an estimator of scikit-learn does of parts."""
+
+
+def in_order(of: Any, X: list[Any], name: str, fits: bool) -> list[Any]:
+    """Return the features of examples; data frames become arrays with columns in one order.
+
+    Parameters
+    ----------
+    of : BaseEstimator
+        Has the names of the columns, in the order of training.
+    X : list of features
+    name : str
+        Format of the name of an example in messages.
+    fits : bool
+        Whether the first example has the names and the order.
+
+    Raises
+    ------
+    ValueError
+        The names are others, in scikit-learn's words; or, in training, some examples have none.
+    """
+    frames = {i: x for i, x in enumerate(X) if hasattr(x, "columns") or hasattr(x, "__dataframe__")}
+    names = {i: _column_names(x, name.format(i)) for i, x in frames.items()}
+    named = [i for i, columns in names.items() if columns is not None]
+    others = [i for i, x in enumerate(X) if names.get(i) is None and examples.count(x)]
+    if fits and named:
+        if others:
+            raise ValueError(
+                f"{name.format(others[0])} has no names of columns, and {name.format(named[0])} "
+                "has: give data frames for all examples or for none"
+            )
+        validate_data(of, X[named[0]], skip_check_array=True)
+    known = getattr(of, "feature_names_in_", None)
+    if known is not None and others:  # which scikit-learn warns of
+        validate_data(of, np.zeros((1, known.size)), reset=False, skip_check_array=True)
+    how: dict[str, Any] = {"dtype": None, "accept_sparse": "csr", "ensure_all_finite": False}
+    how |= {"ensure_min_samples": 0, "ensure_min_features": 0}
+    found = list(X)
+    for i, x in frames.items():
+        columns = names[i]
+        order: Any = slice(None)
+        with _naming(name.format(i)):
+            if columns is not None and known is not None and sorted(columns) == sorted({*known}):
+                place = {column: j for j, column in enumerate(columns)}
+                order = [place[column] for column in known]
+            elif columns is not None:  # scikit-learn refuses these, or warns of any names
+                validate_data(of, x, reset=False, skip_check_array=True)
+            found[i] = check_array(x, **how)[:, order] if any(x.shape) else []
+    return found
+
+
+def _column_names(frame: Any, name: str) -> Any:
+    """Return the names of a data frame's columns; None if they are no names."""
+    probe = EdgeFeatures()
+    with _naming(name):
+        validate_data(probe, frame, skip_check_array=True)
+    return getattr(probe, "feature_names_in_", None)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Let the errors of the block begin with a name."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _check_some(parts: int) -> None:
+    """Raise ``ValueError`` if there are no parts."""
+    if parts == 0:
+        raise ValueError("X has no parts: there is nothing to score")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle  # noqa: S403 - to see whether it can be written
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -62,7 +61,6 @@ _ELSEWHERE = {
     "seed": "the parameter random_state",
     "quiet": "the parameter verbose",
     "parallel.workers": "the parameter n_jobs",
-    "parallel.address": "for examples in files, which the workers of a scheduler load",
     "budget": "the parameters gap_tol, max_iterations and max_seconds",
     "dataset": "X and y",
     **dict.fromkeys(("results_dir", "force", "checkpoint"), "for files: a fit writes none"),
@@ -133,7 +131,7 @@ def run_config(
     if model.class_weight is not None:
         if not hasattr(oracle, "class_weight"):
             raise ConfigError(f"oracle={oracle.name} has no class_weight. Leave it None.")
-        oracle = replace(oracle, class_weight=_class_weight(model.class_weight, dataset))
+        oracle = replace(oracle, class_weight=_class_weight(model, dataset))
     if model.loss is not None:
         if not hasattr(oracle, "loss_matrix"):
             raise ConfigError(f"oracle={oracle.name} has no loss matrix. Leave loss None.")
@@ -160,7 +158,8 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         if model.n_jobs == 0:
             raise ConfigError("n_jobs must be a number of processes or −1, got 0.")
         workers = effective_n_jobs(model.n_jobs)
-    if workers > 1 and callable(oracle):
+    elsewhere = workers > 1 or (model.options or {}).get("parallel.address") is not None
+    if elsewhere and callable(oracle):
         _check_sendable(oracle)
     options = {
         "solver": model.solver,
@@ -170,7 +169,7 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         "budget.max_seconds": model.max_seconds,
         "seed": seed,
         "clock": "work" if model.max_seconds is None else "wall",
-        **({"parallel.workers": workers, "parallel.batch": BATCH} if workers > 1 else {}),
+        **({"parallel.workers": workers, "parallel.batch": BATCH} if elsewhere else {}),
         **({} if callable(oracle) else {"oracle": oracle}),
     }
     words, further = overrides.words(options), overrides.words(model.options or {})
@@ -199,12 +198,20 @@ def _with_kernel(model: Any, oracle: Any) -> Any:
     return replace(oracle, kernel=model.kernel, gamma=gamma, degree=int(model.degree))
 
 
-def _class_weight(weights: Any, dataset: Dataset) -> Any:
+def _class_weight(model: Any, dataset: Dataset) -> Any:
     """Return the weights of classes in the form that an oracle accepts."""
+    weights = model.class_weight
     if isinstance(weights, Mapping):
+        # labels are equal as keys of a dict are: 1 is 1.0 and True, and not '1'
+        names = dict(zip(model.classes_.tolist(), dataset.label_names, strict=True))
         for label, weight in weights.items():
             _check(f"class_weight of {shown(repr(label))}", weight, *_NUMBER)
-        return Table((str(label), float(weight)) for label, weight in weights.items())
+            if label not in names:
+                raise ConfigError(
+                    f"class_weight has a weight for {shown(repr(label))}, and the labels of y are "
+                    f"{shown(', '.join(map(repr, names)), 300)}."
+                )
+        return Table((names[label], float(weight)) for label, weight in weights.items())
     if weights == "balanced" and dataset.costs is not None:
         # an example of weight 2 counts as two
         of_parts = np.repeat(dataset.costs, np.diff(dataset.offsets))
@@ -229,13 +236,15 @@ def _loss(loss: Any) -> Any:
 
 
 def _check_sendable(oracle: Any) -> None:
-    """Raise ``ConfigError`` if the callable that makes an oracle cannot be pickled."""
+    """Raise ``ConfigError`` if the callable that makes an oracle cannot be sent to workers."""
+    from ssvm_bench.oracles.workers import dumped
+
     try:
-        pickle.dumps(oracle)
+        dumped(oracle)
     except Exception as error:  # an object of the user may raise anything
         raise ConfigError(
-            f"n_jobs: other processes cannot make the oracle ({described(error)}). Give a class or "
-            "a function of a module, or leave n_jobs None."
+            f"n_jobs: other processes cannot make the oracle ({described(error)}). Put its class "
+            "into a module, or leave n_jobs None."
         ) from error
 
 

@@ -50,7 +50,8 @@ class StructuredSVM(Model):
     potts : float or "learned"
         For graphs, unless ``oracle`` is a callable: the cost of different labels of neighbours,
         times the sum of their edge's features if it has any. ``"learned"``: the last of
-        ``weights_``, one or as many as edges have features, kept ≥ 0.
+        ``weights_``, one or as many as edges have features, kept ≥ 0. The loss is divided by the
+        number of parts of an example, and a number is not: 1 is large where parts are many.
     kernel : str
         For ``"multiclass"`` and ``"chain"``: ``"linear"``, ``"rbf"``: exp(−γ‖x − x′‖²), or
         ``"poly"``: (1 + γ⟨x, x′⟩)^degree; the transitions of chains stay linear.
@@ -59,7 +60,8 @@ class StructuredSVM(Model):
     degree : int
         Degree of ``"poly"``.
     class_weight : None, "balanced" or dict
-        Weights of the classes: by label, 1 for labels that are not named.
+        Weights of the classes: by label, 1 for labels that are not named. Labels are compared as
+        in scikit-learn: 1 is 1.0 and True, and not ``"1"``.
     loss : None, str, path or array of shape (K, K)
         Cost of predicting one label for another: ``"zero_one"``, the same as None;
         ``"absolute"``, the difference of their positions in ``classes_``; or a matrix, or a file
@@ -80,11 +82,13 @@ class StructuredSVM(Model):
     n_jobs : int or None
         Processes that call the oracle, each with the examples; −1: one for each core. With more
         than one, the oracle is called for 16 terms at one w, or for τ terms with
-        ``options={"parallel.batch": τ}``. This pays if a call takes a millisecond or more.
+        ``options={"parallel.batch": τ}``. This pays if a call takes a millisecond or more. With
+        ``options={"parallel.address": "tcp://…"}``, so many workers of a dask scheduler.
     random_state : int, RandomState or None
         The seed. An integer fixes the model, unless ``max_seconds`` or a ``clock`` is given.
     verbose : bool
-        Show the progress of training on stderr.
+        Show the progress of training on stderr. Warnings, and that kernels are compiled, are shown
+        anyway.
 
     Attributes
     ----------
@@ -109,6 +113,8 @@ class StructuredSVM(Model):
         Maps names of features to columns, if features have names.
     n_features_in_ : int
         Number of features of a part, the constant one not counted.
+    feature_names_in_ : ndarray of str, shape (f,)
+        Names of the columns, if X has data frames.
     n_edge_features_in_ : int
         For graphs, the number of features of an edge; 0 without any.
     """
@@ -121,7 +127,7 @@ class StructuredSVM(Model):
     max_iterations: int | None = 1000
     max_seconds: float | None = None
     bias: float = 1.0
-    potts: float | str = 1.0
+    potts: float | str = "learned"
     kernel: str = "linear"
     gamma: float | None = None
     degree: int = 3
@@ -172,8 +178,8 @@ class StructuredSVM(Model):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, left: dict[str, Any] | None) -> None:
         parts, labels = self._parts(X, y, fits=True)
-        weights = examples.weights_of(sample_weight, parts.offsets.size - 1)
-        self.classes_ = np.unique(labels[np.repeat(weights > 0, np.diff(parts.offsets))])
+        weights = examples.weights_of(sample_weight, parts.sizes.size)
+        self.classes_ = np.unique(labels[np.repeat(weights > 0, parts.sizes)])
         check_classes([*map(str, self.classes_.tolist())])
         dataset = self._dataset(parts, examples.codes_of(labels, self.classes_))
         total = None
@@ -191,7 +197,7 @@ class StructuredSVM(Model):
                     "Training begins anew.",
                     stacklevel=3,
                 )
-        with terminal.make_display(quiet=not self.verbose) as display:
+        with terminal.make_display_in_python(bool(self.verbose)) as display:
             trained = runner.train(config, dataset, display, before)
         if self.warm_start:
             lam = config.lam_of(dataset.n)

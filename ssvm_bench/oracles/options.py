@@ -19,7 +19,8 @@ true label of a part multiplies the part's share of the loss that is trained wit
 ``none``          1
 ``balanced``      number of parts / (number of classes · number of parts of that class): all classes
                   count the same
-``{label: C}``    C for the label of that name; 1 for labels that are not named
+``{label: C}``    C for the label of that name, or else of that number, as 1.0 is 1; 1 for labels
+                  that are not named
 ================  ==================================================================================
 
 ========================  ==========================================================================
@@ -42,6 +43,7 @@ and ignore costs, margins and weights.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -242,13 +244,19 @@ class ClassesConfig(OracleConfig):
             counts = np.bincount(dataset.y, minlength=len(names))
             shares = dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
             return shares[dataset.y]
-        for label in weights:
-            if label not in names:
+        known = {name: k for k, name in enumerate(names)}
+        numbers = {_number(name): k for name, k in known.items()}
+        numbers.pop(None, None)
+        of_labels = np.ones(len(names))
+        for label, weight in weights.items():
+            k = known.get(label, numbers.get(_number(label)))
+            if k is None:
                 raise ConfigError(
-                    f"oracle.class_weight has a weight for {label}, and the labels of "
+                    f"oracle.class_weight has a weight for {shown(label)}, and the labels of "
                     f"{dataset.name} are {shown(', '.join(names), 300)}."
                 )
-        return np.array([weights.get(name, 1.0) for name in names])[dataset.y]
+            of_labels[k] = weight
+        return of_labels[dataset.y]
 
     def largest_cost(self, dataset: Dataset) -> float:
         """Return the largest factor by which features or losses of an example are multiplied."""
@@ -298,6 +306,13 @@ class CostsConfig(ClassesConfig):
             return super().largest_cost(dataset)
         costs = self.example_costs(dataset)
         return (1.0 if costs is None else float(costs.max())) * self.largest_loss(dataset)
+
+
+def _number(label: str) -> float | None:
+    """Return the number that a label is; None if it is none."""
+    with suppress(ValueError):
+        return float(label)
+    return None
 
 
 def _read_matrix(path: Path) -> Rows:

@@ -1,7 +1,9 @@
 """Oracle calls by workers: processes on this machine, or those of a dask scheduler.
 
 A worker builds the dataset's oracle once, from the data on its machine, and keeps it. It receives
-terms, and sends back their labelings at the w of the batch, which is sent to the workers once.
+terms, and sends back their labelings at the w of the batch, which is sent to the workers once. What
+builds the oracle is sent as bytes (`dumped`), which a worker loads after it has searched the
+folders of ``--config-dir``: nobody on the way needs the oracle's class.
 Terms are sent when a worker is free, so that none waits for a slow call of another one except at
 the end of a batch; `Chunks` decides how many at a time. If a worker dies, others repeat its calls.
 """
@@ -149,6 +151,32 @@ class WorkerCaller(Caller):
         raise NotImplementedError
 
 
+def dumped(build: Any) -> bytes:
+    """Return a function for `loaded`; classes of a script or notebook, and lambdas, by value."""
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(build))
+
+
+def loaded(build: bytes) -> Any:
+    """Return the function that `dumped` was given, in the process of a worker.
+
+    Raises
+    ------
+    RunFailedError
+        A module cannot be imported here, or lacks what is imported from it.
+    """
+    try:
+        return pickle.loads(build)  # noqa: S301 - of the process that this one works for
+    except SsvmBenchError:
+        raise
+    except Exception as error:  # imported modules may raise anything
+        raise RunFailedError(
+            f"A worker cannot load the oracle ({described(error)}). It needs the packages and the "
+            "folders of --config-dir of the run; put the oracle's class into a module of theirs."
+        ) from error
+
+
 _lock = threading.Lock()
 """Kernels have scratch memory in the oracle, and a worker may have several threads."""
 
@@ -189,7 +217,7 @@ class Pool(WorkerCaller):
         for _ in range(self.workers):
             child = Child(
                 work,
-                *(pickle.dumps(self.build), self._w.descriptor, oracle.inner_d, registry.folders()),
+                *(dumped(self.build), self._w.descriptor, oracle.inner_d, registry.folders()),
                 variables=self.variables,
                 descriptors=(self._w.descriptor,),
             )
@@ -269,16 +297,14 @@ def work(
     ----------
     connection : Connection
     build : bytes
-        Pickle of the function that builds the oracle, which may be a component of the ``folders``.
+        The function that builds the oracle, `dumped`; it may be a component of the ``folders``.
     descriptor, size : int
         Descriptor of w, and its length.
     folders : sequence of Path
         Folders of further components.
     """
     registry.use(folders)
-    oracle = functools.cache(
-        lambda: pickle.loads(build)()  # noqa: S301 - of the parent, through its pipe
-    )
+    oracle = functools.cache(lambda: loaded(build)())
     answer_calls(connection, functools.partial(call, oracle, attached(descriptor, size)))
 
 
@@ -303,10 +329,14 @@ class Cluster(WorkerCaller):
 
     address: str
     _client: Any = field(default=None, init=False)
+    _about: tuple[Any, ...] = field(default=(), init=False)
+    _sent: Any = field(default=None, init=False)
 
     def start(self, oracle: Oracle) -> None:
         """Connect to the scheduler, and let its workers build their oracles."""
         self._client = scheduler.connect(self.address, self.workers)
+        modules = tuple(registry.digests().items())
+        self._about, self._sent = (dumped(self.build), registry.folders(), modules), None
         super().start(oracle)
 
     def close(self) -> None:
@@ -322,6 +352,7 @@ class Cluster(WorkerCaller):
             except (SsvmBenchError, EndedEarlyError):
                 raise
             except Exception as error:  # for example, the last worker that had w has died
+                self._sent = None
                 self._find_workers()
                 if attempt == self._attempts:
                     raise RunFailedError(
@@ -335,9 +366,12 @@ class Cluster(WorkerCaller):
         """Return the results of all tasks, if enough workers survive."""
         import distributed
 
-        client, about = self._client, (self.build, registry.folders())
-        (shared,) = client.scatter([w], broadcast=True, hash=False, timeout=scheduler.SECONDS)
-        futures = [client.submit(call_there, *about, shared, *task, pure=False) for task in tasks]
+        client, how = self._client, {"broadcast": True, "hash": False}
+        if self._sent is None:  # all examples, if they are in no file
+            (self._sent,) = client.scatter([self._about], timeout=_SENDING_SECONDS, **how)
+        (shared,) = client.scatter([w], timeout=scheduler.SECONDS, **how)
+        sent = self._sent, shared
+        futures = [client.submit(call_there, *sent, *task, pure=False) for task in tasks]
         while True:
             end_if_urgent()
             try:
@@ -364,13 +398,36 @@ class Cluster(WorkerCaller):
 
 _POLL_SECONDS = 0.2  # waits are short, as signals do not end them
 
+_SENDING_SECONDS = 60.0  # at most, for what builds the oracle
 
-def call_there(build: Any, folders: Sequence[Path], w: np.ndarray, *task: Any) -> Answer:
+
+def call_there(about: tuple[Any, ...], w: np.ndarray, *task: Any) -> Answer:
     """Make calls in a process of the cluster, which keeps one oracle."""
-    registry.use(folders)
-    return call(functools.partial(_built, build.func, *build.args), w, *task)
+    return call(functools.partial(_built, *about), w, *task)
+
+
+_served: list[tuple[Any, ...]] = []
+"""Folders and modules of the run that this process works for, as a worker of a scheduler."""
 
 
 @functools.lru_cache(maxsize=1)
-def _built(function: Callable[..., Oracle], *arguments: Any) -> Oracle:
-    return function(*arguments)
+def _built(build: bytes, folders: tuple[Path, ...], modules: tuple[tuple[str, str], ...]) -> Oracle:
+    """Build the oracle of a run, in a process that may have worked for others.
+
+    Raises
+    ------
+    RunFailedError
+        It cannot be loaded, or one of its modules is not that of the run.
+    """
+    if _served and _served[0] != (folders, modules):  # modules of the same names may be others
+        registry.forget()
+    _served[:] = [(folders, modules)]
+    registry.use(folders)
+    function, here = loaded(build), registry.digests()
+    for name, digest in modules:
+        if here.get(name, digest) != digest:
+            raise RunFailedError(
+                f"A worker has another file of the module {name} than the run. Give all machines "
+                "the same files."
+            )
+    return function()

@@ -1,14 +1,16 @@
 """Scores of predicted labels: accuracy, of each label, of each pair of labels, and of chunks.
 
-Chunks in sequences of labels are counted as the CoNLL shared tasks do (conlleval). A label is a
-prefix and a type, as ``B-NP``, or ``O`` outside of all chunks. A chunk begins
+Chunks in sequences of labels are counted as the CoNLL shared tasks do (conlleval), in the schemes
+IOB1, IOB2, IOE1, IOE2, BIOES and BILOU, and mixtures of them. A label is a prefix and a type, which
+the first hyphen separates, as ``B-NP``; or a prefix alone, as ``B``, if chunks have no types. ``O``
+is outside of all chunks, and so is any other label without a type. A chunk begins
 
-* at B-, and at S- or U- (a chunk of one part);
-* at any other label except O, where the part before is O, of another type, or the end of a
-  chunk: E-, L-, S- or U-; or where the sequence begins;
+* at B, and at S or U (a chunk of one part);
+* at any other prefix, where the part before is outside, of another type, or the end of a chunk: E,
+  L, S or U; or where the sequence begins;
 
-and ends before the next one begins, before an O, and with the sequence. It is found if a predicted
-chunk has the same first and last part, and the same type:
+and ends before the next one begins, before a part outside, and with the sequence. It is found if a
+predicted chunk has the same first and last part, and the same type:
 
 .. code-block:: text
 
@@ -22,14 +24,18 @@ script conlleval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-_PREFIXES = {*"BIELSU"}
+from ssvm_bench.base.errors import shown
+
+_PREFIXES, _OPENING, _CLOSING = {*"BIELSU"}, {*"BSU"}, {*"ELSU"}
+_ALL = "all"
+_NAMES = {"": "(no type)", _ALL: f"({_ALL})"}  # of types of chunks that cannot have their own
 _SHOWN = 12  # labels of a confusion matrix in a terminal, and unknown ones
 _WHOLE = 1000  # labels of a confusion matrix that is written with its zeros
 
@@ -75,7 +81,7 @@ class Scores:
     pairs : ndarray of int64, shape (pairs, 3)
         True label, predicted label, and number of parts, for each pair that occurs; sorted.
     chunks : mapping
-        Type → counts of chunks, ``""``: of all types; empty if labels are not those of chunks.
+        Type → counts of chunks, ``"all"``: of all types; empty if labels are not those of chunks.
     """
 
     names: tuple[str, ...]
@@ -145,7 +151,7 @@ class Scores:
             "confusion": confusion,
         }
         if self.chunks:
-            found["chunks"] = {kind or "all": of.as_dict() for kind, of in self.chunks.items()}
+            found["chunks"] = {kind: of.as_dict() for kind, of in self.chunks.items()}
         return found
 
     def lines(self) -> Iterator[str]:
@@ -161,7 +167,7 @@ class Scores:
             )
         if self.chunks:
             yield ""
-            yield from _table("chunks", {kind or "all": of for kind, of in self.chunks.items()})
+            yield from _table("chunks", self.chunks)
         yield ""
         yield from _table("labels", dict(zip(self.names, self.labels, strict=True)))
         yield ""
@@ -187,8 +193,8 @@ class Scores:
 
 
 def _table(title: str, rows: dict[str, Counts]) -> Iterator[str]:
-    """Yield a table of the chunks or labels whose counts are not all 0."""
-    rows = {name: row for name, row in rows.items() if any(row)}
+    """Yield a table of the chunks or labels whose counts are not all 0, and of all chunks."""
+    rows = {name: row for name, row in rows.items() if any(row) or name == _ALL}
     wide = max(map(len, (title, *rows)))
     yield f"{title:<{wide}}  precision   recall       F1     true predicted    right"
     for name, row in rows.items():
@@ -202,6 +208,7 @@ def compare(
     truth: np.ndarray,
     predicted: np.ndarray,
     offsets: np.ndarray,
+    chunks: bool | None = None,
 ) -> Scores:
     """Return the scores of predictions.
 
@@ -214,24 +221,31 @@ def compare(
     truth, predicted : ndarrays of integers, shape (parts,)
     offsets : ndarray of int64, shape (n + 1,)
         Example i has the parts ``offsets[i]:offsets[i + 1]``.
+    chunks : bool, optional
+        Whether labels are those of chunks; None: decided by `are_chunks`.
     """
     K = len(names)
     codes, counts = np.unique(truth.astype(np.int64) * K + predicted, return_counts=True)
     pairs = np.column_stack((*np.divmod(codes, K), counts))
-    chunks = count_chunks(names, truth, predicted, offsets) if are_chunks(names) else {}
-    return Scores(tuple(names), n_known, pairs, chunks)
+    counted = are_chunks(names) if chunks is None else chunks
+    found = count_chunks(names, truth, predicted, offsets) if counted else {}
+    return Scores(tuple(names), n_known, pairs, found)
 
 
 # ---- chunks -----------------------------------------------------------------------------------
 
 
-def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Any:
+def chunk_scores(
+    truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], chunks: bool = False
+) -> Any:
     """Return the scores of predicted chunks: of each type and, as ``"all"``, of all.
 
     Parameters
     ----------
     truth, predicted : sequences of sequences of str
         Labels of the parts of each example: ``B-NP``, ``I-NP``, ``O``.
+    chunks : bool
+        Whether labels are those of chunks even if none looks like one.
 
     Returns
     -------
@@ -242,64 +256,111 @@ def chunk_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
     Raises
     ------
     ValueError
-        Labels are not those of chunks; or an example has different sizes in the two sequences.
+        Labels are not texts, or no label but O has a prefix of chunks; or an example has different
+        sizes in the two sequences.
     """
     import pandas as pd
 
-    sizes = [*map(len, truth)]
-    if sizes != [*map(len, predicted)]:
+    true, guessed = _texts(truth, "truth"), _texts(predicted, "predicted")
+    sizes = [*map(len, true)]
+    if sizes != [*map(len, guessed)]:
         raise ValueError("truth and predicted have examples of other sizes")
-    flat = [np.array([label for labels in each for label in labels]) for each in (truth, predicted)]
-    names, codes = np.unique(np.concatenate(flat), return_inverse=True)
-    if not are_chunks(names.tolist()):
-        raise ValueError(f"labels are not those of chunks: {', '.join(names.tolist()[:10])}")
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    true, guessed = np.split(codes, 2)
-    found = count_chunks(names.tolist(), true, guessed, offsets)
-    rows = {kind or "all": counts.as_dict() for kind, counts in found.items()}
-    return pd.DataFrame.from_dict(rows, orient="index")
+    numbers: dict[str, int] = {}
+    codes = [
+        np.array([numbers.setdefault(y, len(numbers)) for each in of for y in each], np.int64)
+        for of in (true, guessed)
+    ]
+    names, offsets = [*numbers], np.cumsum([0, *sizes])
+    others = sorted({*names} - {"O"})
+    if others and not chunks and not any(_parsed(name)[0] in _PREFIXES for name in others):
+        raise ValueError(f"labels are not those of chunks: {', '.join(map(shown, others[:10]))}")
+    found = count_chunks(names, codes[0], codes[1], offsets)
+    rows = [counts.as_dict() for counts in found.values()]
+    return pd.DataFrame(rows, index=pd.Index([*found], dtype=object))
+
+
+def _texts(found: Any, name: str) -> list[list[str]]:
+    """Return the labels of all examples; raise ``ValueError`` unless all are texts."""
+    examples = [
+        _listed(each, f"{name}[{i}]", "the labels of an example")
+        for i, each in enumerate(_listed(found, name, "examples"))
+    ]
+    for i, labels in enumerate(examples):
+        for k, label in enumerate(labels):
+            if not isinstance(label, str):
+                raise ValueError(
+                    f"{name}[{i}][{k}] is {shown(repr(label))}, and labels of chunks are texts, "
+                    "such as 'B-NP' and 'O'"
+                )
+    return examples
+
+
+def _listed(found: Any, name: str, of: str) -> list[Any]:
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise ValueError(f"{name} must be a list of {of}, got {shown(repr(found))}")
+    return list(found)
 
 
 def are_chunks(names: Sequence[str]) -> bool:
-    """Tell whether labels are those of chunks: O, and others with a prefix, B- among them.
+    """Tell whether labels seem to be those of chunks.
 
-    >>> are_chunks(["B-NP", "I-NP", "O"]), are_chunks(["NN", "O"]), are_chunks(["O"])
-    (True, False, False)
+    Either most of them, O aside, have a prefix of chunks and a type; besides, O occurs, or B, or a
+    type with two prefixes. Or all are O and two or more prefixes without a type.
+
+    >>> are_chunks(["B-NP", "I-NP", "O"]), are_chunks(["I-PER", "O"]), are_chunks(["B", "I", "O"])
+    (True, True, True)
+    >>> are_chunks(["NN", "O"]), are_chunks(["O"]), are_chunks(["A", "B", "O"])
+    (False, False, False)
     """
-    others = [name for name in names if name != "O"]
-    return any(name.startswith("B-") for name in others) and all(
-        name[:1] in _PREFIXES and name[1:2] == "-" and name[2:] for name in others
-    )
+    others = [_parsed(name) for name in names if name != "O"]
+    typed = [kind for prefix, kind in others if prefix in _PREFIXES and kind]
+    if not typed:
+        return "O" in names and len(others) > 1 and {*names} <= {*_PREFIXES, "O"}
+    likely = "O" in names or any(name.startswith("B-") for name in names)
+    return (likely or len({*typed}) < len(typed)) and 2 * len(typed) > len(others)
+
+
+def _parsed(name: str) -> tuple[str, str | None]:
+    """Return the prefix and the type of a label; the type is None outside of chunks."""
+    prefix, _, kind = name.partition("-")
+    inside = prefix != "O" and (kind or prefix in {*_PREFIXES, "M"})  # M: the middle, in BMES
+    return prefix, kind if inside else None
 
 
 def count_chunks(
     names: Sequence[str], truth: np.ndarray, predicted: np.ndarray, offsets: np.ndarray
 ) -> dict[str, Counts]:
-    """Return the counts of each type of chunk, sorted, and those of all as ``""``.
+    """Return the counts of all chunks, as ``"all"``, and of each type, sorted.
 
     The parameters are those of `compare`.
     """
-    kinds = ["", *sorted({name[2:] for name in names} - {""})]  # the first is that of O
-    true, guessed = (_chunks(names, kinds, labels, offsets) for labels in (truth, predicted))
+    parsed = [*map(_parsed, names)]
+    types = sorted({kind for _, kind in parsed if kind is not None})
+    number: dict[str | None, int] = {kind: k for k, kind in enumerate([None, *types])}
+    about = [(p in _OPENING, p in _CLOSING, number[kind]) for p, kind in parsed]
+    of_names = np.array(about, np.int64).reshape(-1, 3)
+    true, guessed = (_chunks(of_names[y], offsets, len(number)) for y in (truth, predicted))
     sets = true, guessed, np.intersect1d(true, guessed, assume_unique=True)
-    of_kinds = [np.bincount(codes % len(kinds), minlength=len(kinds)) for codes in sets]
+    of_kinds = [np.bincount(codes % len(number), minlength=len(number)) for codes in sets]
     counts = np.stack(of_kinds, axis=1)
-    counts[0] = counts.sum(axis=0)  # no chunk is of O
-    return {kind: Counts(*row) for kind, row in zip(kinds, counts.tolist(), strict=True)}
+    counts[0] = counts.sum(axis=0)  # no chunk is outside
+    rows = [_ALL, *(_NAMES.get(kind, kind) for kind in types)]
+    found = {row: Counts(*of) for row, of in zip(rows, counts.tolist(), strict=True)}
+    return {_ALL: found[_ALL]} if types == [""] else found
 
 
-def _chunks(
-    names: Sequence[str], kinds: Sequence[str], labels: np.ndarray, offsets: np.ndarray
-) -> np.ndarray:
-    """Return one number per chunk, which encodes its first part, its last part and its type."""
-    number = {kind: k for k, kind in enumerate(kinds)}
-    kind = np.array([number[name[2:]] for name in names])[labels]
-    first = np.array([name[:1] for name in names])[labels]
-    opens, closes = (np.isin(first, [*letters]) for letters in ("BSU", "ELSU"))
-    fresh = np.ones(labels.size, bool)  # no chunk continues from the part before
-    fresh[1:] = closes[:-1] | (kind[1:] != kind[:-1])
-    fresh[offsets[:-1]] = True
-    begins = (kind > 0) & (opens | fresh)
-    ends = (kind > 0) & np.append(begins[1:] | (kind[1:] == 0), True)[: labels.size]
+def _chunks(parts: np.ndarray, offsets: np.ndarray, kinds: int) -> np.ndarray:
+    """Return one number per chunk, which encodes its first part, its last part and its type.
+
+    A row of ``parts`` says whether the label of a part opens a chunk, whether it closes one, and
+    which of the ``kinds`` its type is, 0 outside of chunks.
+    """
+    opens, closes, kind = parts.T
+    size = kind.size
+    fresh = np.ones(size + 1, bool)  # no chunk continues from the part before
+    fresh[1:-1] = (closes[:-1] > 0) | (kind[1:] != kind[:-1])
+    fresh[offsets] = True
+    begins = (kind > 0) & ((opens > 0) | fresh[:-1])
+    ends = (kind > 0) & np.append(begins[1:] | (kind[1:] == 0), True)[:size]
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
-    return (first * labels.size + last) * len(kinds) + kind[first]
+    return (first * size + last) * kinds + kind[first]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numba.core import event
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ssvm_bench.oracles.prior import Prior
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _VECTORS = 4
 """Vectors of d numbers that every run needs: w, a gradient, and those of evaluations."""
@@ -178,7 +180,8 @@ def warm_up(
     returned labelings are compiled, and so is the maximisation itself.
     """
     head = dataset.head(max(2, getattr(config.solver, "least_n", 2)))
-    in_turn(functools.partial(_warm_up, config, head, prior, called))
+    what = kernels_for(head.structure, f" of solver={config.solver.name}")
+    in_turn(functools.partial(_warm_up, config, head, prior, called), what)
 
 
 def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) -> None:
@@ -226,6 +229,7 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
         from ssvm_bench.oracles.caller import Caller
 
         return Caller(**how)
+    _warn_of_idle_workers(config)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:
@@ -235,6 +239,24 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     if parallel.address is not None:
         return Cluster(build, parallel.workers, parallel.address, **how)
     return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **how)
+
+
+def _warn_of_idle_workers(config: RunConfig) -> None:
+    """Warn if the solver calls the oracle for fewer terms at one w than there are workers."""
+    solver, P, batch = config.solver, config.parallel.workers, config.parallel.batch
+    at_one_w = getattr(solver, "at_one_w", "all")
+    if P > 1 and at_one_w == "one":
+        logger.warning(
+            "solver=%s calls the oracle for one term at a time: parallel.workers=%s has little "
+            "effect.",
+            *(solver.name, P),
+        )
+    elif batch < P and at_one_w == "batch":
+        logger.warning(
+            "With parallel.batch=%s, solver=%s has work for at most %s of %s workers at a time. "
+            "Set parallel.batch=%s, for instance, which makes another run.",
+            *(batch, solver.name, batch, P, 4 * P),
+        )
 
 
 def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
@@ -278,8 +300,8 @@ class _HeldError(BaseException):  # no component catches it
 class _Turn(event.Listener):
     """Takes the lock when this thread first compiles; gives a sign of life at every function."""
 
-    def __init__(self, lock: Path | None) -> None:
-        self._lock, self._thread = lock, threading.get_ident()
+    def __init__(self, lock: Path | None, what: str) -> None:
+        self._lock, self._what, self._thread = lock, what, threading.get_ident()
         self.held, self._begun, self._descriptor = ExitStack(), False, -1
 
     def on_start(self, event: Any) -> None:
@@ -290,8 +312,10 @@ class _Turn(event.Listener):
             if self._lock is not None:
                 with suppress(OSError):  # no lock is possible there: go on without
                     self._descriptor = self.held.enter_context(_locked(self._lock))
-            text = "Compiling, once on this machine …"
-            notice = threading.Timer(_NOTICE, copy_context().run, [logger.info, text])
+            text = (
+                f"Compiling {self._what}: up to a minute, once for this version; they are cached …"
+            )
+            notice = threading.Timer(_NOTICE, copy_context().run, [logger.warning, text])
             self.held.callback(notice.cancel)
             notice.start()
             self._begun = True
@@ -302,8 +326,17 @@ class _Turn(event.Listener):
         """Keep the lock: this function is not cached yet, so others would compile it again."""
 
 
-def in_turn(work: Callable[[], None]) -> None:
-    """Call a function that may compile kernels, while no other process compiles.
+_EXAMPLES = {"independent": "single labels", "chain": "chains", "graph": "graphs"}
+"""Structure → what has it, in a message."""
+
+
+def kernels_for(structure: str, of: str = "") -> str:
+    """Return the kernels for examples of a structure, in words."""
+    return f"kernels{of} for {_EXAMPLES.get(structure, f'{structure} labels')}"
+
+
+def in_turn(work: Callable[[], T], what: str = "kernels") -> T:
+    """Call a function that may compile kernels, while no other process compiles; return its result.
 
     Numba reports when it begins to compile a function that is neither in memory nor in the disk
     cache. Only then does a process take the lock, a file in the cache's folder, and hold it until
@@ -316,11 +349,13 @@ def in_turn(work: Callable[[], None]) -> None:
     ----------
     work : callable
         Called again if another process was compiling what it needs.
+    what : str
+        What is compiled, for a message if this takes longer than two seconds.
     """
     lock = None if jit.CACHE_ROOT is None else jit.CACHE_ROOT / ".warm-up.lock"
     deadline = time.monotonic() + LONGEST
     while True:
-        turn = _Turn(lock)
+        turn = _Turn(lock, what)
         try:
             with turn.held, event.install_listener("numba:compile", turn):
                 return work()
@@ -358,6 +393,6 @@ def _waited(lock: Path, deadline: float) -> bool:
             if time.monotonic() > tell:
                 tell = deadline
                 holder = shown(lock.read_text(errors="replace"), 100)
-                logger.info("Waiting for what another process compiles: process %s.", holder)
+                logger.warning("Waiting for what another process compiles: process %s.", holder)
             time.sleep(0.1)
     return False

@@ -8,10 +8,10 @@ examples are predicted in one compiled pass.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,15 @@ from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.repeats import NOT_A_CURVE, differences
 from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, flatten
-from ssvm_bench.runs.components import load_dataset, loss_of_labels, oracle_of
+from ssvm_bench.runs.components import (
+    in_turn,
+    kernels_for,
+    load_dataset,
+    loss_of_labels,
+    oracle_of,
+)
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -245,7 +253,7 @@ def predict(model: Model, dataset: Dataset | None) -> np.ndarray:
     oracle = oracle_for(model, dataset)
     if dataset.structure == "regression":
         return np.asarray(dataset.x @ model.w)
-    predicted = np.asarray(oracle.predictions(model.w))
+    predicted = np.asarray(compiled(lambda: oracle.predictions(model.w), dataset))
     if predicted.shape != dataset.y.shape:
         name = model.config["oracle"]["name"]
         raise ConfigError(f"oracle={name} predicts no labels of parts: ask it from Python.")
@@ -270,6 +278,11 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
             f"{oracle.d}."
         )
     return oracle
+
+
+def compiled(ask: Callable[[], T], dataset: Dataset) -> T:
+    """Return what a question about examples gives; say so if its kernels are compiled for it."""
+    return in_turn(ask, kernels_for(dataset.structure, " of predictions"))
 
 
 def predictor(config: Any, dataset: Dataset) -> Any:
@@ -342,11 +355,11 @@ LOWEST = ("mean absolute error",)
 """Scores of which the lowest is the best."""
 
 
-def score(dataset: Dataset, predicted: np.ndarray) -> scores.Scores:
-    """Return the scores of predicted labels."""
+def score(dataset: Dataset, predicted: np.ndarray, chunks: bool | None = None) -> scores.Scores:
+    """Return the scores of predicted labels; ``chunks`` is as in `scores.compare`."""
     names, truth = list(dataset.label_names), dataset.y.astype(np.int64)
     K = len(names)
     if dataset.unseen is not None:
         names += dataset.unseen.names
         truth = np.where(dataset.unseen.mask, K + dataset.unseen.codes, truth)
-    return scores.compare(names, K, truth, predicted, dataset.offsets)
+    return scores.compare(names, K, truth, predicted, dataset.offsets, chunks)

@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -179,6 +179,14 @@ def make_display(quiet: bool = False) -> Iterator[Display]:
         display = LiveLine(console) if live else PlainLines(console)
     with messages.shown_by(display.message), closing(display):
         yield display
+
+
+def make_display_in_python(shows: bool, quiet: bool = False) -> AbstractContextManager[Display]:
+    """Return the display of a run that a Python program makes: of warnings alone if not ``shows``.
+
+    The warnings go to stderr (:mod:`ssvm_bench.base.messages`), unless it is ``quiet``.
+    """
+    return make_display(quiet) if shows or quiet else nullcontext(Display())
 
 
 def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:

@@ -50,6 +50,9 @@ class SolverConfig(Options):
         Whether kernel values suffice: w is used only for steps along planes, scores and ‖w‖².
     keeps_nonnegative : bool
         Whether it keeps those weights ≥ 0 that its oracle constrains (`Oracle.nonnegative`).
+    at_one_w : str
+        For how many terms it calls the oracle at one w: ``"all"`` or many, a ``"batch"``
+        (`Oracle.batch`), or ``"one"``.
     structures : tuple of str
         The structures of datasets that it accepts; empty: any.
     least_n : int
@@ -70,6 +73,7 @@ class SolverConfig(Options):
     needs_expectations: ClassVar[bool] = False
     takes_kernels: ClassVar[bool] = False
     keeps_nonnegative: ClassVar[bool] = False
+    at_one_w: ClassVar[str] = "all"
     structures: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str] = STRUCTURAL_SVM
 

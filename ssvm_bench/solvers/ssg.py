@@ -76,6 +76,7 @@ class Config(SolverConfig):
     """
 
     has_dual: ClassVar[bool] = False
+    at_one_w: ClassVar[str] = "batch"
 
     sampling: Annotated[str, one_of(SAMPLING)] = "uniform"
     average: Annotated[str, one_of(AVERAGES)] = "none"

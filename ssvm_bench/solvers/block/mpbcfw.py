@@ -81,6 +81,7 @@ class BlockConfig(SolverConfig):
     follows_paths: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
     keeps_nonnegative: ClassVar[bool] = True
+    at_one_w: ClassVar[str] = "batch"
 
     N: Natural = 1000
     M: Natural = 1000

@@ -87,6 +87,7 @@ class Config(ConstrainedConfig):
 
     follows_paths: ClassVar[bool] = True
     keeps_nonnegative: ClassVar[bool] = True
+    at_one_w: ClassVar[str] = "batch"
 
     planes: Annotated[str, one_of(PLANES)] = "auto"
     order: Annotated[str, one_of(ORDERS)] = "random"

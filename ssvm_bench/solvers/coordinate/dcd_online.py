@@ -104,6 +104,7 @@ class Config(ConstrainedConfig):
     """Options; see the module's docstring."""
 
     NOT_HASHED: ClassVar[tuple[str, ...]] = ("chunk",)
+    at_one_w: ClassVar[str] = "one"
 
     schedule: Annotated[str, one_of(SCHEDULES)] = "gap"
     plane: Annotated[str, one_of(PLANES)] = LARGEST

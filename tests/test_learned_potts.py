@@ -189,7 +189,7 @@ def test_the_estimator_learns_it_unless_it_is_given():
     assert model.potts == "learned"
     assert model.fit(X, y).weights_.tolist() == learned(X, y).weights_.tolist()
     with pytest.raises(
-        ConfigError, match=r"solver=one_slack does not keep .* or a number for potts"
+        ConfigError, match=r"solver=one_slack does not keep .* or give a number for potts"
     ):
         StructuredSVM("graph", solver="one_slack").fit(X, y)
 

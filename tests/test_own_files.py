@@ -263,7 +263,8 @@ def test_a_graph_decides_its_oracle_and_learns_its_potts_weight(tmp_path, K, nam
     with pytest.raises(ConfigError, match=r"no option oracle\.pots with"):
         oracle("oracle.pots=1")
     with pytest.raises(
-        ConfigError, match=r"solver=fw does not keep .*; or give .* as a number, as oracle\.potts=1"
+        ConfigError,
+        match=r"solver=fw does not keep .*; or give a number for potts, as oracle\.potts=1",
     ):
         run_here(tmp_path / "r", "solver=fw", data=("dataset=file", f"dataset.path={path}"))
     out = tmp_path / "g.parquet"

@@ -74,8 +74,8 @@ def _check_solver(config: RunConfig, solver: SolverConfig, oracle: Any) -> None:
     if oracle.needs_nonnegative and not solver.keeps_nonnegative:
         raise ConfigError(
             f"solver={solver.name} does not keep a weight ≥ 0, as oracle.potts=learned needs: "
-            "choose bcfw, mpbcfw or one of its variants, or dcd; or give the Potts weight as a "
-            "number, as oracle.potts=1 does."
+            "choose bcfw, mpbcfw or one of its variants, or dcd; or give a number for "
+            "potts, as oracle.potts=1 does."
         )
     if oracle.needs_nonnegative and not prior.is_another_lam():
         raise ConfigError(

@@ -9,7 +9,6 @@ import time
 from dataclasses import replace
 
 import cv2
-import filelock
 import numpy as np
 import pytest
 from program import call, error_of, real_data, small_pictures
@@ -313,7 +312,7 @@ def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
     told, found = io.StringIO(), []
     monkeypatch.setattr(sys, "stderr", told)
     other = threading.Thread(target=lambda: found.append(load(raw)))
-    with filelock.FileLock(user / LOCK):
+    with files.locked(user / LOCK):
         other.start()
         deadline = time.monotonic() + 60
         while not told.getvalue() and time.monotonic() < deadline:

@@ -80,14 +80,15 @@ def write_together(contents: Mapping[Path, Content], within: Path | None = None)
     contents : mapping
         Path → content.
     within : Path, optional
-        See `refuse_links`.
+        Below this folder, a link in the way is an error (`link_on`). By default, links to the
+        file's folder are followed, and one in the place of the file is replaced.
 
     Raises
     ------
     OSError
         If one cannot be written; no other one is replaced then, and nothing is left behind.
     """
-    for path in contents:
+    for path in contents if within is not None else ():
         refuse_links(path, within)
     with ExitStack() as held:
         written = []

@@ -220,7 +220,10 @@ def locked(path: Path, seconds: float = math.inf, create: bool = True) -> Iterat
                 if time.monotonic() >= deadline:
                     raise HeldError from None
                 time.sleep(_WAIT_SECONDS)
-        yield descriptor
+        try:
+            yield descriptor
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork may have the descriptor, too
     finally:
         os.close(descriptor)
 

@@ -357,7 +357,8 @@ def test_a_token_of_jobs_in_a_queue_or_of_another_node_stays(tmp_path, name):
     assert (folder / "token").exists()
     for left in ("token", "node", "jobs.json"):  # what a removal has left goes
         (folder / left).unlink(missing_ok=True)
-    (folder / "more").touch()
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "12_0_log.out").touch()
     tokens.sweep(tmp_path)
     assert not folder.exists()
 

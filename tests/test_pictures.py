@@ -9,13 +9,13 @@ import time
 from dataclasses import replace
 
 import cv2
-import filelock
 import numpy as np
 import pytest
 from program import call, error_of, real_data, small_pictures
 from raw_data import packed
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.files import locked
 from ssvm_bench.base.random import permutation
 from ssvm_bench.datasets import reading, sources, stanford, weizmann
 from ssvm_bench.datasets.base import SourceConfig
@@ -313,7 +313,7 @@ def test_a_second_process_waits_for_the_first(raw, seen, user, monkeypatch):
     told, found = io.StringIO(), []
     monkeypatch.setattr(sys, "stderr", told)
     other = threading.Thread(target=lambda: found.append(load(raw)))
-    with filelock.FileLock(user / LOCK):
+    with locked(user / LOCK):
         other.start()
         deadline = time.monotonic() + 60
         while not told.getvalue() and time.monotonic() < deadline:

@@ -39,6 +39,7 @@ EXIT_STATUS = 1
 Item = TypeVar("Item")
 
 _exit = os._exit
+_last_steps: list[tuple[int, Callable[[], object]]] = []
 _SHOW_CURSOR = "\x1b[?25h"  # a live line or a bar may have hidden it
 
 
@@ -76,9 +77,18 @@ def end_at_signals(message: str = "") -> None:
         with suppress(OSError):
             if shown and select.select([], [2], [], 0)[1]:  # else its reader has stopped
                 os.write(2, shown.encode())
+        for process, step in _last_steps:
+            if process == os.getpid():
+                with suppress(Exception):
+                    step()
         _exit(EXIT_STATUS)
 
     _handle(handle)
+
+
+def before_exit(step: Callable[[], object]) -> None:
+    """Call a short function before a signal ends this process; its forks do not call it."""
+    _last_steps.append((os.getpid(), step))
 
 
 def refuse_exit() -> None:

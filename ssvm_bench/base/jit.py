@@ -31,7 +31,7 @@ import functools
 import hashlib
 import os
 import pickle
-import shutil
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -57,6 +57,9 @@ from ssvm_bench.base import files, structs
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OLD_CACHES_KEPT = 3
+_KERNELS = "kernels-[0-9a-f]{16}"
+_OWN = r"[^/]+-[0-9a-f]{24}|[^/]+/[^/]+\.nb[ic]"
+"""Names of the files in a folder of kernels; the second are numba's, for other packages."""
 
 
 def source_digest(package: Path) -> str:
@@ -80,15 +83,17 @@ def _cache_folder() -> Path | None:
             _remove_old(folder.parent)
         if reason := files.why_unusable(folder):
             folder = files.temporary_cache(f"Cannot use {folder.parent}: {reason}") / name
-            folder.mkdir(exist_ok=True)
+            files.make(folder)
         return folder
     return None
 
 
 def _remove_old(root: Path) -> None:
-    others = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
+    found = [path for path in root.glob("kernels-*") if re.fullmatch(_KERNELS, path.name)]
+    others = [path for path in found if path.is_dir() and not path.is_symlink()]
+    others.sort(key=lambda path: path.lstat().st_mtime)
     for old in others[: -_OLD_CACHES_KEPT or None]:
-        shutil.rmtree(old, ignore_errors=True)
+        files.remove(old, _OWN)
 
 
 CACHE_FOLDER = _cache_folder()
@@ -117,7 +122,7 @@ class KernelCache(FunctionCache):
         # the checksum shows that the file is intact; only its use can show that it still fits
         with suppress(Exception):
             path = self._path(sig, target_context.codegen())
-            content = memoryview(files.read(path))
+            content = memoryview(files.read(path, within=path.parent))
             if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
                 types_of, compiled = pickle.loads(content[_DIGEST:])
                 if types_of == sig:

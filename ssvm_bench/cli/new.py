@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import keyword
+import os
 from pathlib import Path
 
 import click
 
-from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.cli import PROGRAM, Command, Settings
 
 _RANKING = "ranking/ranking", {"oracle": "ranking", "dataset": "queries"}
@@ -47,6 +49,8 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     ------
     ConfigError
         If the name cannot be that of a module, or is taken; or if the folder exists.
+    RunFailedError
+        If the folder cannot be written; nothing is left of it then.
     """
     from ssvm_bench.config import catalog
 
@@ -59,17 +63,23 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     for group, new in renamed.items():
         if new in catalog.entries(group, config_dirs):
             raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
-    if folder.exists():
+    if os.path.lexists(folder):
         raise ConfigError(f"{folder} is there already. Remove it, or choose another name.")
-    source, written = catalog.shipped("examples") / place, []
+    source, contents = catalog.shipped("examples") / place, {}
     for group, old in components.items():
         for file in sorted((source / group).glob(f"{old}.*")):
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".yaml":  # a dataset names its oracle
                 its, new = (f".oracle: {of.get('oracle')}\n" for of in (components, renamed))
                 text = text.replace(its, new)
-            path = folder / group / f"{renamed[group]}{file.suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-    return written
+            contents[Path(group, f"{renamed[group]}{file.suffix}")] = text.encode()
+    try:
+        with files.temporary_folder(folder) as temporary:
+            for path, content in contents.items():
+                files.write(temporary / path, content)
+            temporary.rename(folder)
+    except OSError as error:
+        raise RunFailedError(
+            f"Cannot write {folder}: {error.strerror or error}. Choose another folder to work in."
+        ) from error
+    return [folder / path for path in contents]

@@ -140,7 +140,8 @@ def compare_command(
     for block in made.blocks:
         if isinstance(block, (str, List)):
             click.echo("\n".join(block.texts) if isinstance(block, List) else block)
-    for path in compare.save(made, out or where.made / "comparisons" / made.name, formats):
+    stem, within = (out, None) if out else (where.made / "comparisons" / made.name, where.root)
+    for path in compare.save(made, stem, formats, within):
         click.echo(f"file: {path}")
 
 

@@ -279,6 +279,7 @@ class RawFile(ABC):
         from ssvm_bench.datasets.progress import TransferError, transfer
 
         url = self.address(part)
+        files.refuse_links(part)
         with files.temporary_folder(part) as folder:
             came = folder / url.rpartition("/")[2]
             transfer(url, came, self.most, secure=part.name not in self.sha256)
@@ -331,7 +332,7 @@ def _failed_before(part: Path) -> str:
     with suppress(OSError):
         passed = time.time() - mark.lstat().st_mtime
         if 0 <= passed < TRIED_SECONDS:
-            why = files.read(mark, _LONGEST_MARK, links=False).decode(errors="replace")
+            why = files.read(mark, _LONGEST_MARK, mark.parent).decode(errors="replace")
             return f"{shown(why, 400)} ({passed / 60:.0f} minutes ago)"
     return ""
 

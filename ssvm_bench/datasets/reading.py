@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
 from ssvm_bench.base.files import expanded, opened, write
 from ssvm_bench.base.files import user_folder as user_folder  # which need not exist
@@ -401,7 +402,7 @@ def _seal(archive: Any) -> str:
 
 def _keep(place: Path, key: str, arrays: dict[str, Any]) -> None:
     """Write to a temporary name and rename, so that nobody reads half a file."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+    files.make(place.parent)
     # respect a read-only folder also as root, whom the mode bits do not stop
     if not place.parent.stat().st_mode & 0o222:
         raise PermissionError(place.parent)

@@ -132,10 +132,15 @@ def files_of(output: Output, stem: Path, formats: Sequence[str]) -> dict[Path, b
     return {path(end): content for end, content in files.items()}
 
 
-def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files of an output, and return their paths; arguments are those of `files_of`."""
+def save(
+    output: Output, stem: Path, formats: Sequence[str], within: Path | None = None
+) -> list[Path]:
+    """Write the files of an output, and return their paths.
+
+    Arguments are those of `files_of`, and ``within`` is the results folder, if they are in one.
+    """
     contents = files_of(output, stem, formats)
-    write_files(contents)
+    write_files(contents, within)
     return [*contents]
 
 

@@ -30,7 +30,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.jobs import Options, processes
 from ssvm_bench.jobs.dispatch import Executor, Job, JobResult, LostError
-from ssvm_bench.jobs.tokens import FOLDER, QUEUED, CancelToken, RefusedError
+from ssvm_bench.jobs.tokens import QUEUED, CancelToken, RefusedError, discard, folders
 from ssvm_bench.results import checks, words
 from ssvm_bench.runs import Outcome
 
@@ -119,7 +119,7 @@ class Submitit(Executor):
         queue, new = states(), dict[int, Job]()
         live = {
             key: (folder, name)
-            for folder, names in _arrays(self.token.folder.parent).items()
+            for folder, names in _arrays(self.token.folder.parents[1]).items()
             for key, name in names.items()
             if _is_live(name, queue)
         }
@@ -194,7 +194,7 @@ class Submitit(Executor):
             return None
         with suppress(FileNotFoundError):
             content = files.read(_result_file(one.job))
-            _result_file(one.job).unlink()
+            files.remove(_result_file(one.job), r"\w+\.json")
             try:
                 return result_of(content)
             except (ValueError, TypeError, KeyError, AttributeError):
@@ -230,10 +230,10 @@ class Submitit(Executor):
                 slurm("scancel", *self._watched)
         with suppress(RunFailedError):
             queue = states()
-            for folder, names in _arrays(self.token.folder.parent).items():
+            for folder, names in _arrays(self.token.folder.parents[1]).items():
                 live = any(_is_live(name, queue) for name in names.values())
                 if not live and folder != self.token.folder:
-                    files.remove(folder)
+                    discard(folder)
 
 
 def _failed(one: _Watched, why: str) -> JobResult:
@@ -298,15 +298,15 @@ def _tail(job: Any, characters: int = 4000) -> str:
 def _names(folder: Path) -> dict[str, str]:
     """Return the jobs of a token's folder: key of a run → name."""
     with suppress(OSError, ValueError):
-        names = json.loads(files.read(folder / QUEUED))
+        names = json.loads(files.read(folder / QUEUED, within=folder))
         if isinstance(names, dict):
             return {str(key): str(name) for key, name in names.items()}
     return {}
 
 
-def _arrays(folder: Path) -> dict[Path, dict[str, str]]:
+def _arrays(results_dir: Path) -> dict[Path, dict[str, str]]:
     """Return the jobs of each token's folder, whether they have ended or not."""
-    found = {path: _names(path) for path in sorted(folder.glob("*"))}
+    found = {path: _names(path) for path in folders(results_dir)}
     return {path: names for path, names in found.items() if names}
 
 
@@ -318,7 +318,7 @@ def lines(results_dir: Path) -> list[str]:
     """Return lines that describe the queue, one for each array in it."""
     slurm("scontrol", "ping", seconds=REACH_SECONDS)
     queue, text = states(), []
-    for names in _arrays(results_dir.absolute() / FOLDER).values():
+    for names in _arrays(results_dir).values():
         found = [queue[name] for name in names.values() if name in queue]
         if any(_is_live(name, queue) for name in names.values()):
             counts = Counter(

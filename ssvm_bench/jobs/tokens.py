@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import filelock
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
@@ -31,6 +30,9 @@ QUEUED = "jobs.json"
 """A file in a token's folder: its jobs are in a queue, and outlive the process."""
 
 _TOKEN, _NODE, _LOCK = "token", "node", f"{FOLDER}.lock"
+_NAME = "[0-9a-f]{12}"
+_OWN = rf"{_TOKEN}|{_NODE}|{re.escape(QUEUED)}|jobs/([0-9a-f]|submission_file_)\w+\.\w+"
+"""Names of the files in a token's folder; submitit writes those in ``jobs``."""
 
 
 class RefusedError(RunFailedError):
@@ -67,13 +69,13 @@ class CancelToken:
         place = results_dir.absolute() / FOLDER
         folder = place / secrets.token_hex(6)
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(place.with_name(_LOCK)):
-                files.write(folder / _NODE, socket.gethostname().encode())
-                held = os.open(folder / _NODE, os.O_RDONLY | os.O_CLOEXEC)
+            files.make(place, results_dir.absolute())
+            with files.locked(place.with_name(_LOCK)):
+                files.write(folder / _NODE, socket.gethostname().encode(), place)
+                held = os.open(folder / _NODE, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
                 with suppress(OSError):  # a file system without locks: `sweep` does nothing there
                     fcntl.flock(held, fcntl.LOCK_EX)
-                files.write(folder / _TOKEN, folder.name.encode())
+                files.write(folder / _TOKEN, folder.name.encode(), place)
         except OSError as error:
             raise RunFailedError(
                 f"Cannot write {folder}: {error.strerror or error}. Make room or choose another "
@@ -83,13 +85,15 @@ class CancelToken:
 
     def cancel(self) -> None:
         """Cancel all jobs, and remove the folder with all its files."""
-        files.remove(self.folder / _TOKEN)
-        files.remove(self.folder)
+        if not files.link_on(self.folder, self.folder.parents[1]):
+            files.remove(self.folder / _TOKEN, _OWN)
+            discard(self.folder)
 
     def is_valid(self) -> bool:
         """Tell whether this node sees the folder, and jobs are still wanted."""
         with suppress(OSError):
-            return files.read(self.folder / _TOKEN, 100) == self.folder.name.encode()
+            content = files.read(self.folder / _TOKEN, 100, within=self.folder.parents[1])
+            return content == self.folder.name.encode()
         return False
 
     def problem(self) -> RefusedError | None:
@@ -118,21 +122,30 @@ class CancelToken:
 def sweep(results_dir: Path) -> None:
     """Remove the tokens of calls that were killed on this node; this ends their remaining jobs."""
     place = results_dir.absolute() / FOLDER
-    if not place.is_dir():
+    if not place.is_dir() or place.is_symlink():
         return
-    with (
-        suppress(OSError, filelock.Timeout),
-        filelock.FileLock(place.with_name(_LOCK), timeout=1.0),
-    ):
-        for folder in place.glob("*/"):
+    with suppress(OSError, files.HeldError), files.locked(place.with_name(_LOCK), seconds=1.0):
+        for folder in folders(results_dir):
             if not (folder / QUEUED).exists() and _is_abandoned(folder):
                 CancelToken(folder, "", {}).cancel()
+
+
+def folders(results_dir: Path) -> list[Path]:
+    """Return the folders of tokens in a results folder; links are none."""
+    place = results_dir.absolute() / FOLDER
+    found = [] if place.is_symlink() else sorted(place.glob("*/"))
+    return [path for path in found if re.fullmatch(_NAME, path.name) and not path.is_symlink()]
+
+
+def discard(folder: Path) -> None:
+    """Remove a token's folder, unless there are files in it that are not a token's."""
+    files.remove(folder, _OWN)
 
 
 def _is_abandoned(folder: Path) -> bool:
     """Tell whether the process that issued a token was on this node, and is dead."""
     try:
-        with files.opened(folder / _NODE) as file:
+        with files.opened(folder / _NODE, folder) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return file.read() == socket.gethostname().encode()
     except FileNotFoundError:  # left by a removal

@@ -109,9 +109,11 @@ def compare(
     return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 
 
-def save(output: Output, stem: Path, formats: Sequence[str]) -> list[Path]:
+def save(
+    output: Output, stem: Path, formats: Sequence[str], within: Path | None = None
+) -> list[Path]:
     """Write the files of a comparison, its tables in LaTeX as well, and return their paths."""
-    return kind.save(output, stem, (*(formats or output.formats), kind.TABLES))
+    return kind.save(output, stem, (*(formats or output.formats), kind.TABLES), within)
 
 
 def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:

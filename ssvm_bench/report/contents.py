@@ -23,7 +23,7 @@ from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.folder import MINE, OPTION, ResultsFolder, plain
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_summary
 from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
-from ssvm_bench.results.run_folder import PARTIAL
+from ssvm_bench.results.run_folder import PARTIAL, TRACEBACK
 from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace, named_in, weight_in
 
 REASON_LENGTH = 400
@@ -234,7 +234,7 @@ def _end(folder: Path) -> tuple[int | None, str]:
         return None, str(error)
     reason = str(summary.get("stop_reason"))
     with suppress(OSError):
-        text = files.read(folder / "traceback.txt").decode(errors="replace")
+        text = files.read(folder / TRACEBACK, within=folder).decode(errors="replace")
         reason += f": {(text.strip().splitlines() or [''])[-1][:REASON_LENGTH]}"
     return summary.get("iteration"), reason
 

@@ -376,7 +376,7 @@ def draw(
     contents: dict[Path, bytes] = {}
     for each in made:
         contents |= each.contents(where.made, formats)
-    write_files(contents)
+    write_files(contents, where.root)
     _warn_of_others(where.made / "figures" / experiment.name / variant, contents, traces)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)

@@ -98,8 +98,9 @@ def build(
     best, _ = optima.untold((run for each in found for run in each.traces), where)
     for k, each in enumerate(found, 1):
         logger.info("Page %s of %s: %s", k, len(found), each.title)
-        written = write_file(folder / f"{each.name}.html", page(each, best, folder, every))
-    return write_file(folder / INDEX, _index(found)) if every else written
+        content = page(each, best, folder, every)
+        written = write_file(folder / f"{each.name}.html", content, where.root)
+    return write_file(folder / INDEX, _index(found), where.root) if every else written
 
 
 def _index(found: Sequence[Contents]) -> bytes:

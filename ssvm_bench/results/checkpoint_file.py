@@ -118,7 +118,7 @@ def read(folder: Path, whose: Mapping[str, str]) -> dict[str, Any]:
     FileNotFoundError
         If there is none.
     """
-    with files.opened(folder / NAME) as file:
+    with files.opened(folder / NAME, folder) as file:
         if file.read(1) == b"{":
             raise UnusableError("it was written by another version of the program")
         try:

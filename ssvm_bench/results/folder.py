@@ -110,13 +110,17 @@ def plain(results_dir: Path | ResultsFolder) -> ResultsFolder:
 
 def sweep(results_dir: Path | ResultsFolder) -> None:
     """Remove what killed writers have left anywhere, and restore what they were replacing."""
-    for place in plain(results_dir).read:
+    where = plain(results_dir)
+    for place in where.read:
+        if files.link_on(place, where.root):
+            continue
         recover(place, "runs/*/*/*/")
         files.sweep(place)
-        of_sets = ("figures/*", "figures/*/*", "traces/*", "traces/*/*")
+        of_sets = ("figures/*", "figures/*/*", "traces/*", "traces/*/*", "report")
         for pattern in ("reference", *of_sets, "runs/*/*/*"):
             for folder in place.glob(pattern):
-                files.sweep(folder)
+                if not files.link_on(folder, where.root):
+                    files.sweep(folder)
         for partial in place.glob(f"runs/*/*/*/seed=*{PARTIAL}"):
             folder = partial.with_name(partial.name.removesuffix(PARTIAL))
             if is_superseded(folder):

@@ -25,7 +25,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.folder import sweep
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
-from ssvm_bench.results.run_folder import PARTIAL, Content, lock, partial_folder, write_folder
+from ssvm_bench.results.run_folder import OWN, PARTIAL, Content, lock, partial_folder, write_folder
 from ssvm_bench.results.trace import UNFINISHED
 
 SYNTHETIC = "synthetic"
@@ -104,7 +104,7 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
                         f"{folder} is a link, and a merge follows none. Name the results folder "
                         "that it leads to."
                     )
-                found.append(_of(root, folder, read(folder, links=k == 0)))
+                found.append(_of(root, folder, read(folder)))
             except RunFailedError as error:
                 damaged += 1
                 logger.warning("%s", error)
@@ -180,10 +180,10 @@ def _check_same(one: _Found, other: _Found) -> None:
 def _copy(run: _Found, into: Path) -> None:
     """Copy the files of a run, all at once, replacing those that are there."""
     target, partial = into / run.name, partial_folder(into / run.name)
-    content: dict[str, Content] = {**read(run.folder, links=False).files}
+    content: dict[str, Content] = {**read(run.folder).files}
     path = run.folder / checkpoint_file.NAME
     if _is_checkpoint(path, run):
-        content[checkpoint_file.NAME] = files.read(path, path.stat().st_size, links=False)
+        content[checkpoint_file.NAME] = files.read(path, path.stat().st_size, path.parent)
     with lock(target):
         if not run.finished:
             write_folder(partial, content)
@@ -192,7 +192,7 @@ def _copy(run: _Found, into: Path) -> None:
         with suppress(RunFailedError):
             if read(partial).table["iteration"][-1].as_py() > run.iterations:
                 return  # it belongs to an extension
-        files.remove(partial)
+        files.remove(partial, OWN)
 
 
 def _is_checkpoint(path: Path, run: _Found) -> bool:

@@ -19,7 +19,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import filelock
 import numpy as np
 
 from ssvm_bench.base import files
@@ -73,7 +72,7 @@ def reference(
         skipped.add(f"{error} Until then, the best values are those of the runs at hand.")
         known = seen
     if _tightened(known, seen.values()) != known:
-        known = _tightened(known, _tighten_file(path, seen).values())
+        known = _tightened(known, _tighten_file(path, where.root, seen).values())
     return _values(known)
 
 
@@ -91,8 +90,8 @@ def untold(
 
 
 def _stored(where: ResultsFolder) -> dict[ProblemInstance, Instance]:
-    files = (_read(place / FILE).values() for place in where.read)
-    return _tightened({}, itertools.chain.from_iterable(files))
+    found = (_read(place / FILE, where.root).values() for place in where.read)
+    return _tightened({}, itertools.chain.from_iterable(found))
 
 
 def _values(instances: Mapping[ProblemInstance, Instance]) -> dict[ProblemInstance, Best]:
@@ -104,14 +103,15 @@ def _values(instances: Mapping[ProblemInstance, Instance]) -> dict[ProblemInstan
 
 
 def _tighten_file(
-    path: Path, seen: Mapping[ProblemInstance, Instance]
+    path: Path, root: Path, seen: Mapping[ProblemInstance, Instance]
 ) -> dict[ProblemInstance, Instance]:
     """Merge values into the file while no other process does, and return all of its values."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(path.with_name(f".{path.name}.lock")):
-            known = _tightened(_read(path), seen.values())
-            write_file(path, checks.sealed({"format": FORMAT, "instances": list(known.values())}))
+        files.make(path.parent, root)
+        with files.locked(path.with_name(f".{path.name}.lock")):
+            known = _tightened(_read(path, root), seen.values())
+            content = checks.sealed({"format": FORMAT, "instances": list(known.values())})
+            write_file(path, content, root)
             return known
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -202,12 +202,12 @@ def is_exact(kind: str) -> bool | None:
 # ---- the file ---------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> dict[ProblemInstance, Instance]:
+def _read(path: Path, root: Path) -> dict[ProblemInstance, Instance]:
     """Return the file's entries, checked."""
     if not os.path.lexists(path):
         return {}
     try:
-        content = checks.opened(files.read(path))
+        content = checks.opened(files.read(path, within=root))
         if content["format"] != FORMAT:
             raise ValueError(f"format version {content['format']}; this program reads {FORMAT}")
         for instance in content["instances"]:

@@ -23,7 +23,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.results import checks
 from ssvm_bench.results import trace as schema
-from ssvm_bench.results.run_folder import PARTIAL, partial_folder, recover
+from ssvm_bench.results.run_folder import OWN, PARTIAL, partial_folder, recover, results_of
 from ssvm_bench.results.trace import Trace
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def is_finished(folder: Path) -> bool:
             (folder / name).is_file() for name in (schema.TRACE, schema.CONFIG, schema.WEIGHTS)
         ):
             return False
-        return _summary(files.read(folder / schema.SUMMARY))["stop_reason"] not in schema.UNFINISHED
+        content = files.read(folder / schema.SUMMARY, within=results_of(folder))
+        return _summary(content)["stop_reason"] not in schema.UNFINISHED
     except (OSError, ValueError):
         return False
 
@@ -227,7 +228,7 @@ def is_whole(folder: Path) -> bool:
 def remove_superseded(folder: Path) -> None:
     """Remove the partial trace of a run that has finished since; call only while it is locked."""
     if is_superseded(folder):
-        files.remove(partial_folder(folder))
+        files.remove(partial_folder(folder), OWN)
 
 
 def is_superseded(folder: Path) -> bool:
@@ -252,17 +253,11 @@ def is_superseded(folder: Path) -> bool:
     return begun.summary["stop_reason"] == "interrupted" and end <= last and start <= first
 
 
-def read(folder: Path, links: bool = True) -> Written:
+def read(folder: Path) -> Written:
     """Return a run, finished or not, whose files agree with their checksums.
 
     A run at work replaces its folder every few seconds. Files of two such folders do not agree, and
-    are read again.
-
-    Parameters
-    ----------
-    folder : Path
-    links : bool
-        Whether files may be symbolic links.
+    are read again. The run may be another person's, so no link in its results folder is followed.
 
     Raises
     ------
@@ -272,7 +267,7 @@ def read(folder: Path, links: bool = True) -> Written:
     while True:
         before = _identity(folder)
         try:
-            return _in_agreement(folder, links)
+            return _in_agreement(folder)
         except RunFailedError:
             if _identity(folder) == before:
                 raise
@@ -287,9 +282,10 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _in_agreement(folder: Path, links: bool) -> Written:
+def _in_agreement(folder: Path) -> Written:
+    root = results_of(folder)
     with _refused(folder, schema.TRACE):
-        content = {schema.TRACE: files.read(folder / schema.TRACE, links=links)}
+        content = {schema.TRACE: files.read(folder / schema.TRACE, within=root)}
         table = checks.table_of(content[schema.TRACE])
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
@@ -309,7 +305,7 @@ def _in_agreement(folder: Path, links: bool) -> Written:
     for name in _BESIDE:
         if name in sums or os.path.lexists(folder / name):
             with _refused(folder, name):
-                content[name] = files.read(folder / name, links=links)
+                content[name] = files.read(folder / name, within=root)
                 if sums and name not in sums:
                     raise ValueError("the run was written without it")
                 if sums and hashlib.sha256(content[name]).hexdigest() != sums[name]:

@@ -8,10 +8,14 @@ next reader or writer restores it. Siblings of ``seed=0`` that no reader takes f
 
 ========================  ======================================================================
 ``.seed=0.lock``          held by the process that works on this configuration
-``.seed=0.tmp-…``         a run being written, or one that was replaced (`ssvm_bench.base.files`)
-``.seed=0.old-…``         a run being replaced where two folders cannot be exchanged
+``.seed=0.tmp-…``         a run being written (`ssvm_bench.base.files`)
+``.seed=0.old-…``         a run that is being replaced, or its replacement
+``.seed=0.kept-…``        a run that was replaced, with files that are not a run's
 ``seed=0.partial``        trace so far, and checkpoint, of a run that was interrupted or failed
 ========================  ======================================================================
+
+The results folder and its folder ``runs`` may be links. Below ``runs``, no link is followed: a run
+is not read or written where a link is in the way.
 """
 
 from __future__ import annotations
@@ -20,17 +24,24 @@ import ctypes
 import errno
 import logging
 import os
+import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-import filelock
-
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.files import remove, temporary_folder, write_together
+from ssvm_bench.base.files import HeldError, remove, temporary_folder, write_together
+from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
+
+TRACE, CONFIG, WEIGHTS, SUMMARY = "trace.parquet", "config.yaml", "weights.npz", "summary.json"
+NAMES, TRACEBACK = "names.json.gz", "traceback.txt"
+OWN = "|".join(map(re.escape, (TRACE, CONFIG, WEIGHTS, SUMMARY, NAMES, TRACEBACK, CHECKPOINT)))
+"""Regular expression of the names of a run's files; a run with other files is not deleted."""
 
 PARTIAL = ".partial"
 
@@ -48,8 +59,10 @@ def partial_folder(folder: Path) -> Path:
     return folder.with_name(folder.name + PARTIAL)
 
 
-class HeldError(Exception):
-    """Another process works on the run."""
+def results_of(folder: Path) -> Path:
+    """Return the results folder that a run's folder is in, below which no link is followed."""
+    above = folder.parents
+    return above[4] if len(above) > 4 and above[3].name == "runs" else above[0]
 
 
 @contextmanager
@@ -73,39 +86,35 @@ def lock(folder: Path, wait: bool = True) -> Iterator[None]:
     RunFailedError
         If the results folder cannot be written.
     """
-    mutex = filelock.FileLock(_lock_file(folder))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
         try:
-            mutex.acquire(timeout=_GLANCE_SECONDS)
-        except filelock.Timeout:
-            if not wait:
-                raise HeldError from None
-            logger.info("Another process works on the same configuration; waiting for %s.", folder)
-            mutex.acquire()
-        _clear_left_overs(folder)
-    except OSError as error:
-        mutex.release()
-        raise _cannot_write(folder, error) from error
-    try:
+            files.make(folder.parent, results_of(folder))
+            for place in (folder, partial_folder(folder)):
+                files.refuse_links(place)
+            try:
+                held.enter_context(files.locked(_lock_file(folder), _GLANCE_SECONDS))
+            except HeldError:
+                if not wait:
+                    raise
+                logger.info(
+                    "Another process works on the same configuration; waiting for %s.", folder
+                )
+                held.enter_context(files.locked(_lock_file(folder)))
+            _clear_left_overs(folder)
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
         yield
-    finally:
-        mutex.release()
 
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a process works on the configuration of a run's folder."""
-    if not _lock_file(folder).exists():
-        return False
-    mutex = filelock.FileLock(_lock_file(folder))
     try:
-        mutex.acquire(blocking=False)
-    except filelock.Timeout:
+        with files.locked(_lock_file(folder), seconds=0, create=False):
+            return False
+    except HeldError:
         return True
-    except OSError:  # a lock of another user, who may be at work or not
+    except OSError:  # there is none, or one of another user, who may be at work or not
         return False
-    mutex.release()
-    return False
 
 
 def _lock_file(folder: Path) -> Path:
@@ -132,34 +141,33 @@ def _clear_left_overs(folder: Path) -> None:
     for kind in ("old", "tmp"):
         for name in (folder.name, folder.name + PARTIAL):
             for stale in folder.parent.glob(f".{name}.{kind}-*"):
-                if kind == "old" and not folder.with_name(name).exists():
-                    stale.rename(folder.with_name(name))  # killed while replacing this run
-                else:
+                if kind == "tmp":
                     remove(stale)
+                elif folder.with_name(name).exists():
+                    _discard(stale)
+                else:
+                    stale.rename(folder.with_name(name))  # killed while replacing this run
 
 
 Content: TypeAlias = "bytes | Callable[[BinaryIO], object] | Path"
 """The bytes of a file, a function that writes them, or a file to link to if it exists."""
 
 
-def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
+def write_folder(folder: Path, contents: Mapping[str, Content]) -> None:
     """Make a folder of files appear at once, replacing an existing one.
 
     Parameters
     ----------
     folder : Path
-    files : mapping
+    contents : mapping
         Name → content.
     """
     try:
-        with temporary_folder(folder) as temporary:
-            for name, content in files.items():
+        files.refuse_links(folder, results_of(folder))
+        with temporary_folder(folder, results_of(folder)) as temporary:
+            for name, content in contents.items():
                 if isinstance(content, Path):
-                    with suppress(FileNotFoundError):
-                        try:
-                            os.link(content, temporary / name)
-                        except OSError:  # no hard links here
-                            shutil.copyfile(content, temporary / name)
+                    _link(content, temporary / name)
                     continue
                 with (temporary / name).open("wb") as file:
                     if isinstance(content, bytes):
@@ -174,8 +182,23 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
         raise _cannot_write(folder, error) from error
 
 
+def _link(content: Path, path: Path) -> None:
+    """Let a file have a second name, or copy it; nothing if it is missing, or itself a link."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(content.lstat().st_mode):
+            return
+        try:
+            os.link(content, path, follow_symlinks=False)
+        except OSError:  # no hard links here
+            with files.opened(content, content.parent) as file, path.open("xb") as copy:
+                shutil.copyfileobj(file, copy)
+
+
 def _publish(temporary: Path, folder: Path) -> None:
-    """Rename the temporary folder; if there is a folder of that name, exchange the two."""
+    """Rename the temporary folder; if there is a folder of that name, exchange the two.
+
+    A temporary name is deleted with all that is in it, so what is replaced never has one.
+    """
     aside: list[Path] = []
     while True:
         try:
@@ -184,14 +207,25 @@ def _publish(temporary: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-        if _exchange(temporary, folder):
-            break
         aside.append(folder.with_name(f".{folder.name}.old-{secrets.token_hex(6)}"))
+        temporary.rename(aside[-1])
+        if _exchange(aside[-1], folder):
+            break
+        aside[-1].rename(temporary)
         with suppress(FileNotFoundError):  # another writer may just have moved it
             folder.rename(aside[-1])
     _sync(folder.parent)
     for old in aside:
-        remove(old)
+        _discard(old)
+
+
+def _discard(old: Path) -> None:
+    """Remove a run that was replaced; if not all of it is a run's, it stays under another name."""
+    if not remove(old, OWN):
+        kept = old.with_name(old.name.replace(".old-", ".kept-"))
+        with suppress(OSError):
+            old.rename(kept)
+            logger.warning("%s has what was there before.", kept)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -222,14 +256,21 @@ def _cannot_write(folder: Path, error: OSError) -> RunFailedError:
 # ---- a file -----------------------------------------------------------------------------------
 
 
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file at once, creating its folder; return its path. Raises as `write_files`."""
-    write_files({path: content})
+def write_file(path: Path, content: bytes, within: Path | None = None) -> Path:
+    """Write a file at once, creating its folder; return its path. As `write_files`."""
+    write_files({path: content}, within)
     return path
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_files(contents: Mapping[Path, bytes], within: Path | None = None) -> None:
     """Write files that belong together, all or none, creating their folders.
+
+    Parameters
+    ----------
+    contents : mapping
+        Path → content.
+    within : Path, optional
+        Their results folder, below which no link is followed.
 
     Raises
     ------
@@ -237,7 +278,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         If one cannot be written.
     """
     try:
-        write_together(contents)
+        write_together(contents, within)
     except OSError as error:
         raise cannot_write(Path(os.path.commonpath(contents)), error) from error
 

@@ -94,7 +94,7 @@ def write(
                 runs.setdefault(_key(old), old)
         content = _parquet([runs[key] for key in sorted(runs)])
         if before is not None:
-            write_file(path, content)
+            write_file(path, content, root)
         stored.update({(path, _key(trace)): trace for trace in _traces(content, root)})
     return [stored[_folder(made, name) / _file_name(trace), _key(trace)] for trace in traces]
 
@@ -143,7 +143,7 @@ def names(results_dir: Path | ResultsFolder) -> list[str]:
 def read_file(path: Path, results_dir: Path) -> list[Trace]:
     """Return the traces in a file; raise ``RunFailedError`` if it is damaged."""
     try:
-        return _traces(files.read(path), results_dir)
+        return _traces(files.read(path, within=results_dir), results_dir)
     except Exception as error:  # a reader may raise anything on a damaged file
         raise RunFailedError(
             f"Cannot read the stored traces {path}: {reason_of(error)}. Restore the file, or "

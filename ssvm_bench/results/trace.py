@@ -38,7 +38,18 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config.schema import plain
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
-from ssvm_bench.results.run_folder import Content, partial_folder, write_folder
+from ssvm_bench.results.run_folder import (
+    CONFIG,
+    NAMES,
+    OWN,
+    SUMMARY,
+    TRACE,
+    TRACEBACK,
+    WEIGHTS,
+    Content,
+    partial_folder,
+    write_folder,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +61,6 @@ FORMAT = 1
 
 METADATA_KEY = b"ssvm_bench"
 CHECKSUMS_KEY = b"ssvm_bench_checksums"
-TRACE, CONFIG, SUMMARY, WEIGHTS = "trace.parquet", "config.yaml", "summary.json", "weights.npz"
-NAMES, TRACEBACK = "names.json.gz", "traceback.txt"
 UNFINISHED = ("interrupted", "error", "diverged")
 """Stop reasons of a partial trace."""
 
@@ -315,7 +324,7 @@ def write_run(
     if with_checkpoint:
         content[CHECKPOINT] = begun / CHECKPOINT
     write_folder(folder, content)
-    files.remove(begun)
+    files.remove(begun, OWN)
 
 
 def write_partial(

@@ -6,7 +6,6 @@ by the workers of a dask scheduler.
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import logging
 import os
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numba.core import event
 
-from ssvm_bench.base import jit
+from ssvm_bench.base import files, jit
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.memory import check_room
@@ -368,17 +367,14 @@ def in_turn(work: Callable[[], T], what: str = "kernels") -> T:
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
     """Hold a lock and yield its descriptor; raise `_HeldError` if another process holds it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        text = f"{os.getpid()} on {platform.node()}, since {time.strftime('%H:%M:%S')}"
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text.encode(), 0)
-        yield descriptor
-    except BlockingIOError:
+        with files.locked(path, seconds=0) as descriptor:
+            text = f"{os.getpid()} on {platform.node()}, since {time.strftime('%H:%M:%S')}"
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, text.encode(), 0)
+            yield descriptor
+    except files.HeldError:
         raise _HeldError from None
-    finally:
-        os.close(descriptor)
 
 
 def _waited(lock: Path, deadline: float) -> bool:

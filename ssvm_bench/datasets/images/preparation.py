@@ -18,19 +18,18 @@ user's cache folder until the arrays are stored, even if the process is killed.
 from __future__ import annotations
 
 import itertools
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import filelock
 import numpy as np
 
+from ssvm_bench.base import files
 from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError, needed
 from ssvm_bench.config.validation import one_of
@@ -42,6 +41,9 @@ from ssvm_bench.datasets.images.pictures import MOST, Picture, Pictures
 from ssvm_bench.datasets.progress import shown
 from ssvm_bench.datasets.raw_files import CSR, Content, Names, RawFile, sha256
 from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, cached, ensure
+
+_PIECES = r"(outlines|words|features)-\d+\.npz"
+"""Names of the files of finished pieces."""
 
 VERSION = 2
 """To be raised when the same parameters begin to give other arrays."""
@@ -370,17 +372,19 @@ class PictureFile(RawFile):
             if reading.stored_key(place) != key:
                 again = f"{place} cannot be written: the next run prepares it again."
                 print(again, file=sys.stderr)
-            shutil.rmtree(self._work(source), ignore_errors=True)
+            files.remove(self._work(source), _PIECES)
             return arrays
 
     def _prepared(self, source: str, pictures: Pictures) -> Arrays:
         title = self.dataset if source == "real" else f"synthetic {self.dataset}"
         work, parameters = self._work(source), self.parameters(source)
-        with suppress(OSError):
-            work.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as other:  # if pieces cannot be kept
-            place = work if work.is_dir() else Path(other)
-            return prepare(pictures, place, title, parameters=parameters)
+        with ExitStack() as held:
+            try:
+                files.make(work, work.parent)
+            except OSError:  # pieces cannot be kept
+                place = Path(tempfile.gettempdir(), "ssvm-bench-preparing")
+                work = held.enter_context(files.temporary_folder(place))
+            return prepare(pictures, work, title, parameters=parameters)
 
     def _work(self, source: str) -> Path:
         return self.places()[-1].with_name(f"preparing-{source}")
@@ -388,17 +392,15 @@ class PictureFile(RawFile):
     @contextmanager
     def _alone(self, source: str) -> Iterator[None]:
         """Keep other processes from preparing the same source; wait for one that does."""
-        lock = filelock.FileLock(self._work(source).with_suffix(".lock"))
-        # without a writable cache folder, continue without the lock
-        with suppress(OSError):
-            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-            try:
-                lock.acquire(blocking=False)
-            except filelock.Timeout:
-                waits = f"Another process is preparing {self.dataset}; waiting for it."
-                print(waits, file=sys.stderr, flush=True)
-                lock.acquire()
-        try:
+        lock = self._work(source).with_suffix(".lock")
+        with ExitStack() as held:
+            # without a writable cache folder, continue without the lock
+            with suppress(OSError):
+                files.make(lock.parent)
+                try:
+                    held.enter_context(files.locked(lock, seconds=0))
+                except files.HeldError:
+                    waits = f"Another process is preparing {self.dataset}; waiting for it."
+                    print(waits, file=sys.stderr, flush=True)
+                    held.enter_context(files.locked(lock))
             yield
-        finally:
-            lock.release()

@@ -15,19 +15,16 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends import backend_pgf
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import why_empty
-from ssvm_bench.figures.document import latex_text
 from ssvm_bench.results import words
 
 STYLE = Path(__file__).with_name("ssvm_bench.mplstyle")
@@ -273,68 +270,18 @@ def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
     RunFailedError
         If LaTeX fails.
     """
-    buffer = io.BytesIO()
     if suffix == "pgf":
-        with _latex():
-            figure.savefig(buffer, format=suffix)
-        return buffer.getvalue()
+        program = next(filter(shutil.which, _LATEX), None)
+        if program is None:
+            raise ConfigError(
+                f"Figures as pgf are set by LaTeX, and none of {', '.join(_LATEX)} is installed. "
+                "Install one, or choose --format pdf."
+            )
+        from ssvm_bench.figures import pgf
+
+        with mpl.rc_context(RC):
+            return pgf.content(figure, program)
+    buffer = io.BytesIO()
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA.get(suffix))
     return buffer.getvalue()
-
-
-class _Pgf(RendererPgf):
-    """Has texts set as they are written, which the original passes on to LaTeX as commands."""
-
-    def draw_text(
-        self,
-        gc: Any,
-        x: Any,
-        y: Any,
-        s: str,
-        prop: Any,
-        angle: Any,
-        ismath: Any = False,
-        **how: Any,
-    ) -> None:
-        """Draw a text; formulas, with ``ismath``, are matplotlib's own."""
-        super().draw_text(gc, x, y, _for_latex(s, ismath), prop, angle, ismath, **how)
-
-    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> Any:
-        """Return the size of a text."""
-        return super().get_text_width_height_descent(_for_latex(s, ismath), prop, ismath)
-
-    def draw_image(self, *_: Any, **__: Any) -> None:
-        """Refuse a picture, which would be a file beside the figure's."""
-        raise ConfigError("A figure with pictures cannot be pgf. Choose --format pdf.")
-
-
-def _for_latex(text: str, is_formula: bool) -> str:
-    return text if is_formula else latex_text(text)
-
-
-@contextmanager
-def _latex() -> Iterator[None]:
-    """In the block, figures can be saved as pgf."""
-    program = next(filter(shutil.which, _LATEX), None)
-    if program is None:
-        raise ConfigError(
-            f"Figures as pgf are set by LaTeX, and none of {', '.join(_LATEX)} is installed. "
-            "Install one, or choose --format pdf."
-        )
-    # the fonts are those of the document
-    options: Any = {"pgf.texsystem": program, "pgf.rcfonts": False}
-    original = backend_pgf.RendererPgf
-    backend_pgf.RendererPgf = _Pgf  # type: ignore[misc]
-    try:
-        with mpl.rc_context(RC), mpl.rc_context(options):
-            yield
-    except (backend_pgf.LatexError, ValueError, RuntimeError, OSError) as error:
-        lines = [line for line in str(error).splitlines() if line.startswith("!")]
-        reason = shown(lines[0] if lines else error, 200)
-        raise RunFailedError(
-            f"{program} cannot set the figure: {reason}. Repair LaTeX, which needs its package "
-            "pgf, or choose --format pdf."
-        ) from error
-    finally:
-        backend_pgf.RendererPgf = original  # type: ignore[misc]

@@ -156,7 +156,7 @@ def test_a_figure_as_pgf_has_its_names_as_they_are_written(stand_in):
     text = drawing.rendered(figure_of(HOSTILE), "pgf").decode()
     assert text.count(SET) == 4  # title, notes, panel and tick
     assert SET.replace(r"\& 5", r"(\& 5") in text  # legend: a solver with its options
-    assert "\\input{" not in text
+    assert "\\input{/" not in text
     assert "\\mathdefault{10^{" in text  # a formula of matplotlib stays one
     assert "\\end{pgfpicture}" in text
     assert drawing.rendered(figure_of("costs"), "svg").startswith(b"<?xml")

@@ -138,6 +138,14 @@ def test_latex_has_no_character_that_means_something_else():
     lines = document.latex([table]).splitlines()
     assert lines[3] == r"a\_b & $\lambda$ \\"
     assert lines[5] == r"\textbf{5 \%} & \texttt{x\{y\}} 2$\times$ \\"
+    odd = "[9pt] ~ ^ \\input{x} #1 $a & b\n\n\x1b"
+    text = document.latex([document.Table(odd, [odd], [[odd], ["*"]])])
+    assert text.splitlines()[0].startswith("% [9pt]")  # a comment is one line
+    shown = r"[9pt] \textasciitilde{} \textasciicircum{} \textbackslash{}input\{x\} \#1 \$a \& b"
+    assert text.splitlines()[3:] == [
+        *(rf"{{}}{shown}    \\", r"\midrule", rf"{{}}{shown}    \\", r"{}* \\"),
+        *(r"\bottomrule", r"\end{tabular}"),
+    ]
 
 
 def test_tables_of_several_datasets_are_one_with_their_names_in_it(tmp_path):

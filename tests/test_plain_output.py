@@ -3,19 +3,22 @@
 import json
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from program import OCR, USPS, call, error_of
+from traces import make_trace
 
 import ssvm_bench
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import catalog
 from ssvm_bench.datasets import sources
-from ssvm_bench.figures import drawing
+from ssvm_bench.figures import drawing, style
 from ssvm_bench.figures.document import Table
 from ssvm_bench.figures.kind import Output, save
+from ssvm_bench.results import stored_traces
 
 ROOT = Path(__file__).parents[1]
 RUN = (*USPS, "solver=bcfw", "clock=work", "budget.max_iterations=2")
@@ -108,6 +111,79 @@ def test_tables_are_latex_and_pgf_needs_it(tmp_path, monkeypatch):
     monkeypatch.setattr(drawing.shutil, "which", lambda _: None)
     with pytest.raises(ConfigError, match="none of lualatex, xelatex is installed"):
         drawing.rendered(drawing.Figure(), "pgf")
+
+
+STAND_IN = r"""#!{python}
+import sys
+for line in sys.stdin:
+    if "\\@@end" in line:
+        break
+    if "pgf_backend_query_start" in line:
+        print("*pgf_backend_query_start\n", end="\n*", flush=True)
+    elif line.startswith(r"{{\catcode"):
+        sys.exit("! Undefined control sequence.") if "BROKEN" in line else None
+        print("20.0pt,7.0pt,2.0pt\n", end="\n*", flush=True)
+"""
+"""Answers matplotlib as LaTeX does: each text is as large as the next one."""
+
+HOSTILE = "a_b & 5 % of #1, {x} ~ ^ \\input{/etc/passwd} $5 λ"
+SET = (
+    r"a\_b \& 5 \% of \#1, \{x\} \textasciitilde{} \textasciicircum{} "
+    r"\textbackslash{}input\{/etc/passwd\} \$5 $\lambda$"
+)
+
+
+@pytest.fixture(params=["lualatex", "xelatex"])
+def stand_in(request, tmp_path, monkeypatch):
+    program = tmp_path / "programs" / request.param
+    program.parent.mkdir()
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    return program
+
+
+def figure_of(title):
+    legend = drawing.legend_of({title: style.Stroke("k", "-")})
+    with drawing.page(title, [title], (1, 1), legend) as (figure, panels):
+        panels[0, 0].set_title(style.as_written(title))
+        panels[0, 0].set_yticks([1.0], [style.as_written(title)])
+        panels[0, 0].set_xscale("log")
+    return figure
+
+
+def test_a_figure_as_pgf_has_its_names_as_they_are_written(stand_in):
+    text = drawing.rendered(figure_of(HOSTILE), "pgf").decode()
+    assert text.count(SET) == 4  # title, notes, panel and tick
+    assert SET.replace(r"\& 5", r"(\& 5") in text  # legend: a solver with its options
+    assert "\\input{/" not in text
+    assert "\\mathdefault{10^{" in text  # a formula of matplotlib stays one
+    assert "\\end{pgfpicture}" in text
+    assert drawing.rendered(figure_of("costs"), "svg").startswith(b"<?xml")
+
+
+def test_latex_that_fails_and_pictures_as_pgf_are_told_in_one_sentence(stand_in):
+    with pytest.raises(RunFailedError, match=f"{stand_in.name} cannot set the figure.*format pdf"):
+        drawing.rendered(figure_of("BROKEN"), "pgf")
+    figure = drawing.Figure()
+    figure.add_subplot().imshow([[1, 2], [3, 4]])
+    with pytest.raises(ConfigError, match="with pictures cannot be pgf"):
+        drawing.rendered(figure, "pgf")
+    stand_in.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(RunFailedError, match=r"cannot set the figure.*format pdf"):
+        drawing.rendered(figure_of("another"), "pgf")
+
+
+def test_plot_writes_pgf(stand_in, tmp_path):
+    runs = [
+        make_trace([1.0, 0.5, 0.3], [0.0, 0.2, 0.29], solver=solver, hash=letter * 12)
+        for solver, letter in (("bcfw", "a"), ("mpbcfw", "b"))
+    ]
+    stored_traces.write(runs, tmp_path, "made_up")
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", tmp_path / "both")
+    result = call(*words, "--format", "pgf")
+    assert result.exit_code == 0, result.stderr
+    assert "\\begin{pgfpicture}" in (tmp_path / "both.pgf").read_text()
 
 
 class Trial:

@@ -2,9 +2,11 @@
 
 import base64
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -246,6 +248,66 @@ def test_what_is_committed_is_on_pages_of_experiments_alone(tmp_path):
     kept = Page((index.parent / "kept.html").read_text())
     assert "Runs stored as kept" in kept.text
     assert {"href": "index.html"} in kept.all("a")
+
+
+NAMES = (
+    *(
+        "index",
+        "own",
+        "report",
+        "Kept",
+        "kept",
+        "KEPT",
+        "a#b",
+        "a?b",
+        "a%41",
+        "aA",
+        "a&amp;b",
+        "名",
+    ),
+    *(
+        "javascript:alert(1)",
+        "data:text",
+        "'\" onclick=alert(1) x='",
+        "a b",
+        "<b>",
+        "-",
+        "[*]",
+        "é",
+    ),
+)
+
+
+def test_a_link_leads_to_the_page_of_its_name_alone(tmp_path):
+    runs = [read_trace(store(tmp_path, run_of("bcfw"), "ocr"))]
+    for name in NAMES:
+        stored_traces.write(runs, tmp_path, name)
+    index = report.build(tmp_path, every=True)
+    links = [link["href"] for link in Page(index.read_text()).all("a")[1:]]
+    files = [path.name for path in index.parent.iterdir()]
+    assert sorted([*links, "index.html"]) == sorted(files)  # each as it stands in the address
+    assert len({file.lower() for file in files}) == len(NAMES) + 2  # own runs, and the list
+    assert all(re.fullmatch(r"[a-z0-9_-]+(\.[0-9a-f]{8})?\.html", file) for file in files)
+    for name in NAMES:
+        titles = [Page((index.parent / link).read_text()).text for link in links]
+        assert sum(f"Runs stored as {name} –" in title for title in titles) == 1
+    assert "All experiments" in index.read_text()
+    assert "Your runs" in (index.parent / "own.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["index", "own", "A#b", "two?%41"])
+def test_a_page_of_ones_own_experiment_replaces_no_other(tmp_path, name):
+    store(tmp_path, run_of("bcfw"))
+    kept = report.build(tmp_path, every=True)
+    pages = {path: path.read_text() for path in kept.parent.iterdir()}
+    found = contents.read(tmp_path, SkippedFiles())._replace(name=name, file=contents.file_of(name))
+    assert kept.parent / found.file not in pages
+    path = tmp_path / "figures" / name / "a#b?c%41 'd.png"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    (link,) = re.findall('href="([^"]*)"', shown._picture(path, kept.parent).markup)
+    assert (kept.parent / unquote(link)).resolve() == path
+    assert not {*"#?:'\"&"} & {*link}
 
 
 def test_headings_are_for_people_and_differ(tmp_path):

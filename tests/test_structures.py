@@ -302,7 +302,7 @@ def test_bad_images_are_told_in_one_sentence(tmp_path):
     Image.new("L", (3, 5)).save(tmp_path / "1.png")
     refused(r"1\.png is 5 pixels high, and 0\.png 4")
     (tmp_path / "1.png").write_text("no image")
-    refused(r"1\.png is no image that can be read")
+    refused(r"1\.png cannot be decoded")
     (tmp_path / "1.png").unlink()
     refused(r"no image '1\.png', which its table names")
     (tmp_path / "widths.csv").unlink()

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import shown
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.config.validation import Natural
 from ssvm_bench.datasets import arrays, picture_table
@@ -46,6 +47,9 @@ NAMES = (
 PARENTS = (-1, 0, 0, 0, 0, 0, 1, 2)
 UPPER, LOWER = (1, 2, 6, 7), (4, 5)
 """Landmarks at the corners of the eyes, and of the mouth."""
+
+_BYTES = 16
+"""Bytes of memory that a pixel takes while its patterns are found."""
 
 _CHUNK = 500
 """Faces simulated at a time."""
@@ -113,10 +117,9 @@ def _read(folder: Path) -> Arrays:
     """Return the faces of a folder; raise `ContentError` if its files contradict each other."""
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, *COLUMNS))
     fold = picture_table.folds(table)
-    pixels = []
-    for line in table:
-        pixels.append(picture_table.image(folder, line["image"]))
-        (h, w), (H, W) = pixels[-1].shape, pixels[0].shape
+    pixels = picture_table.images(folder, table, _BYTES)
+    for line, seen in zip(table, pixels, strict=True):
+        (h, w), (H, W) = seen.shape, pixels[0].shape
         name, first = line["image"], table[0]["image"]
         ensure((h, w) == (H, W), f"{name} has {h} × {w} pixels, and {first} {H} × {W}")
     images = np.stack(pixels)
@@ -138,12 +141,12 @@ def _positions(line: dict[str, str], image: tuple[int, ...]) -> list[tuple[int, 
             row, column = (int(np.floor(value + 0.5)) for value in at)
         except (ValueError, OverflowError):
             raise ContentError(
-                f"{name} of {line['image']} is at {texts}, which are no numbers"
+                f"{name} of {shown(line['image'])} is at {shown(texts)}, which are no numbers"
             ) from None
         if not (0 <= row < image[0] and 0 <= column < image[1]):
             raise ContentError(
-                f"{name} of {line['image']} is at row {at[0]:g}, column {at[1]:g}, outside the "
-                f"image of {image[0]} × {image[1]} pixels"
+                f"{name} of {shown(line['image'])} is at row {at[0]:g}, column {at[1]:g}, outside "
+                f"the image of {image[0]} × {image[1]} pixels"
             )
         found.append((row, column))
     return found

@@ -14,22 +14,37 @@ import csv
 import functools
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.files import read
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
+from ssvm_bench.datasets.images import pictures
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 SPLITS = ("train", "validation", "test")
 """Names of the folds 0, 1, 2 of an example."""
 
 HEAD = ("image", "split")
+
+_LINE = 600
+"""Least bytes that a line of a table takes when it is split into its fields."""
+
+_DIGITS = 9
+"""Most digits of a number in a table."""
+
+_FEWER = "Use fewer images, or smaller ones."
 
 Lines = list[dict[str, str]]
 
@@ -68,8 +83,9 @@ class TableConfig(FileConfig):
 def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
     sha256 = hashlib.sha256()
     for name, _, size in files:
-        sha256.update(f"{name} {size} ".encode())
-        sha256.update((folder / name).read_bytes())
+        sha256.update(f"{name} {size} ".encode(errors="surrogateescape"))
+        if size <= reading.MOST:  # nothing larger is ever read
+            sha256.update(read(folder / name, reading.MOST))
     return f"f{sha256.hexdigest()[:15]}"  # a letter first, so that YAML takes it for a text
 
 
@@ -82,46 +98,87 @@ def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
         The table is missing, or has other columns, or a line with another number of fields.
     """
     try:
-        text = reading.content(folder / table).decode("utf-8-sig")
+        content = reading.content(folder / table)
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise ContentError(f"there is no {table} in it") from None
     except UnicodeDecodeError as error:
         raise ContentError(f"{table} is no text in UTF-8 ({error})") from None
-    rows = list(csv.reader(io.StringIO(text)))
-    if not rows or tuple(rows[0]) != columns:
-        has = ",".join(rows[0])[:200] if rows else ""
-        raise ContentError(f"the head line of {table} is {has!r}, not {','.join(columns)!r}")
-    for number, row in enumerate(rows[1:], 2):
-        count, n = len(row), len(columns)
-        ensure(count == n, f"line {number} of {table} has {count} fields, not {n}")
-    return [dict(zip(columns, row, strict=True)) for row in rows[1:]]
+    n, found = len(columns), []
+    check_room(float(len(content) + _LINE * _n_lines(content)), f"The lines of {table}", _FEWER)
+    with reading.parsing(f"{table} is no table with commas"):
+        rows = csv.reader(io.StringIO(text, newline=None))  # whatever ends its lines
+        head = next(rows, [])
+        if tuple(head) != columns:
+            has = shown(",".join(head), 200)
+            raise ContentError(f"the head line of {table} is {has!r}, not {','.join(columns)!r}")
+        for number, row in enumerate(rows, 2):
+            ensure(len(row) == n, f"line {number} of {table} has {len(row)} fields, not {n}")
+            found.append(dict(zip(columns, row, strict=True)))
+    return found
+
+
+def _n_lines(content: bytes) -> int:
+    return content.count(b"\n") + content.count(b"\r")
+
+
+def whole(text: str) -> int | None:
+    """Return the number from 0 that a field is, of at most nine digits; None if it is none."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def folds(table: Lines) -> np.ndarray:
     """Return the fold of each line; raise `ContentError` if a split has another name."""
     for line in table:
         name, its = line["image"], line["split"]
-        ensure(its in SPLITS, f"the split of {name} is {its!r}, not {', '.join(SPLITS)}")
+        is_one = its in SPLITS
+        ensure(is_one, f"the split of {shown(name)} is {shown(its)!r}, not {', '.join(SPLITS)}")
     fold = np.array([SPLITS.index(line["split"]) for line in table], np.int64)
     ensure((fold == 0).any(), "no image of its table has the split 'train'")
     return fold
 
 
-def image(folder: Path, name: str) -> np.ndarray:
-    """Return the grey values of an image, uint8 (height, width).
+def images(folder: Path, table: Lines, each: int) -> list[np.ndarray]:
+    """Return the grey values of the image in each line of a table, uint8 (height, width).
+
+    Parameters
+    ----------
+    folder : Path
+    table : list of dict
+        As returned by `lines`.
+    each : int
+        Bytes that a pixel takes, with everything that the caller makes of it.
 
     Raises
     ------
     ContentError
-        The file does not exist, or is no image.
+        A file does not exist, or is no image.
+    RunFailedError
+        The images do not fit into memory.
     """
-    from PIL import Image
+    names = [line["image"] for line in table]
+    pixels = {}
+    for name in dict.fromkeys(names):
+        with _image(folder, name) as opened:
+            pixels[name] = opened.width * opened.height
+    needed = float(each) * sum(pixels[name] for name in names)
+    check_room(needed, f"The {len(names)} images of {shown(folder, 200)}", _FEWER)
+    found = []
+    for name in names:
+        with _image(folder, name) as opened:
+            found.append(np.asarray(opened.convert("L")))
+    return found
 
+
+@contextmanager
+def _image(folder: Path, name: str) -> Iterator[Image.Image]:
+    """Open an image of a folder; raise `ContentError` if there is none of this name."""
     path = folder / name
     if Path(name).name != name or not path.is_file():
-        raise ContentError(f"there is no image {name!r}, which its table names")
-    with reading.parsing(f"{name} is no image that can be read"), Image.open(path) as opened:
-        return np.asarray(opened.convert("L"))
+        raise ContentError(f"there is no image {shown(name)!r}, which its table names")
+    content = read(path, reading.MOST)
+    with pictures.picture_in(content, shown(name), pictures.FORMATS_OF_USERS) as opened:
+        yield opened
 
 
 def arrays(

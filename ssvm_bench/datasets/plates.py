@@ -31,6 +31,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.errors import shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import picture_table
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
@@ -57,6 +59,9 @@ _TALL = 21
 """Height of characters, in pixels of the plate."""
 
 TABLE, WIDTHS = "segmentations.csv", "widths.csv"
+_BYTES = 32
+"""Bytes of memory that a pixel takes while its features are computed."""
+
 N_TRAINING, N_HELD_OUT = 6788, 1692
 VERSION = 1
 
@@ -108,17 +113,18 @@ def _read(folder: Path) -> Arrays:
     alphabet = _alphabet(picture_table.lines(folder, WIDTHS, ("character", "width")))
     table = picture_table.lines(folder, TABLE, (*picture_table.HEAD, "segments"))
     fold = picture_table.folds(table)
+    index = {name: k for k, name in enumerate(alphabet.names)}
     columns: list[np.ndarray] = []
     labels: list[np.ndarray] = []
-    for line in table:
-        seen = picture_table.image(folder, line["image"])
+    for line, seen in zip(table, picture_table.images(folder, table, _BYTES), strict=True):
         if columns and seen.shape[0] != columns[0].shape[1]:
             raise ContentError(
                 f"{line['image']} is {seen.shape[0]} pixels high, and {table[0]['image']} "
                 f"{columns[0].shape[1]}"
             )
         columns.append(seen.T)
-        labels.append(_labels(line["image"], line["segments"], alphabet, seen.shape[1]))
+        segments, W = line["segments"], seen.shape[1]
+        labels.append(_labels(line["image"], segments, alphabet, index, W))
     return {
         "pixels": np.concatenate(columns),
         "y": np.concatenate(labels),
@@ -133,28 +139,37 @@ def _alphabet(table: picture_table.Lines) -> Alphabet:
     widths: dict[str, int] = {}
     for line in table:
         name, width = line["character"], line["width"]
-        if not width.isdecimal() or int(width) < 1:
-            raise ContentError(f"the width of character {name!r} is {width!r}, not 1 or more")
+        number = picture_table.whole(width)
+        if not number:
+            raise ContentError(
+                f"the width of character {shown(name)!r} is {shown(width)!r}, not 1 or more"
+            )
         good = len(name.split()) == 1 and "@" not in name and name not in widths
-        ensure(good, f"a character of {WIDTHS} is {name!r}: empty, there twice, or with @")
-        widths[name] = int(width)
+        ensure(good, f"a character of {WIDTHS} is {shown(name)!r}: empty, there twice, or with @")
+        widths[name] = number
+    of_labels = 64.0 * sum(widths.values())
+    check_room(of_labels, f"The columns of all characters of {WIDTHS}", "Correct the widths.")
     return Alphabet(tuple(widths), tuple(widths.values()))
 
 
-def _labels(image: str, text: str, alphabet: Alphabet, W: int) -> np.ndarray:
+def _labels(image: str, text: str, alphabet: Alphabet, index: dict[str, int], W: int) -> np.ndarray:
     """Return the labels of the columns of an image, whose segments must fill it."""
-    characters, end = [], 0
+    characters, end, image = [], 0, shown(image)
     for segment in text.split():
-        name, _, begin = segment.rpartition("@")
-        ensure(begin.isdecimal(), f"the segments of {image} have {segment!r}, not CHARACTER@COLUMN")
-        if name not in alphabet.names:
-            raise ContentError(f"{image} has the character {name!r}, without a width in {WIDTHS}")
-        if int(begin) != end:
-            what = "leave a gap before" if int(begin) > end else "overlap at"
+        name, _, column = segment.rpartition("@")
+        begin, said = picture_table.whole(column), shown(segment)
+        if begin is None:
+            raise ContentError(f"the segments of {image} have {said!r}, not CHARACTER@COLUMN")
+        if name not in index:
             raise ContentError(
-                f"the segments of {image} {what} {segment}: the one before ends at column {end - 1}"
+                f"{image} has the character {shown(name)!r}, without a width in {WIDTHS}"
             )
-        characters.append(alphabet.names.index(name))
+        if begin != end:
+            what = "leave a gap before" if begin > end else "overlap at"
+            raise ContentError(
+                f"the segments of {image} {what} {said}: the one before ends at column {end - 1}"
+            )
+        characters.append(index[name])
         end += alphabet.widths[characters[-1]]
     filled = characters and end == W
     ensure(filled, f"the segments of {image} end at column {end - 1}, and it has {W} columns")

@@ -8,12 +8,14 @@ from __future__ import annotations
 import html
 import itertools
 import math
+import os
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 import yaml
 
@@ -152,8 +154,14 @@ LATEX = {
     "×": r"$\times$",
     "÷": r"$\div$",
     "≤": r"$\le$",
+    "≥": r"$\ge$",
 }
 """Character → what LaTeX needs in place of it."""
+
+
+def latex_text(text: str) -> str:
+    """Return a text that LaTeX sets as it is written; unprintable characters become blanks."""
+    return "".join(LATEX.get(c, c if c.isprintable() else " ") for c in text)
 
 
 def latex(tables: Iterable[Table]) -> str:
@@ -171,7 +179,7 @@ def _tabular(tables: Sequence[Table]) -> str:
     first, several = tables[0], len(tables) > 1
     count = len(first.header)
     columns = "".join("l" if k < first.words else "r" for k in range(count))
-    lines = [] if several else [f"% {first.title}"]
+    lines = [] if several else [f"% {' '.join(first.title.split())}"]
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _row(first.header)]
     for table in tables:
         lines.append(r"\midrule")
@@ -182,13 +190,13 @@ def _tabular(tables: Sequence[Table]) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex, cells)) + r" \\"
+    row = " & ".join(map(_latex, cells)) + r" \\"
+    return f"{{}}{row}" if row[:1] in "[*" else row  # else an option of the command before it
 
 
 def _latex(text: str) -> str:
     """Return a text with Markdown's marks as LaTeX."""
-    plain = "".join(LATEX.get(letter, letter) for letter in text)
-    plain = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", plain)
+    plain = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", latex_text(text))
     return re.sub(r"`(.+?)`", r"\\texttt{\1}", plain)
 
 
@@ -231,6 +239,15 @@ def marked(text: str) -> Html:
 def code(value: object) -> Html:
     """Return a value in a fixed-width font."""
     return Html(f"<code>{plain(value)}</code>")
+
+
+def address(path: str | PurePath) -> Html:
+    """Return the relative address of a file, to be an attribute's value.
+
+    Whatever its name, it is neither a part of another file (``#``), nor a query (``?``), nor
+    another scheme (``javascript:``), and has no quotation marks.
+    """
+    return Html(quote(os.fsencode(path)))
 
 
 def rows(title: str, header: Sequence[str], cells: Iterable[Sequence[object]]) -> Table:

@@ -266,18 +266,22 @@ def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
     Raises
     ------
     ConfigError
-        If LaTeX is needed but not installed.
+        If LaTeX is needed but not installed, or the figure has pictures, which pgf cannot have.
+    RunFailedError
+        If LaTeX fails.
     """
-    buffer = io.BytesIO()
-    latex: Any = {}
     if suffix == "pgf":
-        found = next(filter(shutil.which, _LATEX), None)
-        if found is None:
+        program = next(filter(shutil.which, _LATEX), None)
+        if program is None:
             raise ConfigError(
                 f"Figures as pgf are set by LaTeX, and none of {', '.join(_LATEX)} is installed. "
                 "Install one, or choose --format pdf."
             )
-        latex = {"pgf.texsystem": found, "pgf.rcfonts": False}  # the fonts of the document
-    with mpl.rc_context(RC), mpl.rc_context(latex):
+        from ssvm_bench.figures import pgf
+
+        with mpl.rc_context(RC):
+            return pgf.content(figure, program)
+    buffer = io.BytesIO()
+    with mpl.rc_context(RC):
         figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA.get(suffix))
     return buffer.getvalue()

@@ -41,6 +41,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
@@ -57,6 +58,9 @@ from ssvm_bench.oracles.joint_scores import (
 
 _BLOCK = 256
 """Columns of w that are copied at a time."""
+
+_SCORES = 2
+"""Vectors with a number for each part of the longest example and each label: least there are."""
 
 _DENSE = 0.5
 """From this share of non-zeros on, it is faster to store the zeros, too."""
@@ -82,6 +86,11 @@ def build(
         Factors of the losses of parts, and of nothing else.
     losses : ndarray of float64, shape (K, K), optional
         Δ of a true label (row) and any label; None: 1 for every wrong label.
+
+    Raises
+    ------
+    RunFailedError
+        Numbers for the parts of an example, and their labels or pairs, do not fit into memory.
     """
     rows = csr_array(dataset.x)
     indptr = rows.indptr.astype(np.int64)
@@ -90,6 +99,12 @@ def build(
     wide = with_gram and f * stride > 1 << 16  # kernels of graphs index w by ``indices``
     indices = rows.indices if wide else placed(rows, stride)
     offsets = dataset.offsets.astype(np.int64)
+    most = int(np.diff(offsets).max(initial=0))
+    check_room(
+        _SCORES * 8.0 * most * stride,
+        f"Scores of {dataset.n_labels} labels of up to {most} parts",
+        "Divide long examples into shorter ones, or use fewer labels.",
+    )
     lengths = np.diff(offsets) if with_gram else np.zeros(dataset.n, np.int64)
     gram_start = np.concatenate(([0], np.cumsum(lengths**2)))
     psi = offsets, indptr, indices, values

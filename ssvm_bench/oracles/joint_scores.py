@@ -13,6 +13,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import generic, implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_from
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.oracles import scoring
 
 # mypy: disable-error-code="no-untyped-def"
@@ -319,6 +320,24 @@ def _expected_label_loss(features, part, mu):
 # ---- Gram matrices of the parts of each example -------------------------------------------------
 
 
+def check_room_of_pairs(lengths: np.ndarray, each: float, of_longest: float = 0.0) -> None:
+    """Raise ``RunFailedError`` if numbers for all pairs of an example's parts take too much memory.
+
+    Parameters
+    ----------
+    lengths : ndarray of int64
+        L of each example.
+    each, of_longest : float
+        Bytes of a number, and further bytes of it in the longest example while it is computed.
+    """
+    squares = np.square(lengths, dtype=np.float64)
+    check_room(
+        each * squares.sum() + of_longest * squares.max(initial=0.0),
+        f"Products of all pairs of parts of an example, of up to {lengths.max(initial=0)} parts,",
+        "Divide long examples into shorter ones, or use fewer.",
+    )
+
+
 def gram_matrices(
     offsets: np.ndarray,
     indptr: np.ndarray,
@@ -337,6 +356,7 @@ def gram_matrices(
     if narrow and values.dtype == np.uint8:
         largest = int(np.diff(indptr).max(initial=0)) * int(values.max(initial=0)) ** 2
         kind = np.uint8 if largest < 1 << 8 else np.float64
+    check_room_of_pairs(np.diff(offsets), np.dtype(kind).itemsize)
     gram = np.empty(gram_start[-1], kind)
     dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
     features = np.empty(np.diff(indptr[offsets]).max(initial=0), np.int64)

@@ -38,7 +38,7 @@ from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import padded, product
-from ssvm_bench.oracles.joint_scores import JointFeatures, features_with
+from ssvm_bench.oracles.joint_scores import JointFeatures, check_room_of_pairs, features_with
 from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
 from ssvm_bench.oracles.labeling import LabelingOracle
 
@@ -47,6 +47,8 @@ from ssvm_bench.oracles.labeling import LabelingOracle
 _BLOCK = 512
 """Points whose kernel values are in memory at once."""
 
+_OF_LONGEST = 24.0
+"""Bytes per pair of parts that are only there while kernel values are computed."""
 
 _OWN = ("scale", "losses", "costs", "basis", "rows", "slot", "used", "now")
 
@@ -130,6 +132,7 @@ def build(
     if lengths.max() == 1:
         products = kernel.at_themselves(points) * of_parts**2
     else:
+        check_room_of_pairs(lengths, 8.0, of_longest=_OF_LONGEST)
         products = np.empty(gram_start[-1])
         for i, (first, last) in enumerate(pairwise(offsets.tolist())):
             own = points.take(slice(first, last))

@@ -51,6 +51,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import allocating_kernel
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.state import array, expect
 from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.datasets.arrays import MOST_LABELS
@@ -156,6 +157,11 @@ def build(config: Config, dataset: Dataset) -> LatentChainOracle:
             f"{MOST_LABELS} states. Use fewer."
         )
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
+    check_room(
+        16.0 * (S * K) ** 2,  # of labels, and of states
+        f"The losses of all pairs of {S * K} states",
+        "Use fewer states or labels.",
+    )
     of_labels = 1.0 - np.eye(K) if losses is None else losses
     y = dataset.y.astype(np.int64) * S + _start(config, dataset)
     features = joint_features.build(

@@ -52,9 +52,13 @@ import numpy as np
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import NotNegative, Options, Table, check_choice, check_positive
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
+
+_OF_ABSOLUTE, _OF_TEXT = 24.0, 16.0
+"""Bytes that a pair of labels, or a character of a file, takes while a loss matrix is made."""
 
 NONE, BALANCED = "none", "balanced"
 LOSSES = ZERO_ONE, ABSOLUTE = ("zero_one", "absolute")
@@ -221,6 +225,11 @@ class ClassesConfig(OracleConfig):
         if config.loss == ZERO_ONE:
             return None
         if config.loss == ABSOLUTE:
+            check_room(
+                _OF_ABSOLUTE * K * K,
+                f"The losses of all pairs of {K} labels",
+                "Leave oracle.loss out, or use fewer labels.",
+            )
             return np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(np.float64)
         if len(config.loss) != K:
             raise ConfigError(
@@ -325,7 +334,9 @@ def _read_matrix(path: Path) -> Rows:
     """
     option = f"oracle.loss={shown(path)}"
     try:
-        text = files.read(files.expanded(path)).decode()
+        place = files.expanded(path)
+        check_room(_OF_TEXT * place.stat().st_size, option, "Use fewer labels.")
+        text = files.read(place).decode()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or shown(error, 200)
         raise ConfigError(

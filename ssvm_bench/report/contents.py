@@ -7,6 +7,9 @@ groups: otherwise its curves would differ only in where they end.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -31,6 +34,10 @@ MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another 
 MADE_BY += "results_dir=…"
 
 
+ALONE, OWN, INDEX = "report.html", "own.html", "index.html"
+"""Files of the user's own runs: beside ``runs``, and among all pages; the list of all pages."""
+
+
 class Failure(NamedTuple):
     """Something that is no finished run: its location, what it is, how far it came, and why."""
 
@@ -46,7 +53,7 @@ class Contents(NamedTuple):
     Attributes
     ----------
     name, title : str
-        Name of its file, without suffix; its heading.
+        Name of its experiment, or of its folder of stored traces; its heading.
     traces : list of Trace
         Finished runs.
     where : ResultsFolder
@@ -57,6 +64,8 @@ class Contents(NamedTuple):
         Partial traces, and files that cannot be read.
     experiment : Experiment, optional
         The experiment of these runs; None: they are any runs.
+    file : str
+        Name of its file.
     """
 
     name: str
@@ -66,6 +75,7 @@ class Contents(NamedTuple):
     stored: int = 0
     failures: Sequence[Failure] = ()
     experiment: Experiment | None = None
+    file: str = ALONE
 
 
 class Group(NamedTuple):
@@ -99,6 +109,23 @@ class Page(NamedTuple):
     names: Mapping[ProblemInstance, str]
     best: BestValues
     folder: Path
+
+
+def file_of(name: str) -> str:
+    """Return the name of the file of an experiment's page.
+
+    Experiments and folders of traces may have any names. A name that is not in lower case and of
+    ASCII letters, digits, ``_`` and ``-``, or that is another page's, gets a point and a digest. So
+    no two names are one file, also where upper and lower case are the same.
+
+    >>> file_of("mpbcfw_fig4"), file_of("index"), file_of("Fig#4?")
+    ('mpbcfw_fig4.html', 'index.1bc04b52.html', 'fig_4.43d442ae.html')
+    """
+    simple = re.sub("[^a-z0-9_-]+", "_", name.lower()).strip("_")[:60]
+    if name == simple and f"{name}.html" not in (OWN, INDEX):
+        return f"{name}.html"
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f"{simple or 'page'}.{digest[:8]}.html"
 
 
 def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
@@ -180,8 +207,9 @@ def of_experiment(
     found = find(experiment, grid, where.sides(whose), skipped, stored)
     runs = [*{run.own_folder: run for run in found.runs}.values()]
     thinned = sum(found.stored.get(run.own_folder) is run for run in runs)
-    about = experiment.name, experiment.title, runs, found.where, thinned
-    return Contents(*about, experiment=experiment)
+    name, title = experiment.name, experiment.title
+    about = name, title, runs, found.where, thinned
+    return Contents(*about, experiment=experiment, file=file_of(name))
 
 
 def everything(
@@ -200,7 +228,7 @@ def everything(
     there = {name for side in sides for name in stored_traces.names(side) if "/" not in name}
     pages = []
     with suppress(RunFailedError):
-        pages.append(read(where, skipped)._replace(name="own"))
+        pages.append(read(where, skipped)._replace(file=OWN, name="own"))
     known = catalog.entries("experiments", config_dirs)
     for name in known:
         experiment = load(name, config_dirs)
@@ -212,7 +240,9 @@ def everything(
     for name in sorted(there - {*known}):
         for side in sides:
             if runs := sorted(stored(side, name, skipped), key=_order):
-                pages.append(Contents(name, f"Runs stored as {name}", runs, side, len(runs)))
+                title, count = f"Runs stored as {name}", len(runs)
+                page = Contents(name, title, runs, side, count, file=file_of(name))
+                pages.append(page)
                 break
     if not pages:
         raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")

@@ -16,9 +16,19 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED
 from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import axis_label, clocks_of
-from ssvm_bench.figures.document import Html, Table, Warning, block, code, marked, plain, rows
+from ssvm_bench.figures.document import (
+    Html,
+    Table,
+    Warning,
+    address,
+    block,
+    code,
+    marked,
+    plain,
+    rows,
+)
 from ssvm_bench.report import contents, shown
-from ssvm_bench.report.contents import Contents, Failure, Group, Page
+from ssvm_bench.report.contents import INDEX, Contents, Failure, Group, Page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.shown import details
 from ssvm_bench.results import optima, words
@@ -31,7 +41,7 @@ from ssvm_bench.results.run_folder import write_file
 from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
 from ssvm_bench.results.words import NONE, number
 
-FOLDER, INDEX = "report", "index.html"
+FOLDER = "report"
 NAMED = 5
 """The largest number of names in a sentence, and of problems with a finding in the summary."""
 
@@ -67,8 +77,8 @@ def build(
     Returns
     -------
     Path
-        The page to begin with: ``report.html``, ``report/<experiment>.html`` or
-        ``report/index.html`` in the results folder.
+        The page to begin with: ``report.html``, ``report/<experiment>.html`` (see
+        `contents.file_of`) or ``report/index.html`` in the results folder.
 
     Raises
     ------
@@ -99,7 +109,7 @@ def build(
     for k, each in enumerate(found, 1):
         logger.info("Page %s of %s: %s", k, len(found), each.title)
         content = page(each, best, folder, every)
-        written = write_file(folder / f"{each.name}.html", content, where.root)
+        written = write_file(folder / each.file, content, where.root)
     return write_file(folder / INDEX, _index(found), where.root) if every else written
 
 
@@ -107,7 +117,7 @@ def _index(found: Sequence[Contents]) -> bytes:
     """Return the page that lists all other pages."""
     cells = []
     for each in found:
-        link = Html(f'<a href="{html.escape(each.name)}.html">{plain(each.title)}</a>')
+        link = Html(f'<a href="{address(each.file)}">{plain(each.title)}</a>')
         of = each.traces
         data = dict.fromkeys(map(contents.dataset_name, of))
         solvers = dict.fromkeys(map(contents.solver_name, of))

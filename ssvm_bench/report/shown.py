@@ -23,7 +23,7 @@ import numpy as np
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, is_log_x, why_empty
-from ssvm_bench.figures.document import Html, block, marked, plain
+from ssvm_bench.figures.document import Html, address, block, marked, plain
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report import contents
 from ssvm_bench.report.contents import Group, Page
@@ -167,7 +167,7 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
                     documents.append(shown)
     if found.experiment and not any("data-plot" in figure.markup for figure in figures):
         for place in found.where.stored:
-            for path in sorted(place.glob(f"figures/{found.name}/*.png")):
+            for path in sorted((place / "figures" / found.name).glob("*.png")):
                 picture = _picture(path, page.folder)
                 if picture not in figures:
                     figures.append(picture)
@@ -221,7 +221,7 @@ def _plot(title: str, shown: Switched, *notes: str) -> Html:
 
 def _picture(path: Path, folder: Path) -> Shown:
     title = path.stem.replace("_", " ").capitalize()
-    place = html.escape(Path(os.path.relpath(path, folder)).as_posix())
+    place = address(os.path.relpath(path, folder))
     image = f'<img src="{place}" alt="{html.escape(title)}" loading="lazy">'
     return Shown(title, Html(f'<figure><a href="{place}">{image}</a></figure>\n'))
 

@@ -6,7 +6,7 @@ the seed of a synthetic picture.
 
 Limits apply to the unpacked size of an archive, to the number and size of its members, and to the
 size of a picture. They are far above those of our archives, and are checked before anything is read
-or decoded.
+or decoded. Every picture is opened by `picture_in`, also those of users.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ import re
 import tarfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.errors import needed
 from ssvm_bench.base.files import opened
 from ssvm_bench.datasets.reading import ContentError, ensure, parsing, unpacked
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MOST = 700_000_000
 """Largest unpacked archive, in bytes."""
@@ -40,6 +43,12 @@ LARGEST = 1 << 22
 
 MOST_PIXELS = 1 << 22
 """Largest picture; its descriptors take thirty times as many bytes."""
+
+FORMATS = ("JPEG", "PNG")
+"""Formats of the pictures in archives."""
+
+FORMATS_OF_USERS = (*FORMATS, "BMP", "GIF", "PPM")
+"""Formats of which the header states how much is decoded, and that no other program decodes."""
 
 
 class Picture(NamedTuple):
@@ -176,9 +185,8 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     with needed("images", "Reading pictures"):
         import cv2
 
-    width, height = _size(content, what)
-    small = width * height <= MOST_PIXELS
-    ensure(small, f"the {what} is too large ({width} × {height} pixels)")
+    with picture_in(content, f"the {what}"):  # its header says how large it is
+        pass
 
     # the labels are for the pixels as stored, without rotation by the camera's orientation
     flag = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
@@ -190,11 +198,34 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
     return cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if colour else pixels
 
 
-def _size(content: bytes, what: str) -> tuple[int, int]:
-    """Return width and height as a file states them, without decoding pixels."""
+@contextmanager
+def picture_in(
+    content: bytes, what: str, formats: tuple[str, ...] = FORMATS
+) -> Iterator[Image.Image]:
+    """Open a picture, of which nothing is decoded before the block asks for its pixels.
+
+    Pillow tries all its formats unless told otherwise, and starts Ghostscript for one of them.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    what : str
+        What the file is, for the message.
+    formats : tuple of str
+        Pillow's names of the formats that it may have.
+
+    Raises
+    ------
+    ContentError
+        It is no picture, or has more than `MOST_PIXELS`; or the block cannot decode it.
+    """
     from PIL import Image
 
-    with parsing(f"the {what} cannot be decoded"), warnings.catch_warnings():
+    with parsing(f"{what} cannot be decoded"), warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
-            return picture.size
+        with Image.open(io.BytesIO(content), formats=formats) as picture:
+            width, height = picture.size
+            small = width * height <= MOST_PIXELS
+            ensure(small, f"{what} is too large ({width} × {height} pixels)")
+            yield picture

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import approx_normal, permutation, uniform
 from ssvm_bench.config import SIMULATED
 from ssvm_bench.config.validation import Count, Natural, NotNegative
@@ -29,6 +30,9 @@ from ssvm_bench.papers.transduction.datasets.points import Cliques
 
 N_LABELS, N_EACH = 4, 150
 N = N_LABELS * N_EACH
+
+_MEMBER = 24.0
+"""Bytes that a point of a clique takes while the cliques are drawn."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ def load(config: Config) -> Dataset:
     moon = np.stack((centre + up * np.cos(t), (1.0 - up) / 4.0 + up * np.sin(t)), axis=1)
     x = moon + config.noise * approx_normal((N, 2), bits)
     size, C = config.clique_size, config.cliques
+    check_room(_MEMBER * size * C, f"{C} cliques of {size} points", "Use fewer cliques.")
     members = np.concatenate([permutation(N, bits)[:size] for _ in range(C)])
     counts = np.stack([np.bincount(of, minlength=N_LABELS) for of in y[members].reshape(C, size)])
     bounds = np.maximum(counts - config.slack, 0), np.minimum(counts + config.slack, size)

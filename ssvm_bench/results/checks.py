@@ -12,19 +12,29 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.parquet import sizes
+
 if TYPE_CHECKING:  # runs do without pandas: importing it takes time and memory
     import pandas as pd
 
 Columns: TypeAlias = "Mapping[str, np.ndarray] | pd.DataFrame"
 """The rows of a trace: name → one number per row."""
+
+LARGEST_TABLE = 1 << 28
+"""No table of results takes more bytes: that is a trace of two million rows."""
+
+_COPIES = 3
+"""How often a table is in memory while it is checked and turned into a `Trace`."""
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
@@ -95,12 +105,50 @@ def _check_plain(value: Any, levels: int) -> None:
 # ---- tables -----------------------------------------------------------------------------------
 
 
-def table_of(content: bytes) -> pa.Table:
+def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table:
     """Return the table in a Parquet file, read by this thread alone.
 
     If a process ends just after Arrow has started threads, they abort it.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        Its name in the message.
+    texts : collection of str
+        The columns of texts; the others are of numbers, without gaps.
+
+    Raises
+    ------
+    RunFailedError
+        It does not fit into memory.
+    ValueError
+        It is larger than any table of results, or has other columns.
     """
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    # of a text that many rows share, each row has an index only, until the size is known
+    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
+    _check_size(sum(sum(sizes(file, k).values()) for k in range(file.num_row_groups)), what)
+    table = file.read(use_threads=False)
+    for k, field in enumerate(table.schema):
+        is_text = field.name in texts
+        kinds = [pa.types.is_dictionary] if is_text else [pa.types.is_integer, pa.types.is_floating]
+        if not any(of(field.type) for of in kinds):
+            raise ValueError(f"its column {field.name} is of {field.type}")
+        if table[k].null_count:
+            raise ValueError(f"its column {field.name} has gaps")
+        if is_text:
+            numbers, found = coded(table[k])
+            counts = np.bincount(numbers, minlength=len(found)).tolist()
+            _check_size(sum(map(mul, counts, map(len, found))), what)
+            table = table.set_column(k, field.name, table[k].cast(pa.string()))
+    return table
+
+
+def _check_size(needed: int, what: str) -> None:
+    """Raise an error unless a table may have so many bytes, and memory has them."""
+    if needed > LARGEST_TABLE:
+        raise ValueError(f"it would take about {needed / 1e6:.0f} MB, far more than its kind has")
+    check_room(_COPIES * needed, what, "Leave it out, or free memory.")
 
 
 def table_checksum(table: pa.Table, *more: bytes) -> str:
@@ -123,7 +171,9 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
 
 def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
     """Return a column of texts as indices, and the distinct texts in order of appearance."""
-    found = column.combine_chunks().dictionary_encode("encode")
+    found = column.combine_chunks()
+    if not pa.types.is_dictionary(found.type):
+        found = found.dictionary_encode("encode")
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
 

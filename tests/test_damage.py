@@ -109,8 +109,13 @@ def test_metadata_of_another_kind_are_refused(folder, spoil):
     assert next(iter(spoil)) in refused(reading.read_run, folder)
 
 
-STORED = [{}, {"compression": "zstd"}, {"use_dictionary": False, "compression": "gzip"},
-          {"use_dictionary": False, "column_encoding": "DELTA_BINARY_PACKED"}, {"row_group_size": 10_000}]  # fmt: skip
+STORED = [
+    {},
+    {"row_group_size": 10_000},
+    {"use_dictionary": False, "compression": "gzip"},
+    {"use_dictionary": False, "column_encoding": "DELTA_BINARY_PACKED"},
+]
+"""How the writer may be asked to store zeros."""
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ STORED = {
     "compressed": {"compression": "zstd", "use_dictionary": False},
     "continued": {
         "use_dictionary": False,
-        "column_encoding": {name: "DELTA_BYTE_ARRAY" for name in ("x", "y", "split")},
+        "column_encoding": dict.fromkeys(("x", "y", "split"), "DELTA_BYTE_ARRAY"),
     },
 }
 

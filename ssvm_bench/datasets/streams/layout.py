@@ -340,7 +340,7 @@ class Header:
     @property
     def growth(self) -> dict[str, float]:
         """Column of the file → bytes of an entry in a `Dataset`, divided by those in the file."""
-        kinds = self.dtypes | {"x": self.encoding.dtype, "columns": "<i4"}
+        kinds = {**self.dtypes, "x": self.encoding.dtype, "columns": "<i4"}
         return {
             k: np.dtype(kinds[k]).itemsize / np.dtype(of).itemsize for k, of in self.dtypes.items()
         }

@@ -38,6 +38,11 @@ _COPIES = 3
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
+_LARGEST_NUMBER = 1e300  # differences of two are finite
+
+_FINITE = ("time", "oracle_time", "cpu_time", "eval_time", "oracle_calls", "primal", "dual", "gap")
+_OR_NONE = ("oracle_time", "dual", "gap")
+"""Columns whose numbers are finite, and those of them that may have none, NaN."""
 
 CHECKSUM = "sha256"
 """Key of a document's checksum within the document."""
@@ -182,9 +187,11 @@ def check_rows(rows: Columns) -> None:
     iteration = np.asarray(rows["iteration"], float)
     if not (iteration[0] >= 0 and (np.diff(iteration) >= 0).all()):
         raise ValueError("its iterations do not rise")
-    for name in ("time", "oracle_calls", "primal"):
-        if not np.isfinite(np.asarray(rows[name], float)).all():
-            raise ValueError(f"its {name} is not finite everywhere")
+    for name in _FINITE:
+        values = np.abs(np.asarray(rows[name], float))
+        no_value = np.isnan(values) & (name in _OR_NONE)
+        if not ((values <= _LARGEST_NUMBER) | no_value).all():
+            raise ValueError(f"its {name} is not finite everywhere, or too large")
 
 
 # ---- types and ranges -------------------------------------------------------------------------
@@ -198,7 +205,8 @@ class Value(NamedTuple):
 
 
 Shape: TypeAlias = "Value | Mapping[str, Shape]"
-"""For a mapping: key → shape. A key that ends with a question mark may be missing, or null."""
+"""For a mapping: key → shape. A key that ends with ``?`` may be missing, or null; one that ends with
+``~`` may be missing."""
 
 
 def _is_moment(value: Any) -> bool:
@@ -209,7 +217,7 @@ def _is_moment(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) <= _LARGEST_NUMBER
 
 
 TEXT = Value("a text", lambda value: isinstance(value, str) and len(value) <= 1000)
@@ -217,44 +225,63 @@ WHOLE = Value("an integer", lambda value: type(value) is int)
 COUNT = Value("a positive integer", lambda value: type(value) is int and value > 0)
 NUMBER = Value("a number", _is_number)
 POSITIVE = Value("a positive number", lambda value: _is_number(value) and value > 0)
+COST = Value("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 FLAG = Value("true or false", lambda value: isinstance(value, bool))
 HASH = Value(
     "a hash", lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{12}", value))
 )
 MOMENT = Value("a date", _is_moment)
 MAPPING = Value("a mapping", lambda value: isinstance(value, dict))
+MAPPINGS = Value(
+    "a list of mappings",
+    lambda value: isinstance(value, list) and all(map(MAPPING.holds, value)),
+)
 TEXTS = Value(
     "a mapping of texts",
     lambda value: isinstance(value, dict) and all(map(TEXT.holds, value.values())),
 )
+LIST = Value("a list", lambda value: isinstance(value, list))
+
+CONFIG: Shape = {
+    "solver": {"name": TEXT, "kind~": TEXT},
+    "seed": WHOLE,
+    "dataset~": dict.fromkeys(("name~", "kind~", "source~"), TEXT),
+    "oracle~": {
+        **dict.fromkeys(("name~", "kind~"), TEXT),
+        **dict.fromkeys(("cost_call~", "cost_plane~", "cost_visit~", "delay~"), COST),
+    },
+    "parallel~": dict.fromkeys(("workers~", "batch~"), COUNT),
+    "path~": LIST,
+    **dict.fromkeys(("budget~", "eval~", "prior~", "checkpoint~"), MAPPING),
+}
+"""The options of a run: those of every solver, dataset and oracle, as far as they are used."""
 
 METADATA: Shape = {
-    "config": {
-        "solver": {"name": TEXT},
-        "seed": WHOLE,
-        **dict.fromkeys(("dataset?", "oracle?", "budget?", "eval?"), MAPPING),
-    },
+    "config": CONFIG,
     "dataset": {
         **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
         **dict.fromkeys(("n", "d"), COUNT),
-        "radius?": NUMBER,
+        "radius?": COST,
     },
     "lam": POSITIVE,
-    "concurrent_runs?": WHOLE,
+    "concurrent_runs~": WHOLE,
     "started?": MOMENT,
     "git_dirty?": FLAG,
     "cores?": WHOLE,
-    "hash?": HASH,
-    "cut_from?": MAPPING,
-    **dict.fromkeys(("versions?", "threads?"), TEXTS),
-    **dict.fromkeys(("prior?", "objective?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
+    "hash~": HASH,
+    "cut_from~": {"iteration": WHOLE, "stop_reason": TEXT},
+    "resumed~": MAPPINGS,
+    **dict.fromkeys(("versions~", "threads~"), TEXTS),
+    **dict.fromkeys(("clock~", "node~", "engine~"), TEXT),
+    **dict.fromkeys(("prior?", "objective?", "latent?", "git?", "cpu?", "system?"), TEXT),
 }
 """The metadata of a run, as far as they are used."""
 
 SUMMARY: Shape = {
     "stop_reason": TEXT,
-    "source?": TEXT,
-    **dict.fromkeys(("iteration?", "gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
+    "source~": TEXT,
+    "iteration~": WHOLE,
+    **dict.fromkeys(("gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 
 _RECORD: Shape = {"value": NUMBER, "exact?": FLAG}
@@ -276,9 +303,9 @@ def check(value: Any, shape: Shape, where: str = "") -> None:
     if not isinstance(value, dict):
         raise ValueError(f"{where or 'it'} is not a mapping")
     for key, inner in shape.items():
-        name = key.rstrip("?")
+        name = key.rstrip("?~")
         place = f"{where}.{name}" if where else name
-        if value.get(name) is not None:
+        if value.get(name) is not None or (name in value and key[-1] != "?"):
             check(value[name], inner, place)
         elif name == key:
             raise ValueError(f"it has no {place}")

@@ -7,14 +7,14 @@ page of the report. Each is defined in the module of its numbers, and is in the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, described
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
@@ -203,6 +203,29 @@ class Kind:
     def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
         """Return its outputs for some choices; ``loaded`` is set if it reads data."""
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
+
+
+def explained(kind: Kind) -> Kind:
+    """Return a kind whose failures are one message: it meets runs that it was not written for.
+
+    It raises ``RunFailedError`` in the place of any exception of another kind.
+    """
+
+    def told(made: Callable[..., Iterable[Any]]) -> Callable[..., Iterator[Any]]:
+        def call(*arguments: Any) -> Iterator[Any]:
+            try:
+                yield from made(*arguments)
+            except SsvmBenchError:
+                raise
+            except Exception as error:
+                raise RunFailedError(
+                    f"There is no {kind.name} of these runs: {described(error)}. Leave out the runs "
+                    "that differ from the others, or ask for the traceback with --debug."
+                ) from error
+
+        return call
+
+    return replace(kind, outputs=told(kind.outputs), of_instance=told(kind.of_instance))
 
 
 def table_kind(

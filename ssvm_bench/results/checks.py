@@ -221,6 +221,7 @@ def _is_number(value: Any) -> bool:
 
 
 TEXT = Value("a text", lambda value: isinstance(value, str) and len(value) <= 1000)
+NAME = Value("a name", lambda value: TEXT.holds(value) and bool(value.strip()))
 WHOLE = Value("an integer", lambda value: type(value) is int)
 COUNT = Value("a positive integer", lambda value: type(value) is int and value > 0)
 NUMBER = Value("a number", _is_number)
@@ -243,7 +244,7 @@ TEXTS = Value(
 LIST = Value("a list", lambda value: isinstance(value, list))
 
 CONFIG: Shape = {
-    "solver": {"name": TEXT, "kind~": TEXT},
+    "solver": {"name": NAME, "kind~": TEXT},
     "seed": WHOLE,
     "dataset~": dict.fromkeys(("name~", "kind~", "source~"), TEXT),
     "oracle~": {
@@ -259,7 +260,7 @@ CONFIG: Shape = {
 METADATA: Shape = {
     "config": CONFIG,
     "dataset": {
-        **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
+        **dict.fromkeys(("name", "source", "fingerprint"), NAME),
         **dict.fromkeys(("n", "d"), COUNT),
         "radius?": COST,
     },

@@ -6,6 +6,7 @@ page of the report. Each is defined in the module of its numbers, and is in the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,9 @@ from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+logger = logging.getLogger(__name__)
 
 
 class FigureData(NamedTuple):
@@ -205,27 +209,50 @@ class Kind:
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
 
 
-def explained(kind: Kind) -> Kind:
-    """Return a kind whose failures are one message: it meets runs that it was not written for.
+def robust(kind: Kind) -> Kind:
+    """Return a kind that passes over, with a warning, single runs that it fails on.
 
-    It raises ``RunFailedError`` in the place of any exception of another kind.
+    A kind may meet runs that it was not written for: of a paper's solver on other data, or with
+    options that no program has written. Where it fails and no single run is the reason, it raises
+    ``RunFailedError``.
     """
 
-    def told(made: Callable[..., Iterable[Any]]) -> Callable[..., Iterator[Any]]:
-        def call(*arguments: Any) -> Iterator[Any]:
-            try:
-                yield from made(*arguments)
-            except SsvmBenchError:
-                raise
-            except Exception as error:
+    def made(by: Callable[..., Iterable[Any]], data: FigureData, *more: Any) -> list[Any]:
+        try:
+            return [*by(data, *more)]
+        except SsvmBenchError:
+            raise
+        except Exception as error:
+            odd = {trace.folder: why for trace, why in _odd(data.traces, by, data, *more)}
+            rest = [trace for trace in data.traces if trace.folder not in odd]
+            if not odd or not rest:
                 raise RunFailedError(
-                    f"There is no {kind.name} of these runs: {described(error)}. Leave out the runs "
-                    "that differ from the others, or ask for the traceback with --debug."
+                    f"There is no {kind.name} of these runs: {described(error)}. Choose other runs,"
+                    " or ask for the traceback with --debug."
                 ) from error
+            for folder, why in odd.items():
+                logger.warning("Passed over in %s: the run %s: %s.", kind.name, folder, why)
+            return made(by, data._replace(traces=rest), *more)
 
-        return call
+    return replace(
+        kind, outputs=partial(made, kind.outputs), of_instance=partial(made, kind.of_instance)
+    )
 
-    return replace(kind, outputs=told(kind.outputs), of_instance=told(kind.of_instance))
+
+def _odd(
+    traces: Sequence[Trace], made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
+) -> Iterator[tuple[Trace, str]]:
+    """Yield the runs that a kind fails on even alone, and how."""
+    try:
+        for _ in made(data._replace(traces=traces), *more):
+            pass
+    except Exception as error:
+        half = len(traces) // 2
+        if half == 0:
+            yield from ((trace, described(error)) for trace in traces)
+        else:
+            for part in (traces[:half], traces[half:]):
+                yield from _odd(part, made, data, *more)
 
 
 def table_kind(

@@ -1,17 +1,23 @@
 """Damaged results: whatever is changed in a file, it is refused in one line, or reads the same."""
 
+import datetime
 import json
 import random
 import signal
+from decimal import Decimal
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from program import USPS, call, put_odd, run_here
 from test_report import run_of, store
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import checks, optima, reading, stored_traces, trace
-from ssvm_bench.results.reading import SkippedFiles
+from ssvm_bench.results.reading import SkippedFiles, read_run
 
 FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]
 
@@ -101,6 +107,92 @@ def test_metadata_of_another_kind_are_refused(folder, spoil):
     metadata = {**whole.metadata, **spoil}
     trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
     assert next(iter(spoil)) in refused(reading.read_run, folder)
+
+
+STORED = [
+    {},
+    {"row_group_size": 10_000},
+    {"use_dictionary": False, "compression": "gzip"},
+    {"use_dictionary": False, "column_encoding": "DELTA_BINARY_PACKED"},
+]
+"""How the writer may be asked to store zeros."""
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """No table is read, however large the memory is."""
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: pytest.fail("is read"))
+
+
+@pytest.mark.parametrize("how", STORED)
+def test_a_small_trace_that_would_fill_the_memory_is_refused_unread(folder, how, unread):
+    n, path = 3_000_000, folder / "trace.parquet"
+    table = pq.ParquetFile(path)
+    zeros = {field.name: np.zeros(n, field.type.to_pandas_dtype()) for field in table.schema_arrow}
+    if "column_encoding" in how:
+        whole = {name for name, column in zeros.items() if column.dtype.kind == "i"}
+        how = how | {"column_encoding": dict.fromkeys(whole, how["column_encoding"])}
+    pq.write_table(pa.table(zeros, schema=table.schema_arrow), path, **how)
+    assert "trace.parquet: it would take about 312 MB, far more than" in refused(read_run, folder)
+
+
+def test_a_trace_needs_room_for_its_rows(folder, unread, monkeypatch):
+    path = folder / "trace.parquet"
+    table = pq.ParquetFile(path)
+    zeros = {f.name: np.zeros(100_000, f.type.to_pandas_dtype()) for f in table.schema_arrow}
+    pq.write_table(pa.table(zeros, schema=table.schema_arrow), path)
+    monkeypatch.setattr(memory, "available", lambda: 30_000_000)
+    said = refused(read_run, folder)
+    assert f"{path} would take about 31 MB, and 30 MB are free" in said
+
+
+def test_a_text_of_stored_traces_counts_in_every_row(tmp_path, folder):
+    stored_traces.write([read_run(folder)], tmp_path, "some")
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    table = pq.read_table(path).slice(0, 1)
+    n, text = 20_000, " " * 20_000
+    row = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([text]))
+    columns = [
+        row.cast(pa.string())
+        if name == "run"
+        else pa.array(np.zeros(n, table[name].type.to_pandas_dtype()))
+        for name in table.column_names
+    ]
+    pq.write_table(pa.table(columns, names=table.column_names), path)
+    assert path.stat().st_size < 100_000
+    assert "it would take about 400 MB" in refused(stored_traces.read, tmp_path, "some")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[1.0]]),
+        pa.array([[[1.0], []]]),
+        pa.array([{"a": {"b": 1.0}}]),
+        pa.array([Decimal("1.5")]),
+        pa.array(["1"]),
+        pa.array([b"1"]),
+        pa.array([None], pa.float64()),
+        pa.array([None]),
+        pa.array([True]),
+        pa.array(["a"]).dictionary_encode(),
+        pa.array([datetime.date(2000, 1, 1)]),
+        pa.array([b"12"], pa.binary(2)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_trace_has_columns_of_numbers_alone(folder, column):
+    path = folder / "trace.parquet"
+    table = pq.read_table(path)
+    more = pa.concat_arrays([column] * table.num_rows)
+    pq.write_table(table.append_column("more", more), path)
+    assert "trace.parquet: its column more " in refused(read_run, folder)
+    stored_traces.write([run_of("bcfw")], folder, "some")
+    (path,) = (folder / "traces" / "some").glob("*")
+    table = pq.read_table(path)
+    more = pa.concat_arrays([column] * table.num_rows)
+    pq.write_table(table.append_column("more", more), path)
+    assert "its column more " in refused(stored_traces.read, folder, "some")
 
 
 def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):

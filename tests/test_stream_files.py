@@ -1,6 +1,9 @@
 """Files of examples that are none, are damaged, or lie; and what a call with them can get wrong."""
 
+import dataclasses
 import errno
+import hashlib
+import json
 import os
 from types import SimpleNamespace
 
@@ -13,6 +16,7 @@ from program import call, error_of
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.datasets.streams import export, layout
 from ssvm_bench.datasets.streams.layout import Entries
@@ -127,6 +131,95 @@ def test_cells_that_are_empty_or_cut_short_are_told(path):
         changed = table.set_column(place, field, pa.array(cells, field.type))
         pq.write_table(changed.replace_schema_metadata(metadata), path, row_group_size=ROWS)
         assert message in failure(path)
+
+
+def replaced(path, change=lambda content: content, columns=None, splits=None, **how):
+    """Write other rows, with a header that fits their number and says what ``change`` makes of it.
+
+    ``columns`` are arrays by name; all others repeat their first cell.
+    """
+    table, header = pq.read_table(path), DataStream(path).header
+    n = len(next(iter(columns.values()))) if columns else table.num_rows
+    groups = splits or [n]
+    content = json.loads(header.metadata()[layout.KEY])
+    content["splits"] = {"train": [len(groups), n, content["splits"]["train"][2]]}
+    content = json.dumps(change(content)).encode()
+    about = {layout.KEY: content, layout.CHECKSUM_KEY: hashlib.sha256(content).hexdigest()}
+    arrays = {}
+    for field in table.schema:
+        one = pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(n, np.int32)), table[field.name].chunk(0).slice(0, 1)
+        )
+        arrays[field.name] = (columns or {}).get(field.name, one.cast(field.type))
+    made = pa.table(arrays, schema=table.schema).replace_schema_metadata(about)
+    pq.write_table(made, path, row_group_size=groups[0], **how)
+
+
+def repeated(cell, n):
+    """Return a column of equal cells."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(n, np.int32)), pa.array([cell], pa.binary())
+    ).cast(pa.binary())
+
+
+STORED = {
+    "dictionary": {"compression": "zstd"},
+    "compressed": {"compression": "zstd", "use_dictionary": False},
+    "continued": {
+        "use_dictionary": False,
+        "column_encoding": dict.fromkeys(("x", "y", "split"), "DELTA_BYTE_ARRAY"),
+    },
+}
+
+
+@pytest.mark.parametrize("how", STORED)
+def test_a_small_file_that_would_fill_the_memory_is_refused_unread(how, tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    export.write(CHAINS, path, export.Export(), rows=N, **ABOUT)
+    cell, n = bytes(32 * 1000), 1000
+    replaced(path, lambda header: header | {"splits": {"train": [1, n, 1]}},
+             {"x": repeated(cell, n)}, **STORED[how])  # fmt: skip
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(stream, "_LARGEST_ROW_GROUP", 30_000_000)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *_, **__: pytest.fail("is read"))
+    said = failure(path)
+    assert "its row group 0 would take about " in said
+    config = stream.Config(name="stream", kind="stream", path=path)
+    with pytest.raises(RunFailedError, match="would take about"):
+        stream.load(config)
+    monkeypatch.undo()
+    with pytest.raises(RunFailedError, match="as a whole, and 30 MB are free"):
+        stream.load(dataclasses.replace(config, max_memory=30))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "<U100000",
+        "|S9",
+        "|V8",
+        "<f16",
+        "<c16",
+        ">f8",
+        "float64",
+        "",
+        8,
+        "<m8",
+        "|O",
+        "?",
+        ["<f8"],
+        None,
+    ],
+)
+@pytest.mark.parametrize("where", ["dtype", "columns", "y"])
+def test_entries_are_of_the_types_of_a_dataset(where, dtype, path):
+    def change(header):
+        inside = header["dtypes" if where in header["dtypes"] else "encoding"]
+        inside[where] = dtype
+        return header
+
+    replaced(path, change)
+    assert "its metadata are not as this program writes them" in failure(path)
 
 
 def crafted(monkeypatch, path, data, change):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
-from ssvm_bench.base.memory import available
+from ssvm_bench.base.memory import available, check_room
+from ssvm_bench.base.parquet import sizes
 from ssvm_bench.config import ALTERED
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets import reading, sources
@@ -32,7 +33,7 @@ _AS_A_WHOLE = 3
 """Memory to load a dataset and arrange it for kernels, as a multiple of its size."""
 
 _LARGEST_ROW_GROUP = 1 << 30
-"""Largest accepted row group, in bytes; this program writes far smaller ones."""
+"""Largest accepted row group, in bytes of a `Dataset`; this program writes far smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,7 @@ def load(config: Config) -> Dataset:
         As in `open`; or the examples do not fit into memory.
     """
     stream = open(config)
-    train = stream.header.train
-    needed = _AS_A_WHOLE * train.nbytes * stream.n / train.n
+    needed = _AS_A_WHOLE * stream.nbytes * stream.n / stream.header.train.n
     room = available() if config.max_memory is None else config.max_memory * 1e6
     if room is not None and needed > room:
         raise RunFailedError(
@@ -160,6 +160,8 @@ class DataStream:
         As in a `Dataset`.
     d : int
         Number of weights, with the dataset's default oracle.
+    nbytes : int
+        Bytes that all training examples of the file take in a `Dataset`.
     fingerprint : str
         Equal for equal training examples; computed from the header alone.
 
@@ -180,6 +182,13 @@ class DataStream:
         whole = header.fingerprint
         self.n = n = min(n_samples or header.train.n, header.train.n)
         self.fingerprint = whole if n == header.train.n else fingerprint_of(whole, n)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of all training examples: what the header says, or more if the columns have it."""
+        with self._opened() as (_, parquet):
+            groups = range(self.header.train.row_groups)
+            return max(self.header.train.nbytes, sum(self._size(parquet, k) for k in groups))
 
     @cached_property
     def held_out(self) -> Mapping[str, Dataset]:
@@ -241,10 +250,27 @@ class DataStream:
         with self._opened() as (file, parquet):
             for k in range(begin, begin + sizes[split]):
                 self._check_identity(file)
+                check_room(
+                    2.0 * self._size(parquet, k),
+                    f"Row group {k} of {self.path}, and a dataset made of it,",
+                    "Free memory, or export the examples again, which makes small row groups.",
+                )
                 with reading.parsing(f"row group {k} is damaged"):
                     columns = [*self.header.dtypes]
                     table = parquet.read_row_group(k, columns=columns, use_threads=False)
                 yield table
+
+    def _size(self, parquet: Any, group: int) -> int:
+        """Return the bytes that a row group takes in a `Dataset`; refuse one that is too large."""
+        with reading.parsing(f"row group {group} is damaged"):
+            found, growth = sizes(parquet, group), self.header.growth
+            needed = round(sum(found[name] * growth[name] for name in growth))
+            ensure(
+                needed <= _LARGEST_ROW_GROUP,
+                f"its row group {group} would take about {needed / 1e6:.0f} MB, and may take "
+                f"{_LARGEST_ROW_GROUP / 1e6:.0f}",
+            )
+        return needed
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[BinaryIO, Any]]:
@@ -282,11 +308,10 @@ def _compare(parquet: Any, header: Header) -> None:
     """Raise `ContentError` unless row groups and columns are as the header states."""
     if not parquet.schema_arrow.equals(schema(header.dtypes)):
         raise ContentError("it has other columns than were written")
-    groups = [parquet.metadata.row_group(k) for k in range(parquet.num_row_groups)]
-    rest = [group.num_rows for group in groups]
+    rest = [parquet.metadata.row_group(k).num_rows for k in range(parquet.num_row_groups)]
     for split in header.splits.values():
         here, rest = rest[: split.row_groups], rest[split.row_groups :]
         if len(here) != split.row_groups or sum(here) != split.n:
             raise ContentError("it has other row groups than were written")
-    if rest or any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
-        raise ContentError("it has more row groups than were written, or larger ones")
+    if rest:
+        raise ContentError("it has more row groups than were written")

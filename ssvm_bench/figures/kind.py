@@ -6,15 +6,16 @@ page of the report. Each is defined in the module of its numbers, and is in the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, described
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
@@ -23,6 +24,9 @@ from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+logger = logging.getLogger(__name__)
 
 
 class FigureData(NamedTuple):
@@ -208,6 +212,52 @@ class Kind:
     def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
         """Return its outputs for some choices; ``loaded`` is set if it reads data."""
         return self.outputs(data._replace(loaded=self.loads) if self.loads else data, names)
+
+
+def robust(kind: Kind) -> Kind:
+    """Return a kind that passes over, with a warning, single runs that it fails on.
+
+    A kind may meet runs that it was not written for: of a paper's solver on other data, or with
+    options that no program has written. Where it fails and no single run is the reason, it raises
+    ``RunFailedError``.
+    """
+
+    def made(by: Callable[..., Iterable[Any]], data: FigureData, *more: Any) -> list[Any]:
+        try:
+            return [*by(data, *more)]
+        except SsvmBenchError:
+            raise
+        except Exception as error:
+            odd = {trace.folder: why for trace, why in _odd(data.traces, by, data, *more)}
+            rest = [trace for trace in data.traces if trace.folder not in odd]
+            if not odd or not rest:
+                raise RunFailedError(
+                    f"There is no {kind.name} of these runs: {described(error)}. Choose other runs,"
+                    " or ask for the traceback with --debug."
+                ) from error
+            for folder, why in odd.items():
+                logger.warning("Passed over in %s: the run %s: %s.", kind.name, folder, why)
+            return made(by, data._replace(traces=rest), *more)
+
+    return replace(
+        kind, outputs=partial(made, kind.outputs), of_instance=partial(made, kind.of_instance)
+    )
+
+
+def _odd(
+    traces: Sequence[Trace], made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
+) -> Iterator[tuple[Trace, str]]:
+    """Yield the runs that a kind fails on even alone, and how."""
+    try:
+        for _ in made(data._replace(traces=traces), *more):
+            pass
+    except Exception as error:
+        half = len(traces) // 2
+        if half == 0:
+            yield from ((trace, described(error)) for trace in traces)
+        else:
+            for part in (traces[:half], traces[half:]):
+                yield from _odd(part, made, data, *more)
 
 
 def table_kind(

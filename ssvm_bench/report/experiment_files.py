@@ -31,7 +31,7 @@ from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
 from ssvm_bench.datasets import sources
 from ssvm_bench.figures import convergence, kind, scaling, targets
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.kind import FigureData, Kind, Output, robust
 from ssvm_bench.jobs import experiments
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import find_run
@@ -65,7 +65,7 @@ def kinds() -> dict[str, Kind]:
         *(targets.KIND, targets.COMPARISON, convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]
-    return {kind.name: kind for kind in found}
+    return {kind.name: robust(kind) for kind in found}
 
 
 def load(name: str, config_dirs: Sequence[Path] = ()) -> Experiment:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import AXES, is_log_x, why_empty
@@ -30,6 +32,8 @@ from ssvm_bench.report.contents import Group, Page
 from ssvm_bench.report.experiment_files import by_source, kinds
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import Trace
+
+logger = logging.getLogger(__name__)
 
 STEPS = 65_534
 GONE = STEPS + 1
@@ -157,14 +161,16 @@ def made(page: Page) -> tuple[list[Shown], list[Html]]:
     asked = found.experiment.figures if found.experiment else {}
     for kind in map(known.__getitem__, asked) if found.experiment else known.values():
         anything = not found.experiment  # an empty figure says why
-        mine = list(_of_instances(page, kind, bool(figures), anything))
+        try:
+            mine = list(_of_instances(page, kind, bool(figures), anything))
+            if not mine and (found.experiment or kind.documents):
+                outputs = [*_outputs(page, kind, asked.get(kind.name, kind.choices.names))]
+                mine = [shown for shown in outputs if isinstance(shown, Shown)]
+                documents += [shown for shown in outputs if not isinstance(shown, Shown)]
+        except RunFailedError as error:
+            logger.warning("Left out on the page %s: %s", found.name, error)
+            continue
         figures += mine
-        if not mine and (found.experiment or kind.documents):
-            for shown in _outputs(page, kind, asked.get(kind.name, kind.choices.names)):
-                if isinstance(shown, Shown):
-                    figures.append(shown)
-                else:
-                    documents.append(shown)
     if found.experiment and not any("data-plot" in figure.markup for figure in figures):
         for place in found.where.stored:
             for path in sorted((place / "figures" / found.name).glob("*.png")):

@@ -12,13 +12,17 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.parquet import sizes
 
 if TYPE_CHECKING:  # runs do without pandas: importing it takes time and memory
     import pandas as pd
@@ -26,8 +30,19 @@ if TYPE_CHECKING:  # runs do without pandas: importing it takes time and memory
 Columns: TypeAlias = "Mapping[str, np.ndarray] | pd.DataFrame"
 """The rows of a trace: name → one number per row."""
 
+LARGEST_TABLE = 1 << 28
+"""No table of results takes more bytes: that is a trace of two million rows."""
+
+_COPIES = 3
+"""How often a table is in memory while it is checked and turned into a `Trace`."""
+
 _DEEPEST = 20
 _LARGEST = 1 << 63
+_LARGEST_NUMBER = 1e300  # differences of two are finite
+
+_FINITE = ("time", "oracle_time", "cpu_time", "eval_time", "oracle_calls", "primal", "dual", "gap")
+_OR_NONE = ("oracle_time", "dual", "gap")
+"""Columns whose numbers are finite, and those of them that may have none, NaN."""
 
 CHECKSUM = "sha256"
 """Key of a document's checksum within the document."""
@@ -95,12 +110,50 @@ def _check_plain(value: Any, levels: int) -> None:
 # ---- tables -----------------------------------------------------------------------------------
 
 
-def table_of(content: bytes) -> pa.Table:
+def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table:
     """Return the table in a Parquet file, read by this thread alone.
 
     If a process ends just after Arrow has started threads, they abort it.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        Its name in the message.
+    texts : collection of str
+        The columns of texts; the others are of numbers, without gaps.
+
+    Raises
+    ------
+    RunFailedError
+        It does not fit into memory.
+    ValueError
+        It is larger than any table of results, or has other columns.
     """
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    # of a text that many rows share, each row has an index only, until the size is known
+    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
+    _check_size(sum(sum(sizes(file, k).values()) for k in range(file.num_row_groups)), what)
+    table = file.read(use_threads=False)
+    for k, field in enumerate(table.schema):
+        is_text = field.name in texts
+        kinds = [pa.types.is_dictionary] if is_text else [pa.types.is_integer, pa.types.is_floating]
+        if not any(of(field.type) for of in kinds):
+            raise ValueError(f"its column {field.name} is of {field.type}")
+        if table[k].null_count:
+            raise ValueError(f"its column {field.name} has gaps")
+        if is_text:
+            numbers, found = coded(table[k])
+            counts = np.bincount(numbers, minlength=len(found)).tolist()
+            _check_size(sum(map(mul, counts, map(len, found))), what)
+            table = table.set_column(k, field.name, table[k].cast(pa.string()))
+    return table
+
+
+def _check_size(needed: int, what: str) -> None:
+    """Raise an error unless a table may have so many bytes, and memory has them."""
+    if needed > LARGEST_TABLE:
+        raise ValueError(f"it would take about {needed / 1e6:.0f} MB, far more than its kind has")
+    check_room(_COPIES * needed, what, "Leave it out, or free memory.")
 
 
 def table_checksum(table: pa.Table, *more: bytes) -> str:
@@ -123,7 +176,9 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
 
 def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
     """Return a column of texts as indices, and the distinct texts in order of appearance."""
-    found = column.combine_chunks().dictionary_encode("encode")
+    found = column.combine_chunks()
+    if not pa.types.is_dictionary(found.type):
+        found = found.dictionary_encode("encode")
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
 
@@ -132,9 +187,11 @@ def check_rows(rows: Columns) -> None:
     iteration = np.asarray(rows["iteration"], float)
     if not (iteration[0] >= 0 and (np.diff(iteration) >= 0).all()):
         raise ValueError("its iterations do not rise")
-    for name in ("time", "oracle_calls", "primal"):
-        if not np.isfinite(np.asarray(rows[name], float)).all():
-            raise ValueError(f"its {name} is not finite everywhere")
+    for name in _FINITE:
+        values = np.abs(np.asarray(rows[name], float))
+        no_value = np.isnan(values) & (name in _OR_NONE)
+        if not ((values <= _LARGEST_NUMBER) | no_value).all():
+            raise ValueError(f"its {name} is not finite everywhere, or too large")
 
 
 # ---- types and ranges -------------------------------------------------------------------------
@@ -148,7 +205,7 @@ class Value(NamedTuple):
 
 
 Shape: TypeAlias = "Value | Mapping[str, Shape]"
-"""For a mapping: key → shape. A key that ends with a question mark may be missing, or null."""
+"""For a mapping: key → shape. A key that ends with ``?`` may be missing or null, with ``~`` missing."""
 
 
 def _is_moment(value: Any) -> bool:
@@ -159,52 +216,72 @@ def _is_moment(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) <= _LARGEST_NUMBER
 
 
 TEXT = Value("a text", lambda value: isinstance(value, str) and len(value) <= 1000)
+NAME = Value("a name", lambda value: TEXT.holds(value) and bool(value.strip()))
 WHOLE = Value("an integer", lambda value: type(value) is int)
 COUNT = Value("a positive integer", lambda value: type(value) is int and value > 0)
 NUMBER = Value("a number", _is_number)
 POSITIVE = Value("a positive number", lambda value: _is_number(value) and value > 0)
+COST = Value("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 FLAG = Value("true or false", lambda value: isinstance(value, bool))
 HASH = Value(
     "a hash", lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{12}", value))
 )
 MOMENT = Value("a date", _is_moment)
 MAPPING = Value("a mapping", lambda value: isinstance(value, dict))
+MAPPINGS = Value(
+    "a list of mappings",
+    lambda value: isinstance(value, list) and all(map(MAPPING.holds, value)),
+)
 TEXTS = Value(
     "a mapping of texts",
     lambda value: isinstance(value, dict) and all(map(TEXT.holds, value.values())),
 )
+LIST = Value("a list", lambda value: isinstance(value, list))
+
+CONFIG: Shape = {
+    "solver": {"name": NAME, "kind~": TEXT},
+    "seed": WHOLE,
+    "dataset~": dict.fromkeys(("name~", "kind~", "source~"), TEXT),
+    "oracle~": {
+        **dict.fromkeys(("name~", "kind~"), TEXT),
+        **dict.fromkeys(("cost_call~", "cost_plane~", "cost_visit~", "delay~"), COST),
+    },
+    "parallel~": dict.fromkeys(("workers~", "batch~"), COUNT),
+    "path~": LIST,
+    **dict.fromkeys(("budget~", "eval~", "prior~", "checkpoint~"), MAPPING),
+}
+"""The options of a run: those of every solver, dataset and oracle, as far as they are used."""
 
 METADATA: Shape = {
-    "config": {
-        "solver": {"name": TEXT},
-        "seed": WHOLE,
-        **dict.fromkeys(("dataset?", "oracle?", "budget?", "eval?"), MAPPING),
-    },
+    "config": CONFIG,
     "dataset": {
-        **dict.fromkeys(("name", "source", "fingerprint"), TEXT),
+        **dict.fromkeys(("name", "source", "fingerprint"), NAME),
         **dict.fromkeys(("n", "d"), COUNT),
-        "radius?": NUMBER,
+        "radius?": COST,
     },
     "lam": POSITIVE,
-    "concurrent_runs?": WHOLE,
+    "concurrent_runs~": WHOLE,
     "started?": MOMENT,
     "git_dirty?": FLAG,
     "cores?": WHOLE,
-    "hash?": HASH,
-    "cut_from?": MAPPING,
-    **dict.fromkeys(("versions?", "threads?"), TEXTS),
-    **dict.fromkeys(("prior?", "objective?", "latent?", "clock?", "git?", "cpu?", "system?"), TEXT),
+    "hash~": HASH,
+    "cut_from~": {"iteration": WHOLE, "stop_reason": TEXT},
+    "resumed~": MAPPINGS,
+    **dict.fromkeys(("versions~", "threads~"), TEXTS),
+    **dict.fromkeys(("clock~", "node~", "engine~"), TEXT),
+    **dict.fromkeys(("prior?", "objective?", "latent?", "git?", "cpu?", "system?"), TEXT),
 }
 """The metadata of a run, as far as they are used."""
 
 SUMMARY: Shape = {
     "stop_reason": TEXT,
-    "source?": TEXT,
-    **dict.fromkeys(("iteration?", "gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
+    "source~": TEXT,
+    "iteration~": WHOLE,
+    **dict.fromkeys(("gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 
 _RECORD: Shape = {"value": NUMBER, "exact?": FLAG}
@@ -226,9 +303,9 @@ def check(value: Any, shape: Shape, where: str = "") -> None:
     if not isinstance(value, dict):
         raise ValueError(f"{where or 'it'} is not a mapping")
     for key, inner in shape.items():
-        name = key.rstrip("?")
+        name = key.rstrip("?~")
         place = f"{where}.{name}" if where else name
-        if value.get(name) is not None:
+        if value.get(name) is not None or (name in value and key[-1] != "?"):
             check(value[name], inner, place)
         elif name == key:
             raise ValueError(f"it has no {place}")

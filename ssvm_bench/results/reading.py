@@ -286,7 +286,7 @@ def _in_agreement(folder: Path) -> Written:
     root = results_of(folder)
     with _refused(folder, schema.TRACE):
         content = {schema.TRACE: files.read(folder / schema.TRACE, within=root)}
-        table = checks.table_of(content[schema.TRACE])
+        table = checks.table_of(content[schema.TRACE], f"The table in {folder / schema.TRACE}")
         metadata = _header(table.schema)
         found = {field.name: str(field.type).replace("double", "float64") for field in table.schema}
         wrong = [name for name, column in schema.COLUMNS.items() if found.get(name) != column.dtype]

@@ -252,7 +252,7 @@ def _read_if_whole(
 
 def _traces(content: bytes, results_dir: Path) -> list[Trace]:
     """Return the traces in the content of a file; raise an exception if it is damaged."""
-    table = checks.table_of(content)
+    table = checks.table_of(content, "A table of stored traces", (RUN,))
     checksum = (table.schema.metadata or {}).get(CHECKSUM_KEY)
     table = table.replace_schema_metadata(None)
     missing = {RUN, *COLUMNS} - {DERIVED, *table.column_names}

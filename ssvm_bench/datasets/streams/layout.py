@@ -56,6 +56,10 @@ FORMS = ("dense", "rows", "bits")
 CODES = ("|u1", "<i2")
 """Types of the integers that encode features."""
 
+FEATURES = ("|u1", "<f4", "<f8")
+TYPES = {*FEATURES, "|i1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8))}
+"""Types that features, and that any entries of a `Dataset` may have."""
+
 
 class Entries(NamedTuple):
     """A column: the concatenated entries of all examples, and the number of entries of each."""
@@ -333,6 +337,14 @@ class Header:
         """The training split."""
         return self.splits[TRAIN]
 
+    @property
+    def growth(self) -> dict[str, float]:
+        """Column of the file → bytes of an entry in a `Dataset`, divided by those in the file."""
+        kinds = {**self.dtypes, "x": self.encoding.dtype, "columns": "<i4"}
+        return {
+            k: np.dtype(kinds[k]).itemsize / np.dtype(of).itemsize for k, of in self.dtypes.items()
+        }
+
     def metadata(self) -> dict[bytes, bytes]:
         """Return the metadata to write: the header and its checksum."""
         content = json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False).encode()
@@ -369,7 +381,7 @@ class Header:
 
     def _check(self) -> None:
         """Raise ``ValueError`` unless values have the types and ranges that readers rely on."""
-        coded, kinds = self.encoding, {np.dtype(dtype).kind for dtype in self.dtypes.values()}
+        coded = self.encoding
         counts = self.n_features, *(count for split in self.splits.values() for count in split)
         numbers = self.n_labels, self.d, coded.scale, self.n_edge_features, *counts
         texts = self.dataset, self.structure, self.oracle, self.fingerprint
@@ -384,10 +396,12 @@ class Header:
             and ARRAYS & self.dtypes.keys() - {"edges", "edge_x"} == {"y", "x"} | sparse
             and ("edge_x" in self.dtypes) == (self.n_edge_features > 0)
             and {"edges", "edge_x"} & self.dtypes.keys() != {"edge_x"}
-            and kinds <= set("iuf")
+            and coded.dtype in FEATURES
+            and TYPES.issuperset((coded.columns, *self.dtypes.values()))
             and coded.form in FORMS
             and coded.scale in SCALES
             and coded.stored in (coded.dtype, *CODES)
             and coded.stored == self.dtypes["x"]
+            and (not sparse or coded.columns == self.dtypes["columns"])
         ):
             raise ValueError

@@ -189,8 +189,11 @@ def pass_seconds(instance: Mapping[str, Any]) -> float:
 
 
 def printed_rows(dataset: str) -> list[dict[str, Any]]:
-    """Return the report's numbers for a benchmark: a row per λ and method, from the largest λ."""
-    content = _report()[dataset]
+    """Return the report's numbers for a benchmark: a row per λ and method, from the largest λ.
+
+    Of other datasets it prints none.
+    """
+    content = _report().get(dataset, {"rows": {}})
     found = []
     for method, row in content["rows"].items():
         for lam, iterations in row["iterations"].items():

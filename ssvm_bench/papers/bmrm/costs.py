@@ -231,5 +231,5 @@ def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def of_report(dataset: str) -> pd.DataFrame:
-    """Return the report's numbers for a benchmark as a table like that of `costs`."""
+    """Return the report's numbers for a dataset as a table like that of `costs`, perhaps empty."""
     return _with_speedups(pd.DataFrame(bundle_runs.printed_rows(dataset)))

@@ -128,8 +128,9 @@ def tables(table: pd.DataFrame, judged: pd.DataFrame | None = None) -> Iterator[
         yield from _other_readings(title, block)
         yield from _of_report(title, block)
         name = str(block["dataset"].iloc[0])
-        if instance in by:
-            rows = list(_judged(by[instance], claims.CLAIMS, name, costs.of_report(name)))
+        printed = costs.of_report(name)
+        if instance in by and len(printed):  # of other datasets, the report says nothing
+            rows = list(_judged(by[instance], claims.CLAIMS, name, printed))
             yield Table(f"What the report says, on {title}", JUDGED, rows, words=len(JUDGED))
 
 

@@ -204,6 +204,7 @@ METADATA: Shape = {
 SUMMARY: Shape = {
     "stop_reason": TEXT,
     "source?": TEXT,
+    "converged_at?": WHOLE,
     **dict.fromkeys(("iteration?", "gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 

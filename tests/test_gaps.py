@@ -27,13 +27,13 @@ OWN = [
     "dcd_online",
 ]
 """Solvers with a precision of their own; here, that of all is 0.05."""
-OTHERS = ["bcfw", "mpbcfw", "mpbcfw_fast", "mpbcfw_pairwise", "mpbcfw_newton"]
+OTHERS = ["mpbcfw_fast", "mpbcfw_newton"]
 SLOW = ["classical_bundle", "fw"]
 """These approach an optimum slowly, whatever gap is asked for."""
 
 
 def gaps_of(name):
-    return (0.02, 0.005) if name in SLOW else (1e-3, 1e-5, 1e-8)
+    return (0.04, 0.02) if name in SLOW else (1e-3, 1e-5, 1e-8)
 
 
 def options(name, *more, own=0.05):
@@ -109,7 +109,7 @@ def test_a_run_without_a_gap_does_not_go_on_from_beyond_its_precision(tmp_path, 
 
 @pytest.mark.parametrize("name", sorted({*OWN, *OTHERS} - {*SLOW}))
 def test_a_gap_that_cannot_be_reached_is_told(tmp_path, name, capsys):
-    asked = ("budget.gap_tol=1e-30", "budget.max_iterations=null")
+    asked = ("budget.gap_tol=1e-30", "budget.max_iterations=5000")
     outcome, said = made(tmp_path, *options(name), *asked)
     assert outcome.status == "finished"
     assert outcome.stop_reason in ("stalled", "qp_steps", "cache_full", "gap_tol")

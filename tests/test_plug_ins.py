@@ -272,6 +272,34 @@ class Moody(Steps):
         self.w *= 1 + 1e-6 * Moody.asked
 
 
+class Falling(Steps):
+    """The dual value of wrong sign: −λ/2 ‖w‖² in place of φ∘ − λ/2 ‖w‖²."""
+
+    def reported(self):
+        return Iterate(self.w, -0.5 * self.problem.lam * self.w @ self.w)
+
+
+class Growing(Steps):
+    """After the first step, w grows by half each time, below a constant dual value."""
+
+    def step(self):
+        super().step()
+        self.w *= 1.5 if self.k > 1 else 1.0
+
+
+class Saving(Steps):
+    def step(self):
+        super().step()
+        self.clock.approx_calls = 5 - self.k
+
+
+class InPlace(Steps):
+    def step(self):
+        before = self.w
+        super().step()
+        before[:], self.w = self.w, before
+
+
 SOLVERS = {
     "build returns": lambda *_: None,
     "dual ≤ primal": type("High", (Steps,), {"reported": lambda s: Iterate(s.w, 1.5)}),
@@ -279,6 +307,10 @@ SOLVERS = {
     "the same seed": Moody,
     "a new one that takes its state": type("Forgetful", (Steps,), {"STATE": ("w",)}),
     "primal is lower": type("Idle", (Steps,), {"step": lambda s: s.problem.risk(s.w)}),
+    # its dual falls from 0, which is a lower bound all the same
+    "F does not end below its start": Falling,
+    "counts and time only rise": Saving,
+    "w is float64 of shape (d,), finite, and stays": InPlace,
     "w is float64": type("Half", (Steps,), {"reported": lambda s: Iterate(s.w[:-1], 0.0)}),
 }
 
@@ -291,6 +323,11 @@ def of_solver(kind):
 def test_a_broken_solver_is_found_out(claim):
     _, broken = of_solver(SOLVERS.get(claim, Steps))
     assert broken == [] if claim is None else any(each.startswith(claim) for each in broken), broken
+
+
+def test_a_gap_that_grows_is_found_out():
+    _, broken = of_solver(Growing)
+    assert broken == ["F does not end below its start, and the gap falls"]
 
 
 def test_a_missing_state_is_told_and_a_missing_dual_value():

@@ -12,10 +12,12 @@ import difflib
 import re
 import shlex
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 
 _MESSAGE = 1500
 """Most characters of a message."""
@@ -33,7 +35,8 @@ EXTRAS = {
 }
 """Extra of ``pyproject.toml`` → the packages that are imported from it."""
 
-_CHECKOUT = Path(__file__).parents[2]
+_PACKAGE, _CHECKOUT = Path(__file__).parents[1], Path(__file__).parents[2]
+_LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
 class SsvmBenchError(Exception):
@@ -90,10 +93,44 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an error, with its type unless it is an `SsvmBenchError`."""
+    """Return the message of an error, with its type and place unless it is an `SsvmBenchError`."""
     if isinstance(error, SsvmBenchError):
         return str(error)
-    return f"{type(error).__name__}: {shown(error, 500)}".rstrip(": ")
+    text, place = f"{type(error).__name__}: {shown(error, 500)}".rstrip(": "), place_of(error)
+    return f"{text} ({place})" if place else text
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line of the innermost code of a component on an error's way.
+
+    It is empty where no code of others was involved. Code of others is a file of the user, or a
+    module of an installed package that declares components.
+    """
+    if isinstance(error, SyntaxError) and error.filename and _is_of_others(error.filename):
+        return f"{shown(error.filename, 300)}, line {error.lineno}"
+    places = [
+        f"{shown(frame.f_code.co_filename, 300)}, line {line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if _is_of_others(frame.f_code.co_filename, frame.f_globals.get("__name__", ""))
+    ]
+    return places[-1] if places else ""
+
+
+def _is_of_others(file: str, module: str = "") -> bool:
+    """Tell whether a file is the user's, or its module one of a package of components."""
+    path = Path(file)
+    if path.is_relative_to(_PACKAGE) or file.startswith("<frozen"):
+        return False
+    if path.is_relative_to(sysconfig.get_path("stdlib")) or not _LIBRARIES.isdisjoint(path.parts):
+        return module.partition(".")[0] in _packages_of_components()
+    return True
+
+
+def _packages_of_components() -> set[str]:
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+    groups = (entry_points(group=f"ssvm_bench.{name}") for name in ("datasets", "oracles", "solvers"))
+    return {entry.module.partition(".")[0] for group in groups for entry in group}
 
 
 @contextmanager

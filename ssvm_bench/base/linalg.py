@@ -65,7 +65,7 @@ def dot_from(a, first, b, start, size):
     """Return Σ_k a[first + k] · b[start + k] over ``size`` entries, in 16 interleaved sums.
 
     Compilers keep the order of a sum, and so add one product at a time; this function adds four at
-    a time. The types are float64 or uint8.
+    a time. Numbers of any type are converted to float64 first.
     """
     whole = size - size % (_VECTORS * _LANES)
     total = _sum_of_products(a, first, b, start, whole)
@@ -86,8 +86,7 @@ def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: 
             data = context.make_array(kind)(context, builder, array).data
             vector = ir.VectorType(context.get_data_type(kind.dtype), _LANES)
             address = builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
-            values = builder.load(address, align=1)
-            return values if kind.dtype == types.float64 else builder.uitofp(values, number)
+            return _as_doubles(builder, builder.load(address, align=1), kind.dtype, number)
 
         zero = number([0.0] * _LANES)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)]
@@ -107,6 +106,17 @@ def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: 
         return lanes[0]
 
     return types.float64(a, types.intp, b, types.intp, types.intp), codegen
+
+
+def _as_doubles(builder: Any, values: Any, dtype: Any, number: Any) -> Any:
+    """Convert a vector of numbers of a type to one of float64."""
+    if dtype == types.float64:
+        return values
+    if isinstance(dtype, types.Float):
+        return builder.fpext(values, number)
+    if isinstance(dtype, types.Integer) and dtype.signed:
+        return builder.sitofp(values, number)
+    return builder.uitofp(values, number)  # a bool is stored as a byte
 
 
 @kernel

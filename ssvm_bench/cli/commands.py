@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ssvm_bench import __version__, cli
-from ssvm_bench.base.errors import ConfigError, SsvmBenchError, contained, nearest, readable, shown
+from ssvm_bench.base.errors import (
+    ConfigError,
+    SsvmBenchError,
+    contained,
+    described,
+    nearest,
+    readable,
+    shown,
+)
 from ssvm_bench.cli import PROGRAM, Command, Commands, Settings, completed, json_option
 
 if TYPE_CHECKING:
@@ -63,9 +71,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "Out of memory. Use fewer examples with dataset.n_samples=…", 1
     if isinstance(error, OSError):
         return _explain_os(error), 1
-    kind = type(error).__name__
-    text = shown(" ".join(str(error).split()), 500)
-    return f"{kind}: {text}. Run again with --debug for the traceback.", 1
+    return f"{described(error)}. Run again with --debug for the traceback.", 1
 
 
 def _explain_os(error: OSError) -> str:
@@ -356,6 +362,8 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
         click.echo(found.of)
         for line in found.shown():
             click.echo(line)
+        for text in found.tracebacks if settings.debug else ():
+            click.echo(text.rstrip(), err=True)
         broken += found.broken
     click.echo(f"{broken or 'no'} claim{'s' * (broken != 1)} of the contract broken")
     context.exit(min(broken, 1))

@@ -20,7 +20,6 @@ import functools
 import hashlib
 import importlib
 import sys
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
@@ -30,7 +29,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, nearest, shown
+from ssvm_bench.base.errors import (
+    ConfigError,
+    RunFailedError,
+    SsvmBenchError,
+    nearest,
+    place_of,
+    shown,
+)
 from ssvm_bench.config import validation
 from ssvm_bench.config.catalog import COMPONENTS
 
@@ -184,27 +190,16 @@ def blamed(group: str, kind: str) -> Iterator[None]:
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         if group in COMPONENTS and is_own(group, kind):
             raise
-        file = _files(group).get(kind)
+        file, place = _files(group).get(kind), place_of(error)
+        text = f"{type(error).__name__}: {shown(error, 300)}"
         if file is None:
             whose, what = "is that of another installed package", "Repair or uninstall that package"
+            text += f" ({place})" if place else ""
         else:
-            whose, what = f"is in {_place(file, error)}", "Repair it"
+            whose, what = f"is in {place or file}", "Repair it"
         raise RunFailedError(
-            f"The {group} kind {kind!r} {whose}, which failed: {type(error).__name__}: "
-            f"{shown(error, 300)}. {what}."
+            f"The {group} kind {kind!r} {whose}, which failed: {text}. {what}."
         ) from error
-
-
-def _place(file: Path, error: BaseException) -> str:
-    """Return a file and the last of its lines in an error's traceback, as text."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(file)
-    ]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        lines.append(error.lineno)
-    return f"{file}, line {lines[-1]}" if lines else str(file)
 
 
 def code_version(group: str, kind: str) -> int | str:

@@ -215,9 +215,11 @@ class StructuredSVM(Model):
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]
-        if self.stop_reason_ in _LIMITS and gap > self.gap_tol * primal:
+        relative = gap / max(abs(primal), 1e-12)
+        asks = self.gap_tol > 0 or self.stop_reason_ in _LIMITS
+        if asks and relative > self.gap_tol:
             warnings.warn(
-                f"Training ended by {self.stop_reason_} at a relative gap of {gap / primal:.2g}; "
+                f"Training ended by {self.stop_reason_} at a relative gap of {relative:.2g}; "
                 f"gap_tol is {self.gap_tol:g}.",
                 ConvergenceWarning,
                 stacklevel=3,

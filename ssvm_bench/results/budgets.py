@@ -8,8 +8,11 @@ every budget that ends within its rows, at the first row with
     iteration ≥ max_iterations,   time ≥ max_seconds   or   (P − F)/max(|P|, 1e-12) ≤ gap_tol
 
 Rows, best values and stop reason of such a beginning are known. Losses and weights are known only
-for the end of the finished run. A run that ended for a reason of its own, such as convergence, is
-the run of every budget that does not end earlier.
+for the end of the finished run. A run that ended for a reason of its own is the run of every budget
+that does not end earlier, with two exceptions, as a solver's own precision ends only runs that ask
+for no gap (:mod:`ssvm_bench.runs.loop`). A run that has converged at a larger gap than the one
+asked for has not ended for that budget. One that went on is cut where its solver first converged,
+if no gap is asked for.
 
 A run has a row at the iteration at which it ends. So an iteration limit must be the iteration of a
 row; a time limit is reached at the first row that is late enough.
@@ -42,7 +45,9 @@ class Ending(NamedTuple):
     reason: str
 
 
-def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
+def ending(
+    rows: Columns, reason: str | None, budget: Budget, converged_at: int = -1
+) -> Ending | None:
     """Return where a budget ends a run; None if that is not among its rows.
 
     Parameters
@@ -52,34 +57,56 @@ def ending(rows: Columns, reason: str | None, budget: Budget) -> Ending | None:
         Why the run has ended, if it has.
     budget : Budget
         Another budget.
+    converged_at : int
+        The iteration after which the solver first converged, if the run went on; −1: it did not.
     """
-    reached, iteration = _reached(rows, budget), np.asarray(rows["iteration"])
+    reached, iteration = _reached(rows, budget, converged_at), np.asarray(rows["iteration"])
     there = np.flatnonzero(reached.any(axis=0))
-    own = None if reason in LIMITS else reason
+    own = reason if _ended(rows, reason, budget) else None
     if there.size == 0:
         return None if own is None else Ending(iteration.size, own)
     last = int(there[0])
     if budget.max_iterations is not None and iteration[last] > budget.max_iterations:
         return None
-    why = LIMITS[int(np.argmax(reached[:, last]))]
+    why = (*LIMITS, "converged")[int(np.argmax(reached[:, last]))]
     if own is not None and why == "gap_tol" and last == iteration.size - 1:
         why = own  # it is checked first
     return Ending(last + 1, why)
 
 
-def goes_as_far(rows: Columns, reason: str, budget: Budget) -> bool:
-    """Tell whether a run reached a limit of a budget, or ended for a reason of its own."""
-    return reason not in LIMITS or bool(_reached(rows, budget).any())
+def goes_as_far(rows: Columns, reason: str, budget: Budget, converged_at: int = -1) -> bool:
+    """Tell whether a run ends where a budget does, or later; the arguments are `ending`'s."""
+    return _ended(rows, reason, budget) or bool(_reached(rows, budget, converged_at).any())
 
 
-def _reached(rows: Columns, budget: Budget) -> np.ndarray:
-    """Return which limits each row has reached, shape (len(LIMITS), rows)."""
-    columns = ("iteration", "time", "primal", "gap")
-    iteration, time, primal, gap = (np.asarray(rows[name], float) for name in columns)
+def _ended(rows: Columns, reason: str | None, budget: Budget) -> bool:
+    """Tell whether a run ended for a reason of its own that also ends runs of a budget."""
+    if reason == "converged" and budget.gap_tol > 0:
+        return not _relative_gaps(rows)[-1] > budget.gap_tol  # NaN: there is no gap
+    if reason == "stalled":
+        return budget.gap_tol > 0
+    return reason is not None and reason not in LIMITS
+
+
+def _relative_gaps(rows: Columns) -> np.ndarray:
+    primal, gap = (np.asarray(rows[name], float) for name in ("primal", "gap"))
+    return gap / np.maximum(np.abs(primal), 1e-12)
+
+
+def _reached(rows: Columns, budget: Budget, converged_at: int) -> np.ndarray:
+    """Return which limits each row has reached; the last one is that of the solver itself."""
+    iteration, time = (np.asarray(rows[name], float) for name in ("iteration", "time"))
     limits = budget.max_iterations, budget.max_seconds
     most, longest = (math.inf if limit is None else limit for limit in limits)
-    small = gap <= budget.gap_tol * np.maximum(np.abs(primal), 1e-12)
-    return np.stack([iteration >= most, time >= longest, small & (budget.gap_tol > 0)])
+    asks = budget.gap_tol > 0
+    small = asks & (_relative_gaps(rows) <= budget.gap_tol)
+    own = (iteration >= converged_at) & (converged_at >= 0 and not asks)
+    return np.stack([iteration >= most, time >= longest, small, own])
+
+
+def converged_at(trace: Trace) -> int:
+    """Return after which iteration a run's solver first converged, if it went on; else −1."""
+    return int(trace.summary.get("converged_at", -1))
 
 
 def budget_of(trace: Trace) -> Budget | None:
@@ -123,17 +150,18 @@ def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | 
 def truncate(trace: Trace, config: RunConfig) -> Trace | None:
     """Return a run truncated to a configuration's budget; None if the run does not reach it."""
     asked = config.resolved().get("budget")
-    about, frame = trace.metadata, trace.frame
-    if about["config"].get("budget") == asked:
+    about, frame, reason = trace.metadata, trace.frame, trace.summary["stop_reason"]
+    is_same = about["config"].get("budget") == asked
+    if is_same and (reason != "converged" or _ended(frame, reason, config.budget)):
         return trace
-    end = ending(frame, trace.summary["stop_reason"], config.budget)
+    end = ending(frame, reason, config.budget, converged_at(trace))
     if end is None:
         return None
     about = {**about, "config": {**about["config"], "budget": asked}, "hash": config.own_hash()}
     summary = {**trace.summary, "stop_reason": end.reason}
     if end.rows < len(frame):
         last = {"iteration": int(frame["iteration"].iloc[-1])}
-        about["cut_from"] = {**last, "stop_reason": trace.summary["stop_reason"]}
+        about["cut_from"] = {**last, "stop_reason": reason}
         frame = frame[: end.rows]
         unknown = ("wall_time", *(key for key in summary if key.endswith("_loss")))
         summary |= {

@@ -280,7 +280,7 @@ METADATA: Shape = {
 SUMMARY: Shape = {
     "stop_reason": TEXT,
     "source~": TEXT,
-    "iteration~": WHOLE,
+    **dict.fromkeys(("iteration~", "converged_at~"), WHOLE),
     **dict.fromkeys(("gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 

@@ -29,7 +29,7 @@ from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
-from ssvm_bench.results.budgets import budget_of, ending, goes_as_far
+from ssvm_bench.results.budgets import budget_of, converged_at, ending, goes_as_far
 from ssvm_bench.results.reading import is_whole, read_metadata, read_run
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
@@ -55,6 +55,9 @@ class Progress:
         The iteration to be evaluated next.
     evaluated : int
         The iteration evaluated last.
+    converged_at : int
+        The iteration after which the solver had first converged at a larger gap than the one asked
+        for; −1: it has not.
     begin : float
         Time on the run's clock at which the round began.
     wall_time : float
@@ -71,6 +74,7 @@ class Progress:
     iteration: int = 0
     due: int = 0
     evaluated: int = -1
+    converged_at: int = -1
     begin: float = 0.0
     wall_time: float = 0.0
     checkpoint_time: float = 0.0
@@ -79,7 +83,8 @@ class Progress:
 
     def next_round(self, begin: float) -> None:
         """Go to the beginning of a round."""
-        self.iteration, self.due, self.evaluated, self.begin = 0, 0, -1, begin
+        self.iteration, self.due, self.begin = 0, 0, begin
+        self.evaluated = self.converged_at = -1
 
 
 class Resumed(NamedTuple):
@@ -290,7 +295,8 @@ def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | N
     if config.folder == config.own_folder:
         return config  # a run of the same budget left it
     at, budget = found.progress.iteration, config.budget
-    if ending(trace.as_columns(found.recorder.rows), None, budget) is not None:
+    rows = trace.as_columns(found.recorder.rows)
+    if ending(rows, None, budget, found.progress.converged_at) is not None:
         return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
     return config if budget.max_iterations is None or at <= budget.max_iterations else None
 
@@ -299,7 +305,8 @@ def _contains(budget: Budget, left: Path) -> bool:
     """Return whether a budget goes as far as that of a run that was left in a folder."""
     try:
         stored = read_metadata(left)["config"]["budget"]
-        return budget.contains(validation.build(Budget, stored, Budget.section))
+        other = validation.build(Budget, stored, Budget.section)
+        return budget.contains(other) and (budget.gap_tol > 0 or other.gap_tol == 0)
     except (SsvmBenchError, LookupError, TypeError):
         return True
 
@@ -308,7 +315,7 @@ def _why_anew(config: RunConfig) -> str:
     """Return why a run starts from the beginning although one of another budget has finished."""
     before = read_run(config.folder)
     reason, at = before.summary["stop_reason"], before.frame["iteration"].iloc[-1]
-    if goes_as_far(before.frame, reason, config.budget):
+    if goes_as_far(before.frame, reason, config.budget, converged_at(before)):
         return (
             f"A longer run, {before.folder}, was not evaluated at iteration "
             f"{config.budget.max_iterations}: this one is made by itself."
@@ -320,7 +327,9 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def destination(config: RunConfig, rows: checks.Columns, reason: str) -> Path:
+def destination(
+    config: RunConfig, rows: checks.Columns, reason: str, progress: Progress
+) -> Path:
     """Return the folder for a finished run; a run that went further is not replaced.
 
     Parameters
@@ -331,11 +340,15 @@ def destination(config: RunConfig, rows: checks.Columns, reason: str) -> Path:
         Its trace.
     reason : str
         Why it has ended.
+    progress : Progress
+        At its end.
     """
     if os.path.lexists(config.own_folder):
         return config.own_folder
     before = read_run(config.folder) if is_whole(config.folder) else None
     budget = None if before is None else budget_of(before)
-    if budget is None or budget == config.budget or goes_as_far(rows, reason, budget):
+    if budget is None or budget == config.budget:
+        return config.folder
+    if goes_as_far(rows, reason, budget, progress.converged_at):
         return config.folder
     return config.own_folder

@@ -9,7 +9,10 @@ paused, and ends for one of these reasons:
 ``max_seconds``     seconds on the run's clock spent
 ``converged``       a whole exact pass changed nothing: optimal, as far as the oracle is exact;
                     bundle methods: the relative gap is at most their ε; dual coordinate descent:
-                    at most its tolerance
+                    at most its tolerance. Where the budget asks for a gap, it is at most that gap
+``stalled``         the gap that the budget asks for cannot be reached: the solver has converged as
+                    far as rounding or an inexact oracle allow, or at a gap of rounding neither P
+                    nor F has improved for a long time
 ``cache_full``      examples have left the cache of online dual coordinate descent; their weights
                     are fixed, and a further pass would count them again
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
@@ -37,18 +40,22 @@ knows where that is valid for the new problem (`Solver.update_latent`); else a n
 
 The rounds end when no latent value changes, or after ``solver.latent_rounds`` rounds. The budget
 applies to each round.
+
+A solver's own precision ends runs that ask for no gap. In others, a solver that has converged goes
+on (`Solver.refine`). What it computes is the same for every gap that is asked for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ssvm_bench.base import interrupts
 from ssvm_bench.config.schema import Budget, RunConfig
+from ssvm_bench.results.budgets import LIMITS
 from ssvm_bench.runs.checkpoints import Progress
 from ssvm_bench.runs.components import build_solver
 from ssvm_bench.runs.recorder import Recorder
@@ -57,6 +64,9 @@ from ssvm_bench.solvers.base import Solver
 BROKEN_OFF = ("interrupted", "diverged")
 """Stop reasons of runs that have a partial trace."""
 
+
+_ROUNDING, _PATIENCE = 1e-10, 100
+"""A run stalls at a relative gap of rounding, after so many rows without a better P or F."""
 
 WriteCheckpoint: TypeAlias = Callable[[Solver, Recorder, Progress, "str | None"], object]
 
@@ -128,15 +138,68 @@ def _round(
             if not _is_finite(row, getattr(config.solver, "has_dual", False)):
                 return "diverged"
             recorder.check_duality()
-            relative = row["gap"] / max(abs(row["primal"]), 1e-12)
-            if reason is None and relative <= config.budget.gap_tol > 0:
-                reason = "gap_tol"
+        asked = config.budget.gap_tol > 0 and progress.evaluated == progress.iteration
+        if asked and reason in (None, "converged"):
+            before, reason = reason, _at_gap(config.budget, solver, recorder, progress, reason)
+            if before is None and reason is not None:
                 write_checkpoint(solver, recorder, progress, reason)
         if reason is not None:
             return reason
         recorder.keep()
         solver.iterate()
         progress.iteration += 1
+
+
+def _at_gap(
+    budget: Budget, solver: Solver, recorder: Recorder, progress: Progress, reason: str | None
+) -> str | None:
+    """Return why a run that asks for a gap ends after an evaluation; None if it goes on.
+
+    Parameters
+    ----------
+    budget, solver, recorder, progress
+        The run; the solver is refined if it has converged at a larger gap.
+    reason : str or None
+        ``converged``, if the solver has.
+    """
+    rows = recorder.rows_of_round
+    relative = rows[-1]["gap"] / max(abs(rows[-1]["primal"]), 1e-12)
+    if relative <= budget.gap_tol:
+        return reason or "gap_tol"
+    if math.isnan(relative):
+        return reason
+    if reason == "converged":
+        if progress.converged_at < 0:
+            progress.converged_at = progress.iteration
+        if not solver.refine():
+            return "stalled"
+        return solver.ended
+    return "stalled" if relative <= _ROUNDING and _has_stalled(rows) else None
+
+
+def unreached(budget: Budget, row: Mapping[str, Any], reason: str) -> str | None:
+    """Return a sentence if a run ended for a reason of its own without the gap that it asks for."""
+    relative = row["gap"] / max(abs(row["primal"]), 1e-12)
+    if reason in LIMITS or budget.gap_tol == 0 or relative <= budget.gap_tol:
+        return None
+    if math.isnan(relative):
+        return f"budget.gap_tol={budget.gap_tol:g} has no effect: the solver computes no gap."
+    return (
+        f"The run ended as {reason} at a relative gap of {relative:.2g}, and not at "
+        f"budget.gap_tol={budget.gap_tol:g}: this solver comes no closer on this problem."
+    )
+
+
+def _has_stalled(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether the last rows have neither a lower primal nor a higher dual value."""
+    if len(rows) <= _PATIENCE:
+        return False
+    before, since = rows[:-_PATIENCE], rows[-_PATIENCE:]
+    lowest, highest = (
+        (min(row["primal"] for row in some), max(row["dual"] for row in some))
+        for some in (before, since)
+    )
+    return highest[0] >= lowest[0] and highest[1] <= lowest[1]
 
 
 def _is_finite(row: Mapping[str, Any], has_dual: bool) -> bool:

@@ -27,7 +27,7 @@ from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.trace import as_columns, write_partial, write_run
 from ssvm_bench.runs import Outcome, checkpoints, components
-from ssvm_bench.runs.loop import BROKEN_OFF, loop
+from ssvm_bench.runs.loop import BROKEN_OFF, loop, unreached
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
@@ -154,11 +154,14 @@ class PathStep:
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has finished."""
         config, recorder, summary = self.config, self.recorder, self._summary(reason)
+        if told := unreached(config.budget, recorder.rows[-1], reason):
+            logger.warning("%s", told)
         folder = config.folder
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
-            folder = checkpoints.destination(config, as_columns(recorder.rows), reason)
+            rows = as_columns(recorder.rows)
+            folder = checkpoints.destination(config, rows, reason, self.progress)
             with nullcontext() if folder == config.folder else run_folder.lock(folder):
                 write_run(
                     folder,
@@ -246,9 +249,11 @@ class PathStep:
         return {"latent": hashlib.sha256(values.tobytes()).hexdigest()[:12]}
 
     def _summary(self, reason: str) -> dict[str, Any]:
+        went_on = self.progress.converged_at
         return {
             **self.recorder.summary(),
             "stop_reason": reason,
+            **({"converged_at": went_on} if went_on >= 0 else {}),
             "dataset": self.dataset.name,
             "solver": self.config.solver.name,
             "source": self.dataset.source,

@@ -189,6 +189,11 @@ class Recorder:
         self.rows.append(row)
         self.display.row(row)
 
+    @property
+    def rows_of_round(self) -> list[dict[str, Any]]:
+        """The rows of the current round."""
+        return self.rows[self._first :]
+
     def end_round(self) -> Any:
         """Make the round's iterate with the lowest primal value the last one; return it."""
         primal, point = self._best
@@ -258,7 +263,7 @@ class Recorder:
         """
         if not self.rows:
             return {}
-        rows = self.rows[self._first :] or self.rows[-1:]
+        rows = self.rows_of_round or self.rows[-1:]
         primal, dual = (np.array([row[name] for row in rows]) for name in ("primal", "dual"))
         return {
             **self.rows[-1],

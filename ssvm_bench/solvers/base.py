@@ -150,6 +150,17 @@ class Iterate(NamedTuple):
     dual: float
 
 
+_FINEST = 1e-15
+"""Relative gaps below this are rounding."""
+
+
+def finer(precision: float, gap: float, primal: float) -> float:
+    """Return a precision, divided by ten until the relative gap is above it; 0: it is rounding."""
+    while precision * abs(primal) >= gap and precision > _FINEST:
+        precision *= 0.1
+    return precision if precision > _FINEST else 0.0
+
+
 OF_ALL = ("converged", "ended", "approx_passes", "after_exact_pass", "clock", "problem")
 """Attributes that the runner restores for every solver."""
 
@@ -164,7 +175,8 @@ class Solver(Stateful, ABC):
         checkpoint (:mod:`ssvm_bench.base.state`); None: the run cannot resume, and starts again.
     converged : bool
         Whether the last iteration proved that the iterate is optimal, to the solver's own precision
-        if it has one.
+        if it has one. This ends a run that asks for no gap; in one that asks for a smaller gap,
+        `refine` is called.
     ended : str or None
         Another reason to end the run, one of those that :mod:`ssvm_bench.runs.loop` names.
     approx_passes : int
@@ -207,6 +219,14 @@ class Solver(Stateful, ABC):
     @abstractmethod
     def iterate(self) -> None:
         """Do one outer iteration (batch methods: one pass of the exact oracle)."""
+
+    def refine(self) -> bool:
+        """Prepare to continue after `converged`, on the clock; return whether that is possible.
+
+        A solver with a precision of its own makes it `finer`. Inner tolerances follow it, so that
+        what an iteration computes does not depend on the gap that a run asks for.
+        """
+        return False
 
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Continue with another λ, from all that is known so far, with a new clock."""

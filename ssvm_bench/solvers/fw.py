@@ -12,8 +12,8 @@
 =====  =====================================================
 
 One iteration is n oracle calls. The state is (w, φ∘). The slope of F towards φ̂ is the duality gap
-of φ: a certificate that costs nothing. With ``epsilon`` > 0 the method stops, without a step, when
-the gap is at most ε P(w). φ begins at 0, or with ``start=oracle`` at φ̂ for w = 0, after n calls.
+of φ: a certificate that costs nothing. With ``epsilon`` > 0 an iteration in which the gap is at
+most ε P(w) takes no step; it is the last one, unless the run asks for a smaller gap. φ begins at 0, or with ``start=oracle`` at φ̂ for w = 0, after n calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import best_scale, line_search, rounded_once
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.oracles.base import Problem, Risk
-from ssvm_bench.solvers.base import ORACLE, STARTS, STEPS, TRUTH, Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import (
+    ORACLE,
+    STARTS,
+    STEPS,
+    TRUTH,
+    Iterate,
+    Solver,
+    SolverConfig,
+    finer,
+)
 
 CODE_VERSION = 1
 
@@ -41,7 +50,7 @@ class Config(SolverConfig):
     step : str
         ``line_search``, or ``2n/(k+2n)``.
     epsilon : float
-        Relative gap at which to stop; the gap costs nothing here.
+        Relative gap at which to stop, where ``budget.gap_tol`` is 0.
     start : str
         The planes at which the φ^i begin: ``truth`` or ``oracle``.
     """
@@ -56,7 +65,7 @@ class Config(SolverConfig):
 class FrankWolfe(Solver):
     """Batch Frank–Wolfe, from w = 0; it makes no random choices."""
 
-    STATE = ("w", "offset", "k")
+    STATE = ("w", "offset", "k", "epsilon", "gap", "primal")
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int = 0) -> None:
         super().__init__(problem, clock)
@@ -64,6 +73,7 @@ class FrankWolfe(Solver):
         self.w = np.zeros(problem.d)
         self.offset = 0.0
         self.k = 0
+        self.epsilon, self.gap, self.primal = config.epsilon, 0.0, 0.0
 
     def begin(self) -> None:
         """Begin at the sum of the planes that the oracle returns at w = 0, if ``start=oracle``."""
@@ -79,9 +89,10 @@ class FrankWolfe(Solver):
         step = -risk.star / lam - self.w
         climb = risk.offset - self.offset
         gap = climb - lam * rounded_once(self.w, step)
-        if self.config.epsilon > 0.0:
+        if self.epsilon > 0.0:
             primal = self.offset - 0.5 * lam * rounded_once(self.w, self.w) + gap
-            self.converged = gap <= self.config.epsilon * primal
+            self.gap, self.primal = gap, primal
+            self.converged = gap <= self.epsilon * primal
             if self.converged:
                 return
         if self.config.step == "line_search":
@@ -93,12 +104,18 @@ class FrankWolfe(Solver):
         self.offset += gamma * climb
         self.k += 1
 
+    def refine(self) -> bool:
+        """See `Solver`; a step of length 0 is the last one."""
+        self.epsilon = finer(self.epsilon, self.gap, self.primal)
+        return self.epsilon > 0.0
+
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Continue with another λ from the best multiple of φ."""
         scale = best_scale(rounded_once(self.w, self.w), self.offset, self.problem.lam, lam)
         self.w *= scale * self.problem.lam / lam
         self.offset *= scale
         self.k = 0
+        self.epsilon = self.config.epsilon
         self.converged = False
         self.problem, self.clock = replace(self.problem, lam=lam), clock
 

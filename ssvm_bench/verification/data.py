@@ -10,6 +10,7 @@ must be the same, and P and F must be the same up to rounding.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ import pandas as pd
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import catalog, registry, validation
-from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
@@ -178,7 +179,9 @@ def _again(trace: Trace) -> Finding:
         if dataset_of(config).fingerprint != trace.data["fingerprint"]:
             return skipped(of, "the data here are others")
         with tempfile.TemporaryDirectory(prefix="ssvm-bench-") as folder:
-            asked = replace(config.budget, max_iterations=max(last, 1), max_seconds=None, gap_tol=0)
+            # the least gap ends no run, but lets it go on beyond a solver's own precision
+            gap = math.ulp(0.0) if config.budget.gap_tol > 0 else 0.0
+            asked = Budget(max(last, 1), None, gap)
             config = replace(config, clock="work", budget=asked, results_dir=Path(folder))
             again = read_run(run(replace(config, quiet=True), Display()).folder).frame
     except SsvmBenchError as error:

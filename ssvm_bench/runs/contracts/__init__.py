@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,10 +25,13 @@ class Findings:
     of : str
         What was checked, on which instance.
     lines : list of (mark, claim, detail)
+    tracebacks : list of str
+        Those of exceptions that the component raised.
     """
 
     of: str = ""
     lines: list[tuple[str, str, str]] = field(default_factory=list)
+    tracebacks: list[str] = field(default_factory=list)
 
     @contextmanager
     def claim(self, text: str) -> Iterator[None]:
@@ -38,6 +42,7 @@ class Findings:
             self.lines.append((BROKEN, text, str(error)))
         except BaseException as error:  # raised by the component: a finding, too
             self.lines.append((BROKEN, text, described(error)))
+            self.tracebacks.append("".join(traceback.format_exception(error)))
         else:
             self.lines.append((KEPT, text, ""))
 

@@ -24,6 +24,8 @@ Build = Callable[[Problem, Clock, int], Solver]
 Row = tuple[np.ndarray, float, float]
 """w, primal and dual."""
 
+_COUNTS = ("oracle_calls", "approx_calls", "oracle_time")
+
 ITERATIONS = 40
 LAM = 0.5  # every method is quick with it
 ROUNDING = 1e-9
@@ -82,14 +84,20 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
         expect(isinstance(built, Solver), f"it returns {type(built).__name__}")
     if findings.broken:
         return
-    with findings.claim("w is float64 of shape (d,), and finite; reporting it changes nothing"):
+    with findings.claim("w is float64 of shape (d,), finite, and stays as reported"):
         rows = _trace(build, oracle)
     if not rows:
         return
+    has_dual = getattr(config, "has_dual", True)
     findings.check(
         "dual ≤ primal in every row",
         lambda: _duality(rows),
-        "" if getattr(config, "has_dual", True) else "the solver says that it has no dual value",
+        "" if has_dual else "the solver says that it has no dual value",
+    )
+    findings.check(
+        "F does not end below its start, and the gap falls",
+        lambda: _progress(rows),
+        "" if has_dual else "the solver says that it has no dual value",
     )
     with findings.claim(f"primal is lower after {ITERATIONS} iterations than at the beginning"):
         first, last = rows[0][1], min(primal for _, primal, _ in rows[1:])
@@ -102,11 +110,24 @@ def check(build: Build, config: Any, oracle: Oracle, findings: Findings) -> None
         lambda: _compare(rows, _trace(build, oracle, _RESTORED)),
         "" if has_state else "it does not say its STATE: a run that is ended begins anew",
     )
+    with findings.claim("counts and time only rise"):
+        _rises(build, oracle)
     findings.check(
         "every call of the oracle is on the clock",
         lambda: _counts(build, oracle),
         "it asks for expectations, which are compiled" if compiled else "",
     )
+
+
+def _progress(rows: list[Row]) -> None:
+    """Compare dual and gap at the end with those at the beginning."""
+    (_, primal, dual), (_, last_primal, last_dual) = rows[0], rows[-1]
+    rounding = ROUNDING * max(1.0, abs(primal), abs(dual))
+    text = f"the dual is {last_dual:.9g} after {ITERATIONS} iterations, and {dual:.9g} before"
+    expect(last_dual >= dual - rounding, text)
+    gap, last = primal - dual, last_primal - last_dual
+    text = f"the gap is {last:.9g} after {ITERATIONS} iterations, and {gap:.9g} before"
+    expect(last < gap or gap <= rounding, text)
 
 
 def _built(build: Build, oracle: Oracle) -> Solver:
@@ -143,7 +164,27 @@ def _trace(build: Build, oracle: Oracle, restored: int | None = None) -> list[Ro
         rows.append((w.copy(), Problem(oracle, LAM).primal(w), float(dual)))
         if k < ITERATIONS and not solver.converged and solver.ended is None:
             solver.iterate()
+            expect(np.array_equal(w, rows[-1][0]), f"row {k}: the next iteration has changed its w")
     return rows
+
+
+def _rises(build: Build, oracle: Oracle) -> None:
+    """Compare what has been spent before and after iterations."""
+    solver = _built(build, oracle)
+    solver.begin()
+    for k in range(1, ITERATIONS + 1):
+        before = _spent(solver)
+        if solver.converged or solver.ended is not None:
+            return
+        solver.iterate()
+        for name, spent in _spent(solver).items():
+            expect(spent >= before[name], f"{name} falls in iteration {k}")
+        expect(solver.approx_passes >= 0, f"approx_passes is negative in iteration {k}")
+
+
+def _spent(solver: Solver) -> dict[str, float]:
+    """Return what only rises: the counts and the time of the solver's clock."""
+    return {**{name: getattr(solver.clock, name) for name in _COUNTS}, "time": solver.clock.now()}
 
 
 def _has_state(solver: Solver) -> bool:

@@ -23,7 +23,8 @@ prox          Algorithm 2 in place of 1
 T, K          constants of Algorithm 2; K relative to ‖w₁‖
 accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
               w_{t+1} all the same, and the search for α̂ begins there, which saves a pass
-epsilon       relative gap ε at which to stop
+epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0; a run that asks for a
+              smaller gap goes on with a tenth of ε, and so on
 init          w₁: ``zero``; ``sgd``: the w with the lowest F among those after each of 10 passes of
               ``ssg``, whose 10 evaluations count as oracle passes (the report has SGD-QN, with a
               diagonal of second order; here SGD is plain, with steps 1/(λ t)); ``reuse``: the
@@ -56,7 +57,7 @@ from ssvm_bench.base.state import expect
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig, finer
 from ssvm_bench.solvers.bundle.model import Model, Reduced
 
 CODE_VERSION = 1
@@ -148,6 +149,8 @@ class BundleMethod(Solver):
         The best lower bound.
     alpha, gamma, reach : float
         α, γ, and K: the longest step that a search for α̂ allows.
+    epsilon : float
+        ε; smaller than the option where the run asks for a smaller gap.
     heights : ndarray
         Values at the point of the planes from which it was computed; empty: unknown.
     qps, rejected : int
@@ -156,7 +159,8 @@ class BundleMethod(Solver):
 
     STATE = (
         *("model", "w", "primal", "point", "due", "lower", "proximal", "alpha", "gamma", "reach"),
-        *("heights", "_best", "qps", "rejected", "qp_time", "gram_time", "_pretrains", "_sgd"),
+        *("epsilon", "heights", "_best", "qps", "rejected", "qp_time", "gram_time"),
+        *("_pretrains", "_sgd"),
     )
     GROWS = ("heights",)
 
@@ -188,6 +192,7 @@ class BundleMethod(Solver):
         self.lower = 0.0
         self.proximal = self.config.prox and bool(w.any())
         self.alpha, self.gamma = 0.0, math.inf
+        self.epsilon = self.config.epsilon
         self.reach = self.config.K * math.sqrt(squared_norm(w))
         self.heights = np.zeros(0)
         P, d = (self.config.P if self._sgd is not None else 0), self.problem.d
@@ -199,6 +204,18 @@ class BundleMethod(Solver):
             self._pretrain(self._sgd)
             return
         self.learn(*self.sample(self.point))
+
+    def refine(self) -> bool:
+        """See `Solver`; Algorithm 2 searches α̂ again, and then has a new γ."""
+        while self.converged and self.epsilon > 0.0 and not self.ended:
+            self.epsilon = finer(self.epsilon, self.primal - self.lower, self.primal)
+            if self.epsilon > 0.0:
+                self.converged = False
+                if self.proximal:
+                    self._tune()
+                else:
+                    self._next(self._solve(self.alpha), due=True)
+        return not self.converged
 
     def warm_start(self, lam: float, clock: Clock) -> None:
         """Begin anew with another λ, at the solution so far."""
@@ -283,7 +300,7 @@ class BundleMethod(Solver):
         first = math.isinf(self.primal)
         self._move(primal)
         if self.proximal and self.due and not first:
-            bound = self.lower / (1.0 - self.config.epsilon)
+            bound = self.lower / (1.0 - self.epsilon)
             self.gamma = (primal - bound) / self.config.T  # equation 11
         if self._certified():
             return
@@ -329,7 +346,7 @@ class BundleMethod(Solver):
     def _solve(self, alpha: float) -> Reduced:
         """Solve the reduced problem; with α = 0, its value bounds F from below."""
         config, lam = self.config, self.problem.lam
-        tol = QP_SHARE * config.epsilon * abs(self.primal)
+        tol = QP_SHARE * self.epsilon * abs(self.primal)
         found = self.model.minimise(lam, alpha, tol, config.qp_steps)
         self.qps += 1
         if alpha == 0.0:
@@ -340,7 +357,7 @@ class BundleMethod(Solver):
 
     def _certified(self) -> bool:
         """Return whether w_t is ε-optimal (Algorithm 2, line 10)."""
-        self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
+        self.converged = self.primal - self.lower <= self.epsilon * abs(self.primal)
         return self.converged
 
 

@@ -22,7 +22,7 @@ The method stops where the other bundle methods would with the same oracle calls
 option        meaning
 ============  =================================================================================
 alpha         α/λ, for a constant α; null: Kiwiel's rule
-epsilon       relative gap ε at which to stop
+epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0
 qp_steps      most steps of an inner QP
 ============  =================================================================================
 
@@ -40,7 +40,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.config.validation import Count, Positive, Share
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig, finer
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
 from ssvm_bench.solvers.bundle.model import Model, Reduced
 
@@ -80,13 +80,15 @@ class ClassicalBundle(Solver):
         δ.
     serious_streak, null_streak : int
         The latest serious steps in a row with this α, and null steps; one number is 0.
+    epsilon : float
+        ε; smaller than the option where the run asks for a smaller gap.
     variation : float
         Kiwiel's ε_v: an estimate of the variation of F around w⁺.
     """
 
     STATE = (
         *("w", "point", "primal", "risk", "model", "lower", "alpha", "predicted"),
-        *("serious_streak", "null_streak", "variation"),
+        *("serious_streak", "null_streak", "variation", "epsilon"),
         *("qps", "serious_steps", "qp_time", "gram_time"),
     )
 
@@ -96,6 +98,7 @@ class ClassicalBundle(Solver):
         self.risk, self.model = (Model(problem.d, 1, truth=False) for _ in range(2))
         self.w = self.point = np.zeros(problem.d)
         self.primal = self.variation = math.inf
+        self.epsilon = config.epsilon
         self.lower = self.alpha = self.predicted = 0.0
         self.serious_streak = self.null_streak = 0
         self.qp_time = self.gram_time = 0.0
@@ -154,7 +157,14 @@ class ClassicalBundle(Solver):
     def _bound(self) -> None:
         """Bound F from below by BMRM's model, and compare F(w⁺) with the bound."""
         self.lower = max(self.lower, self._solve(self.risk, self.problem.lam, 0.0).value)
-        self.converged = self.primal - self.lower <= self.config.epsilon * abs(self.primal)
+        self.converged = self.primal - self.lower <= self.epsilon * abs(self.primal)
+
+    def refine(self) -> bool:
+        """See `Solver`."""
+        self.epsilon = finer(self.epsilon, self.primal - self.lower, self.primal)
+        if self.epsilon > 0.0:
+            self._next()
+        return self.epsilon > 0.0
 
     def _next(self) -> None:
         """Find the next w_{t+1}."""
@@ -164,7 +174,7 @@ class ClassicalBundle(Solver):
         self.point = found.w
 
     def _solve(self, model: Model, lam: float, alpha: float) -> Reduced:
-        tol = QP_SHARE * self.config.epsilon * abs(self.primal)
+        tol = QP_SHARE * self.epsilon * abs(self.primal)
         found = model.minimise(lam, alpha, tol, self.config.qp_steps)
         self.qps += 1
         if found.gap > tol:

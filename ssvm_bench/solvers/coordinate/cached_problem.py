@@ -71,7 +71,7 @@ class CachedProblem(Stateful):
     STATE = (
         *("cache", "fixed", "_fixed_w", "_fixed_offset", "_bits", "_orders"),
         *("policy.words", "policy.drawn", "policy.steps", "policy.violations", "policy.cone.v"),
-        *("shared.w", "shared.offset"),
+        *("policy.epsilon", "shared.w", "shared.offset"),
     )
     GROWS = ("policy.words",)
 

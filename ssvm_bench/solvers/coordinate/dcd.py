@@ -27,7 +27,8 @@ products     inner products between planes of a term: ``keep``, ``compute`` when
              for the ``lengths`` of steps, with gradients from w; never kept where weights must not
              be negative
 bound        ``tracked``, or ``true``: UB is computed after every sweep
-tol          relative gap at which the solver is done
+tol          relative gap at which the solver is done, where ``budget.gap_tol`` is 0; if a smaller
+             gap is asked for, tol and ε become smaller when they are reached
 epsilon      gradients up to this size call for no step, in units of the loss
 M            most sweeps over known planes in an iteration
 shrink       those sweeps leave out terms whose violation is less than this share of the mean
@@ -63,7 +64,7 @@ from ssvm_bench.planes.dual_iterate import DualIterate
 from ssvm_bench.planes.given_rows import STRIDE, VIOLATION, LineRows
 from ssvm_bench.planes.iterates import dual_iterate, with_all_planes
 from ssvm_bench.planes.operations import grown
-from ssvm_bench.solvers.base import DualSolver
+from ssvm_bench.solvers.base import DualSolver, finer
 from ssvm_bench.solvers.block.mpbcfw import SlopeRule
 from ssvm_bench.solvers.coordinate import line, turns
 from ssvm_bench.solvers.coordinate.nonnegative import Cone, ConstrainedConfig, cone
@@ -111,9 +112,11 @@ class DCD(DualSolver):
         The visits, with the weights.
     upper, tracked : float
         UB, NaN if the last sweep has not computed it, and UB'.
+    tol : float
+        The tolerance; smaller than the option where the run asks for a smaller gap.
     """
 
-    STATE = ("phi", "visits", "iteration", "upper", "tracked", "_orders")
+    STATE = ("phi", "visits", "iteration", "upper", "tracked", "tol", "_orders")
     alternates = True
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
@@ -141,6 +144,7 @@ class DCD(DualSolver):
         else:
             self.visits = TurnVisits(phi, config, limits, seed)
         self.upper = self.tracked = math.nan
+        self.tol = config.tol
         self._orders = Orders(problem.n, ORDERS[config.order], seed)
 
     def iterate(self) -> None:
@@ -167,12 +171,20 @@ class DCD(DualSolver):
         self.upper = math.nan
         if not changed:
             self.upper = self.tracked
-        elif config.bound == TRUE or self.tracked - lower <= config.tol * self.tracked:
+        elif config.bound == TRUE or self.tracked - lower <= self.tol * self.tracked:
             with self.clock.exact(self.problem.n):
                 self.upper = self.problem.primal(self.phi.outer_w())
-        least = 2.0 * config.epsilon  # one gradient may be ε, and another one −ε
+        least = 2.0 * policy.epsilon  # one gradient may be ε, and another one −ε
         no_step_left = not changed and float(self.visits.violations.max()) <= least
-        self.converged = no_step_left or self.upper - lower <= config.tol * self.upper
+        self.converged = no_step_left or self.upper - lower <= self.tol * self.upper
+
+    def refine(self) -> bool:
+        """See `Solver`; where no step is left, the gap is at most 2 ε."""
+        policy, gap = self.visits.policy, self.upper - self.phi.dual()
+        before = self.tol, policy.epsilon
+        now = finer(self.tol, gap, self.upper), finer(policy.epsilon, 0.5 * gap, 1.0)
+        self.tol, self.visits.policy = now[0], policy._replace(epsilon=now[1])
+        return now[1] > 0.0 and now != before
 
     def _approximate_passes(self, order: np.ndarray, start: tuple[float, float]) -> None:
         """Sweep over the known planes, until that does not pay any more."""
@@ -192,6 +204,8 @@ class DCD(DualSolver):
             self.visits.recompute()
         self.clock = clock
         self.converged = False
+        self.tol = self.config.tol
+        self.visits.policy = self.visits.policy._replace(epsilon=self.config.epsilon)
         self.upper = self.tracked = math.nan
 
     def follow_latent(self, changed: np.ndarray) -> None:
@@ -222,7 +236,7 @@ class Visits(Stateful):
         What a visit does, for the kernels.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("policy.steps", "policy.cone.v")
+    STATE: ClassVar[tuple[str, ...]] = ("policy.steps", "policy.cone.v", "policy.epsilon")
 
     def __init__(self, phi: DualIterate, policy: Any) -> None:
         self.phi = phi

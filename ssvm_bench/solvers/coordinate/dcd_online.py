@@ -37,7 +37,7 @@ schedule     what happens between new examples, see above: ``gap``, ``one_pass``
 plane        of a new example: ``largest``, the oracle's, with the largest gradient; ``random``,
              that of a wrong label, drawn anew in each pass: it counts as a call, and the planes
              give no bound on P(w), only ``verify`` computes one
-tol          relative gap
+tol          relative gap, as in ``dcd``
 verify       whether an iteration ends with a pass that computes P(w)
 order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of
              examples in memory
@@ -72,7 +72,7 @@ from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.cache import terms_of
-from ssvm_bench.solvers.base import Iterate, Solver
+from ssvm_bench.solvers.base import Iterate, Solver, finer
 from ssvm_bench.solvers.coordinate import exploring
 from ssvm_bench.solvers.coordinate.cached_problem import CachedProblem
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
@@ -156,7 +156,7 @@ class DCDOnline(Solver):
         λ/2 ‖w‖² + Σ_i H_i, each H_i at the w with which the last pass met example i.
     """
 
-    STATE = ("cached", "seen", "upper", "tracked", "_bits")
+    STATE = ("cached", "plan.tol", "seen", "upper", "tracked", "_bits")
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -258,7 +258,7 @@ class DCDOnline(Solver):
         _, upper, half_norm = self.seen.bounds
         slack, met = self.seen.met
         scale = max(upper, half_norm + slack / max(met, 1.0))
-        self._reduce_gap(_GOAL * self.config.tol * scale)
+        self._reduce_gap(_GOAL * self.plan.tol * scale)
         self.cached.drop_idle()
         self._look()
 
@@ -287,8 +287,8 @@ class DCDOnline(Solver):
         """Do what is due at the end of a pass."""
         cached, steps = self.cached, self.cached.steps
         lower, upper, _ = self.seen.bounds
-        if self.plan.optimises and upper - lower > self.config.tol * upper:
-            self._reduce_gap(self.config.tol * upper)
+        if self.plan.optimises and upper - lower > self.plan.tol * upper:
+            self._reduce_gap(self.plan.tol * upper)
         cached.drop_idle()
         cached.recompute()
         self._look()
@@ -301,7 +301,15 @@ class DCDOnline(Solver):
 
     def _is_close(self) -> bool:
         """Return whether P(w) is known, and close to LB."""
-        return self.upper - self.cached.lower() <= self.config.tol * self.upper
+        return self.upper - self.cached.lower() <= self.plan.tol * self.upper
+
+    def refine(self) -> bool:
+        """See `Solver`; where no step is left, the gap is at most 2 ε."""
+        plan, policy, gap = self.plan, self.cached.policy, self.upper - self.cached.lower()
+        before = plan.tol, policy.epsilon
+        now = finer(plan.tol, gap, self.upper), finer(policy.epsilon, 0.5 * gap, 1.0)
+        self.plan, self.cached.policy = plan._replace(tol=now[0]), policy._replace(epsilon=now[1])
+        return now[1] > 0.0 and now != before
 
     def reported(self) -> Iterate:
         """Return w and LB."""

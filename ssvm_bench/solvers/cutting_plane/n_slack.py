@@ -16,7 +16,8 @@ the gap at which the method stops. Planes are never dropped.
 option        meaning
 ============  =================================================================================
 accumulate    number of new planes after which the QP is solved again
-epsilon       relative gap at which to stop; half of it is the tolerance for each n ξ_i
+epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0; half of it is the
+              tolerance for each n ξ_i
 qp_passes     most passes over the terms of an inner QP
 ============  =================================================================================
 
@@ -38,7 +39,7 @@ from ssvm_bench.config.validation import Count, Share
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.planes.operations import exact_visit, plane_value, set_direction
-from ssvm_bench.solvers.base import DualSolver, SolverConfig
+from ssvm_bench.solvers.base import DualSolver, SolverConfig, finer
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
 from ssvm_bench.solvers.orders import Orders
@@ -69,9 +70,17 @@ class Config(SolverConfig):
 
 
 class CuttingPlanes(DualSolver):
-    """The n-slack method, from φ^i = 0 for all i."""
+    """The n-slack method, from φ^i = 0 for all i.
 
-    STATE = ("phi", "visits", "passes", "iteration", "qp_time", "_orders")
+    Attributes
+    ----------
+    epsilon : float
+        ε; smaller than the option where the run asks for a smaller gap.
+    gap : float
+        The gap when it was known last.
+    """
+
+    STATE = ("phi", "visits", "passes", "iteration", "qp_time", "epsilon", "gap", "_orders")
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(dual_iterate(problem, N=sys.maxsize), clock)
@@ -79,6 +88,7 @@ class CuttingPlanes(DualSolver):
         self.visits = SeveralStepVisits(self.phi, sys.maxsize, sys.maxsize, "pairwise", _STEPS)
         self.passes = AcceleratedPasses(self.visits, _KAPPA)
         self.qp_time = 0.0
+        self.epsilon, self.gap = config.epsilon, 0.0
         self._orders = Orders(problem.n, "permutation", seed)
 
     def iterate(self) -> None:
@@ -96,12 +106,21 @@ class CuttingPlanes(DualSolver):
                 added, moved = 0, True
         if not moved:
             gap = float(adding.sums[0]) / self.problem.n
-            self.converged = gap <= self.config.epsilon * (self.phi.dual() + gap)
+            self.converged = gap <= self.epsilon * (self.phi.dual() + gap)
+            self.gap = gap
         if not self.converged and not self.ended:
             self._solve(order, adding)
 
+    def refine(self) -> bool:
+        """See `Solver`; the working sets are optimised to the finer tolerance."""
+        self.epsilon = finer(self.epsilon, self.gap, self.phi.dual() + self.gap)
+        if self.epsilon > 0.0:
+            self._solve(np.arange(self.problem.n), Adding(0.0, np.zeros(2)))
+        return self.epsilon > 0.0
+
     def follow_latent(self, changed: np.ndarray) -> None:
         """Continue with all planes."""
+        self.epsilon = self.config.epsilon
         self.phi.recompute()
         self.visits.renew(changed)
         self.passes.warm_start(self.problem.lam)
@@ -112,7 +131,7 @@ class CuttingPlanes(DualSolver):
 
     def _tol(self) -> float:
         """Return the absolute gap to stop at, or a little less, as F ≤ P."""
-        return self.config.epsilon * self.phi.dual()
+        return self.epsilon * self.phi.dual()
 
     def _solve(self, order: np.ndarray, adding: Adding) -> None:
         """Ascend F over the W_i, until their gap is small relative to the new violations."""

@@ -19,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.nonzeros import Nonzeros
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -138,15 +139,23 @@ def squared_norm(w):
     return total
 
 
-def inner(a: np.ndarray, b: np.ndarray) -> float:
-    """Return Σ a · b of two contiguous arrays of float64 of the same size."""
-    return float(dot_from(a.reshape(-1), 0, b.reshape(-1), 0, a.size))
+def inner(a: np.ndarray | Nonzeros, b: np.ndarray | Nonzeros) -> float:
+    """Return ⟨a, b⟩ of two arrays of one shape, or of two vectors non-zero at the same places."""
+    if isinstance(a, Nonzeros) and isinstance(b, Nonzeros):
+        a, b = a.values, b.values
+    one, other = (np.ascontiguousarray(each, np.float64).reshape(-1) for each in (a, b))
+    return float(dot_from(one, 0, other, 0, one.size))
+
+
+def norm(a: np.ndarray | Nonzeros) -> float:
+    """Return ‖a‖₂ of a vector, ‖a‖_F of a matrix."""
+    return math.sqrt(inner(a, a))
 
 
 def applied(a: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return a v of a matrix with contiguous rows and a vector, both of float64."""
+    """Return the product of a matrix and a vector."""
     found = np.empty(len(a))
-    _apply(a, v, found)
+    _apply(np.ascontiguousarray(a, np.float64), np.ascontiguousarray(v, np.float64), found)
     return found
 
 

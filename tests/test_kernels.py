@@ -26,6 +26,8 @@ from ssvm_bench.oracles.kernels import Kernel, Points
 from ssvm_bench.results.trace import WEIGHTS
 from ssvm_bench.runs.checkpoints import of_solver, restore_solver
 
+pytestmark = pytest.mark.processors
+
 RBF = {"kernel": "rbf", "gamma": 0.2}
 GIVEN = ("oracle.kernel=rbf", "oracle.gamma=1")
 AS_LINEAR = {"kernel": "poly", "gamma": 1.0, "degree": 1}

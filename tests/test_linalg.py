@@ -9,6 +9,8 @@ from ssvm_bench.base.linalg import applied, inner, matrix_product, norm
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles.kernels import Kernel, Points
 
+pytestmark = pytest.mark.processors
+
 SHAPES = [(1, 1, 1), (1, 5, 9), (6, 8, 64), (7, 9, 65), (13, 40, 130), (5, 300, 3), (2, 1, 200)]
 
 

@@ -6,6 +6,8 @@ from helpers import minimised_over_simplices
 
 from ssvm_bench.solvers.bundle import qp
 
+pytestmark = pytest.mark.processors
+
 MANY = 10**6
 
 

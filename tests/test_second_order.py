@@ -12,6 +12,8 @@ from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
 from ssvm_bench.solvers.block.second_order import products
 
+pytestmark = pytest.mark.processors
+
 ROUNDING = 1e-13
 """Of F, which is below 3: a step may lower it by that."""
 

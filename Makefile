@@ -7,6 +7,9 @@ PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14 python3.15
 # runs at once; each has a core of its own
 JOBS ?= 2
 
+# whose sums `make test-processors` has; others: Prescott, Haswell, Zen, and with AVX-512 SkylakeX
+KIND ?= Nehalem
+
 VENV := .venv
 BIN := $(VENV)/bin
 MADE := $(VENV)/made
@@ -32,7 +35,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +47,10 @@ run: $(PROGRAM) ## set up, train BCFW and MP-BCFW on words of OCR, draw and comp
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor: three minutes
+	OPENBLAS_CORETYPE=$(KIND) NUMBA_CPU_NAME=generic \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m processors
 
 check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .

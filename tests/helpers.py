@@ -351,18 +351,34 @@ def plane_weights(made, i):
     return numbers.alpha[numbers.start[i] : numbers.start[i] + blocks.n_planes[i]].copy()
 
 
+def believed(found):
+    """Return what a reference solver of scipy has found, which it has to say itself."""
+    assert found.success, found.message
+    return found
+
+
 def minimised_over_simplices(value, sizes):
-    """Return what SLSQP finds for (f, f′) over a product of simplices of the given sizes."""
+    """Return the point of a product of simplices where SLSQP finds (f, f′) least, and f there.
+
+    SLSQP is told when to end in units of f, which are taken from f′, and goes on from where it
+    ended. Its constraints hold only nearly: the f it returns may be lower than any on the simplices.
+    """
     sums = block_diag(*(np.ones(size) for size in sizes))
-    return minimize(
-        value,
-        np.concatenate([np.full(size, 1 / size) for size in sizes]),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * sums.shape[1],
-        constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
+    inside = np.concatenate([np.full(size, 1 / size) for size in sizes])
+    for _ in range(4):
+        scale = abs(value(inside)[1]).max()
+        found = minimize(
+            lambda x, scale=scale: tuple(part / scale for part in value(x)),
+            inside,
+            jac=True,
+            method="SLSQP",
+            bounds=[(0, 1)] * inside.size,
+            constraints={"type": "eq", "fun": lambda a: sums @ a - 1, "jac": lambda a: sums},
+            options={"ftol": 1e-13, "maxiter": 1000},
+        )
+        inside = np.clip(believed(found).x, 0.0, 1.0)
+        inside /= sums.T @ (sums @ inside)
+    return inside, value(inside)[0]
 
 
 def dual_program(terms, lam, mean=0.0, variance=None, floor=-np.inf):
@@ -382,8 +398,8 @@ def dual_program(terms, lam, mean=0.0, variance=None, floor=-np.inf):
         off, linear = w - mean, np.sum(mean * (alpha @ star)) + alpha @ circ
         return 0.5 * lam * off @ np.linalg.solve(variance, off) - linear, -(star @ w + circ)
 
-    found = minimised_over_simplices(value, [len(rows) for rows in terms])
-    return -found.fun, w_of(found.x), found.x
+    weights, least = minimised_over_simplices(value, [len(rows) for rows in terms])
+    return -least, w_of(weights), weights
 
 
 def quadratic_program(table, lam, mean=0.0, variance=None):

@@ -15,6 +15,7 @@ first labeling. The tests compare the solver with this; they share the data alon
 import itertools
 
 import numpy as np
+from helpers import believed
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -34,7 +35,8 @@ def proximal_step(label, centre, rho):
         p = np.exp(beta - logsumexp(beta))
         return np.diag(p) - np.outer(p, p) + rho * np.eye(p.size)
 
-    found = minimize(value, centre, jac=True, hess=curvature, method="trust-exact", tol=1e-13)
+    how = {"method": "trust-exact", "tol": 1e-13}
+    found = believed(minimize(value, centre, jac=True, hess=curvature, **how))
     return found.x, found.fun
 
 

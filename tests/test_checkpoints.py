@@ -29,11 +29,14 @@ from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
+pytestmark = pytest.mark.processors
+
 LEFT_AT = (0, 2, 10)  # φ is recomputed after 10 iterations, and 10 make the start of Prox-BMRM
 MEASURED = ["eval_time", "cpu_time"]
 
 SYNTHETIC = "dataset.source=synthetic"
 POINTS = ("dataset=moons", "dataset.cliques=6", "dataset.clique_size=8")
+RBF = ("oracle.kernel=rbf", "oracle.gamma=0.01")
 GRAPHS = ("dataset=stanford", SYNTHETIC, "dataset.n_samples=6")
 N_PICTURES = 6
 OTHER_PROBLEMS = {
@@ -45,6 +48,9 @@ OTHER_PROBLEMS = {
     "spaced evaluations": (*USPS, "solver=bcfw", "eval.every=4"),
     "fresh orders": (*USPS, "solver=mpbcfw", "solver.approx_order=fresh"),
     "prior": (*USPS, "solver=bcfw", "prior.mean=0.1"),
+    "kernel": (*USPS, "solver=mpbcfw_avg", *RBF),
+    "kernel with room for few rows": (*USPS, "solver=mpbcfw", *RBF, "oracle.kernel_memory=0.004"),
+    "kernel of chains": (*reference.PROBLEMS["ocr"], "solver=mpbcfw_fast", *RBF),
     "regression": ("dataset=abalone", SYNTHETIC, "dataset.n_samples=40", "solver=dcd"),
     "rounds": (
         *("dataset=latent", SYNTHETIC, "dataset.canvas=31", "lam=0.02"),
@@ -53,6 +59,8 @@ OTHER_PROBLEMS = {
     ),
     "points": (*POINTS, "solver=dcadmm"),
     "points by turns": (*POINTS, "solver=coordinate_descent", "budget.max_iterations=5"),
+    "features of points": (*POINTS, "solver=dcadmm", "oracle.kernel=random_features"),
+    "relaxed points": (*POINTS, "solver=sdp"),
     "clusters": (*POINTS, "solver=kernel_kmeans"),
 }
 

@@ -26,6 +26,8 @@ from ssvm_bench.oracles.kernels import Kernel, Points
 from ssvm_bench.results.trace import WEIGHTS
 from ssvm_bench.runs.checkpoints import of_solver, restore_solver
 
+pytestmark = pytest.mark.processors
+
 RBF = {"kernel": "rbf", "gamma": 0.2}
 GIVEN = ("oracle.kernel=rbf", "oracle.gamma=1")
 AS_LINEAR = {"kernel": "poly", "gamma": 1.0, "degree": 1}
@@ -161,7 +163,7 @@ def test_three_classes_have_the_optimum_of_the_dual_program():
         value = np.sum(apart * (K @ apart)) / (2 * lam * n * n) - loss
         return value, (-K @ apart / (lam * n * n) - (1 - truth) / n).ravel()
 
-    theirs = -minimised_over_simplices(minus_dual, [3] * n).fun
+    theirs = -minimised_over_simplices(minus_dual, [3] * n)[1]
     problem = posed(data, lam, **RBF)
     w, dual = iterated(solver(problem, "mpbcfw_fast"), 200).reported()
     assert problem.primal(w) - dual < 1e-7

@@ -9,6 +9,8 @@ from helpers import SOLVERS, dataset, iterated, problem, random_multiclass, solv
 
 from ssvm_bench.base.linalg import best_interpolation
 
+pytestmark = pytest.mark.processors
+
 DIGITS = random_multiclass(12, 5, 3, seed=4)
 
 

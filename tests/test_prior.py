@@ -33,6 +33,8 @@ from ssvm_bench.runs import components, loop, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display, PlainLines
 
+pytestmark = pytest.mark.processors
+
 CHAINS = helpers.random_chains([2, 1, 2], 2, 2, seed=6)
 DATA = {"chains": CHAINS, "multiclass": helpers.random_multiclass(4, 3, 2, seed=5)}
 DATA |= {"graphs": helpers.random_graphs([3, 2, 4], 2, 3, seed=8)}

@@ -12,6 +12,8 @@ from ssvm_bench.base import linalg
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers import fw
 
+pytestmark = pytest.mark.processors
+
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
     "`make update-reference`, look at the differences of tests/regression/*.csv, and raise "

@@ -11,6 +11,8 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.solvers.fw import STARTS
 from ssvm_bench.solvers.orders import FRESH, SAME, Orders
 
+pytestmark = pytest.mark.processors
+
 BLOCK = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 STEPS = ("line_search", "2n/(k+2n)")
 

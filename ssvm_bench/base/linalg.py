@@ -1,6 +1,9 @@
 """Inner products that give the same bits on every machine, and line searches.
 
 Each function has its own order of summation, which is fixed: stored results must be reproducible.
+BLAS has none: its sums depend on the processor, on the number of threads, on where arrays are in
+memory, and on the rows beside a row. A resumed run has its arrays elsewhere, so what a solver sums,
+it sums here.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.nonzeros import Nonzeros
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -145,6 +149,132 @@ def squared_norm(w):
     return total
 
 
+def inner(a: np.ndarray | Nonzeros, b: np.ndarray | Nonzeros) -> float:
+    """Return ⟨a, b⟩ of two arrays of one shape, or of two vectors non-zero at the same places."""
+    if isinstance(a, Nonzeros) and isinstance(b, Nonzeros):
+        a, b = a.values, b.values
+    one, other = (np.ascontiguousarray(each, np.float64).reshape(-1) for each in (a, b))
+    return float(dot_from(one, 0, other, 0, one.size))
+
+
+def norm(a: np.ndarray | Nonzeros) -> float:
+    """Return ‖a‖₂ of a vector, ‖a‖_F of a matrix."""
+    return math.sqrt(inner(a, a))
+
+
+def applied(a: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the product of a matrix and a vector."""
+    found = np.empty(len(a))
+    _apply(np.ascontiguousarray(a, np.float64), np.ascontiguousarray(v, np.float64), found)
+    return found
+
+
+@kernel
+def _apply(a, v, found):
+    for i in range(found.size):
+        found[i] = dot_from(a[i], 0, v, 0, v.size)
+
+
+_ROWS, _COLUMNS = 6, 8
+"""Size of the tiles of a product, whose sums are in registers: a tile takes 12 of AVX2's 16."""
+
+_TILES = 8
+"""Tiles beside each other whose columns are copied at once: less would miss the cache."""
+
+
+def matrix_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the product of two matrices of float64.
+
+    Each number is summed in order, one product at a time, so that its bits depend on its row of a
+    and its column of b only.
+    """
+    (m, size), n = a.shape, b.shape[1]
+    rows = np.zeros((-(-m // _ROWS) * _ROWS, size))
+    rows[:m] = a
+    found = np.empty((len(rows), n))
+    scratch = np.zeros((_TILES, size, _COLUMNS)), np.empty((_ROWS, _COLUMNS))
+    _multiply(rows, np.ascontiguousarray(b), found, *scratch)
+    return found[:m]
+
+
+@kernel
+def _multiply(rows, columns, found, panel, tile):
+    """Write the product tile by tile; the last two arrays are scratch."""
+    size, n = columns.shape
+    of_rows, of_panel = rows.reshape(rows.size), panel.reshape(panel.size)
+    of_tile, whole = tile.reshape(tile.size), found.reshape(found.size)
+    for begin in range(0, n, _TILES * _COLUMNS):
+        end = min(begin + _TILES * _COLUMNS, n)
+        for k in range(size):
+            at, place = columns[k, begin:end], k * _COLUMNS
+            for j in range(0, at.size - at.size % _COLUMNS, _COLUMNS):
+                for c in range(_COLUMNS):
+                    of_panel[place + c] = at[j + c]
+                place += size * _COLUMNS
+            for j in range(at.size - at.size % _COLUMNS, at.size):
+                of_panel[place + j % _COLUMNS] = at[j]
+        for j in range(begin, end, _COLUMNS):
+            for i in range(0, found.shape[0], _ROWS):
+                given = of_rows, i * size, size, of_panel, (j - begin) * size
+                if j + _COLUMNS <= n:
+                    _tile(*given, whole, i * n + j, n)
+                else:
+                    _tile(*given, of_tile, 0, _COLUMNS)
+                    for r in range(_ROWS):
+                        for c in range(n - j):
+                            found[i + r, j + c] = tile[r, c]
+
+
+@intrinsic
+def _tile(
+    typing: Any,
+    rows: Any,
+    start: Any,
+    size: Any,
+    columns: Any,
+    first: Any,
+    found: Any,
+    at: Any,
+    step: Any,
+) -> Any:
+    """Multiply ``_ROWS`` rows, which begin at ``start``, by ``_COLUMNS`` columns, at ``first``.
+
+    Row r of the product is written to ``found[at + r · step:]``. Compilers do not keep the sums in
+    registers.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, start, size, b, first, out, at, step = arguments
+        index, number = size.type, ir.VectorType(ir.DoubleType(), _COLUMNS)
+        lanes = ir.VectorType(ir.IntType(32), _COLUMNS)([0] * _COLUMNS)
+        none = ir.Constant(number, ir.Undefined)
+
+        def address(kind: Any, array: Any, place: Any) -> Any:
+            return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
+
+        def vector(kind: Any, array: Any, place: Any) -> Any:
+            return builder.bitcast(address(kind, array, place), number.as_pointer())
+
+        zero = number([0.0] * _COLUMNS)
+        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ROWS)]
+        with cgutils.for_range_slice(builder, index(0), size, index(1), index) as (k, _):
+            place = builder.add(first, builder.mul(k, index(_COLUMNS)))
+            y = builder.load(vector(signature.args[3], b, place), align=8)
+            for r, total in enumerate(sums):
+                here = builder.add(builder.add(start, builder.mul(size, index(r))), k)
+                x = builder.load(address(signature.args[0], a, here))
+                x = builder.insert_element(none, x, ir.IntType(32)(0))
+                x = builder.shuffle_vector(x, none, lanes)
+                builder.store(builder.fadd(builder.load(total), builder.fmul(x, y)), total)
+        for r, total in enumerate(sums):
+            place = builder.add(at, builder.mul(step, index(r)))
+            builder.store(builder.load(total), vector(signature.args[5], out, place), align=8)
+        return context.get_dummy_value()
+
+    given = types.intp, types.intp, columns, types.intp, found, types.intp, types.intp
+    return types.void(rows, *given), codegen
+
+
 def rounded_once(a: np.ndarray, b: np.ndarray) -> float:
     """Return ⟨a, b⟩; the sum of the rounded products is rounded once."""
     return math.fsum(a * b)
@@ -165,8 +295,8 @@ def best_interpolation(
     (w, offset), (w_other, offset_other) = one, other
     step, climb = w_other - w, offset_other - offset
     of_step = metric(step)
-    slope = climb - lam * float(w @ of_step)
-    curvature = lam * float(step @ of_step)
+    slope = climb - lam * inner(w, of_step)
+    curvature = lam * inner(step, of_step)
     gamma = line_search(slope, curvature)
     return w + gamma * step, offset + gamma * climb
 

@@ -37,10 +37,6 @@ class Nonzeros:
         whole[self.places] = self.values
         return whole
 
-    def __matmul__(self, other: Nonzeros) -> float:
-        """Return the inner product with a vector whose non-zeros are at the same places."""
-        return float(self.values @ other.values)
-
     def write(self, file: Any) -> None:
         """Write the whole vector in numpy's file format, piece by piece."""
         header = {"descr": "<f8", "fortran_order": False, "shape": (self.size,)}

@@ -57,6 +57,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import applied, inner
 from ssvm_bench.base.state import expect
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
@@ -192,8 +193,8 @@ class AlphaExpansion(GraphOracle):
         s = _unary_energies(*self._problem, packed, i, 1.0, potts, self.theta, self.u)
         self.check_scale(i, s)
         score = self.theta[: y.size, : self.features.n_labels]
-        of_truth = score[np.arange(y.size), y].sum() - potts @ self.cuts(i, y)
-        costs = self.graphs.x[self.edges_of(i)] @ potts
+        of_truth = score[np.arange(y.size), y].sum() - inner(potts, self.cuts(i, y))
+        costs = applied(self.graphs.x[self.edges_of(i)], potts)
         lowest = lower_bound(self.graphs, i, -score, costs, *_SWEEPS)
         return float(-lowest - of_truth) / self.n
 

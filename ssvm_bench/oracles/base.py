@@ -48,6 +48,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.interrupts import interruptible
+from ssvm_bench.base.linalg import inner
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.objective import Terms
@@ -126,7 +127,7 @@ class Oracle(Terms):
     def score(self, w: np.ndarray, i: int, y: np.ndarray) -> float:
         """Return ⟨w, ϕ(x_i,y)⟩ + Θ_i(y)."""
         indices, values = self.joint_feature(i, y)
-        return float(values @ w[indices]) + self.fixed_score(i, y)
+        return inner(values, w[indices]) + self.fixed_score(i, y)
 
     def plane(self, i: int, y: np.ndarray) -> Plane:
         """Return φ^{iy}; the plane of the ground truth is 0."""

@@ -56,7 +56,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.jit import allocating_kernel, kernel
-from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.base.linalg import dot_at, inner
 from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
@@ -158,7 +158,7 @@ class GraphOracle(PartsOracle):
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return −⟨p, c(y)⟩, or 0 if p is learned."""
-        return -float(self.potts @ self.cuts(i, y))
+        return -inner(self.potts, self.cuts(i, y))
 
     def edges_of(self, i: int) -> slice:
         """Return the slice of the edges of example i."""
@@ -208,7 +208,7 @@ class GraphOracle(PartsOracle):
         learned = self.d - self.nonnegative
         nonzero, loss = _plane(*self._problem, i, y, learned, *self._scratch)
         indices, values = (row[:nonzero] for row in self._scratch[-2:])
-        offset = loss - float(self.potts @ self._cuts)
+        offset = loss - inner(self.potts, self._cuts)
         return Plane(indices.copy(), values / self.n, offset / self.n)
 
     def plane_at(self, w: np.ndarray, i: int, y: np.ndarray) -> tuple[Plane, float]:
@@ -229,9 +229,9 @@ class GraphOracle(PartsOracle):
         for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
             climb, offset_i = _value(*self._problem, i, y, packed, self._cuts)
             if self.nonnegative:
-                climb -= float(potts @ self._cuts)
+                climb -= inner(potts, self._cuts)
             else:
-                offset_i -= float(potts @ self._cuts)
+                offset_i -= inner(potts, self._cuts)
             checks.check_value(self, i, y, climb + offset_i, w)
             value += climb + offset_i
             offset += offset_i

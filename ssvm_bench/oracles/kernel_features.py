@@ -34,6 +34,7 @@ import numpy as np
 
 from ssvm_bench.base.files import LARGEST
 from ssvm_bench.base.jit import implements
+from ssvm_bench.base.linalg import matrix_product
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
@@ -222,7 +223,8 @@ class KernelOracle(LabelingOracle):
         of_support, taken, S = beta[:, support], self.basis.take(support), features.scores(inner)
         for begin in range(0, S.shape[1], _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            S[:, block] = of_support @ self.kernel.values(self.points.take(block), taken).T
+            values = self.kernel.values(taken, self.points.take(block))
+            S[:, block] = matrix_product(of_support, values)
         if features.transitions:
             features.moves(inner)[:] = w[K * B :].reshape(K, K).T
         return inner

@@ -19,6 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.linalg import matrix_product
 from ssvm_bench.config.validation import Count, NotNegative, Positive, one_of
 from ssvm_bench.oracles.options import OracleConfig
 
@@ -88,6 +89,7 @@ class Points(NamedTuple):
     Attributes
     ----------
     x : ndarray of float64 or csr_array, shape (m, f)
+        An array is stored feature by feature, as `matrix_product` reads it.
     squares : ndarray of float64, shape (m,)
         ‖x‖² of each.
     """
@@ -100,7 +102,8 @@ class Points(NamedTuple):
         """Return the points that are the rows of a matrix."""
         x = x.astype(np.float64)
         products = x * x if isinstance(x, np.ndarray) else x.multiply(x)
-        return cls(x, np.asarray(products.sum(axis=1)).ravel())
+        squares = np.asarray(products.sum(axis=1)).ravel()
+        return cls(np.asfortranarray(x) if isinstance(x, np.ndarray) else x, squares)
 
     def take(self, rows: Any) -> Points:
         """Return the points of some rows."""
@@ -147,10 +150,13 @@ class Kernel(NamedTuple):
         return min(most, parts)
 
     def values(self, a: Points, b: Points) -> np.ndarray:
-        """Return k of all pairs, shape (len(a), len(b)), by one product of matrices."""
-        products = a.x @ b.x.T
-        if not isinstance(products, np.ndarray):
-            products = products.toarray()
+        """Return k of all pairs, shape (len(a), len(b)), by one product of matrices.
+
+        Each value has the same bits in every such product: a row that is computed again, beside
+        others, is the same.
+        """
+        dense = isinstance(a.x, np.ndarray)
+        products = matrix_product(a.x, b.x.T) if dense else (a.x @ b.x.T).toarray()
         if self.kind == RBF:
             return rbf(products, a.squares, b.squares, self.gamma)
         products *= self.gamma

@@ -10,6 +10,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import interruptible
+from ssvm_bench.base.linalg import inner
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.objective import Objective
@@ -73,7 +74,7 @@ class Problem(Objective):
         return offset - self._regulariser(w)
 
     def _regulariser(self, w: np.ndarray) -> float:
-        return 0.5 * self.lam * float(w @ self.oracle.metric(w))
+        return 0.5 * self.lam * inner(w, self.oracle.metric(w))
 
     def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
         """Return P(w), and the oracle's diagnostics of the calls that compute it."""
@@ -110,7 +111,7 @@ class Problem(Objective):
 
     def size(self, point: np.ndarray) -> float:
         """Return ‖w‖₂."""
-        return math.sqrt(float(point @ self.oracle.metric(point)))
+        return math.sqrt(inner(point, self.oracle.metric(point)))
 
     def radius(self) -> float:
         """Return R, the largest difference of features."""

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.linalg import applied
 from ssvm_bench.config.validation import NotNegative
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import OracleConfig
@@ -81,7 +82,9 @@ class RegressionOracle(SignedOracle):
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return the mean absolute error 1/n Σ_i |t_i − ⟨w, x_i⟩|."""
-        return float(np.abs(self.targets - self._x @ w).mean())
+        dense = isinstance(self._x, np.ndarray)
+        found = applied(self._x, w) if dense else self._x @ w
+        return float(np.abs(self.targets - found).mean())
 
 
 def build(config: Config, dataset: Dataset) -> RegressionOracle:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.linalg import matrix_product
 from ssvm_bench.base.state import expect
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
@@ -183,7 +184,7 @@ def _enter(
     """Add D of some parts, whose rows of K are given, to S of some vectors."""
     for v in vectors:
         waiting = features.waiting(v)
-        features.scores(v)[:] += waiting[parts].T @ rows
+        features.scores(v)[:] += matrix_product(waiting[parts].T, rows)
         waiting[parts] = 0.0
 
 

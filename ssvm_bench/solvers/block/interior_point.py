@@ -46,6 +46,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from ssvm_bench.base.linalg import applied, inner
+
 _INSIDE = 1e-4
 """Share of a term's weight that is spread evenly over its planes where the path begins."""
 
@@ -136,12 +138,12 @@ def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
 
     x = (1.0 - _INSIDE) * found.alpha + _INSIDE / size[of]
     g = found.slope.copy()
-    g[others] -= R @ (x - found.alpha)[others]
+    g[others] -= applied(R, (x - found.alpha)[others])
     top = np.maximum.reduceat(g, lo)
-    mu = float(top.sum() - x @ g) / x.size
+    mu = float(top.sum() - inner(x, g)) / x.size
     z = (top + mu * size)[of] - g
     for _ in range(_MOST_FACTORS):
-        left = float(x @ z)
+        left = inner(x, z)
         if not left > tol:
             break
         D = z / x
@@ -155,11 +157,11 @@ def maximise(R: np.ndarray, found: Weights, tol: float) -> np.ndarray:
 
         dx, dz = _toward(0.0, factor, found, x, z, g)
         length = min(1.0, _longest(x, dx), _longest(z, dz))
-        sigma = (float((x + length * dx) @ (z + length * dz)) / left) ** 3
+        sigma = (inner(x + length * dx, z + length * dz) / left) ** 3
         dx, dz = _toward(sigma * left / x.size - dx * dz, factor, found, x, z, g)
         length = min(1.0, _OF_THE_WAY * min(_longest(x, dx), _longest(z, dz)))
         x, z = x + length * dx, z + length * dz
-        g[others] -= length * (R @ dx[others])
+        g[others] -= length * applied(R, dx[others])
     x[x < _NONE * z] = 0.0
     return np.asarray(x / np.bincount(of, x)[of])
 

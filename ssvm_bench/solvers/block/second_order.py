@@ -30,7 +30,7 @@ import scipy.sparse
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.base.linalg import line_search
+from ssvm_bench.base.linalg import applied, inner, line_search
 from ssvm_bench.config.validation import Count
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations
@@ -170,8 +170,8 @@ class PassesAndStep(PlainPasses):
         R = products(self._rows(found))
         R /= phi.problem.lam * phi.problem.n
         delta = maximise(R, found, tol) - found.alpha
-        curvature = float(delta[others] @ (R @ delta[others]))
-        slope = float(delta @ found.slope)
+        curvature = inner(delta[others], applied(R, delta[others]))
+        slope = inner(delta, found.slope)
         # the slope of F may be rounding while the gap is not: the step is then a full one
         gamma = 1.0 if abs(slope) <= noise else line_search(slope, curvature)
         if gamma > 0:

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.linalg import squared_norm
+from ssvm_bench.base.linalg import inner, squared_norm
 from ssvm_bench.config.validation import Count, Positive, Share
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig, finer
@@ -148,7 +148,7 @@ class ClassicalBundle(Solver):
         step = self.w - self.point
         norm = 2.0 * alpha * math.sqrt(squared_norm(step))
         self.variation = min(self.variation, norm + self.predicted - norm * norm / (2.0 * alpha))
-        error = gained - float(slope @ step)
+        error = gained - inner(slope, step)
         if error > max(self.variation, 10.0 * self.predicted) and self.null_streak > _STREAK:
             self.alpha = min(interpolated, _MOST_CHANGE * alpha)
         self.null_streak = 1 + self.null_streak * (self.alpha == alpha)

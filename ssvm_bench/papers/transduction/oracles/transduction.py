@@ -28,6 +28,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.linalg import inner, norm
 from ssvm_bench.base.state import expect
 from ssvm_bench.config.validation import Count, NotNegative, Positive, Share, one_of
 from ssvm_bench.datasets.base import Dataset
@@ -164,7 +165,7 @@ class TransductiveProblem(Objective):
     def value(self, scores: np.ndarray, W: np.ndarray, y: np.ndarray) -> float:
         """Return the objective (5), given the scores Kα, too."""
         loss = losses.total(self.loss, y, scores)
-        return loss + self.lam * float(np.vdot(W, W)) + self.energy.value(y)
+        return loss + self.lam * inner(W, W) + self.energy.value(y)
 
     def unaries(self, scores: np.ndarray) -> np.ndarray:
         """Return ℓ(l; K_i α) of all points and labels, shape (n, L)."""
@@ -202,7 +203,7 @@ class TransductiveProblem(Objective):
 
     def size(self, point: Point) -> float:
         """Return ‖W‖_F, the root of ⟨α, Kα⟩."""
-        return float(np.linalg.norm(point.W))
+        return norm(point.W)
 
     def losses(self, point: Point) -> dict[str, float]:
         """Return the classifier's share of errors on observed labels, and that of y on others."""

@@ -57,6 +57,7 @@ from typing import Annotated
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import inner, norm
 from ssvm_bench.config.validation import Count, NotNegative, Positive, at_least
 from ssvm_bench.papers.transduction.oracles import losses
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
@@ -141,33 +142,32 @@ class DCADMM(transductive.TransductiveSolver):
             self.rho = min(self.config.rho_max or math.inf, self.config.tau * rho)
         self._unchanged = 0 if self.label_changes else self._unchanged + 1
         if self._unchanged >= self.config.patience:
-            norm = np.linalg.norm
             size = self.config.tol * max(norm(self.scores), norm(self.beta))
-            self.converged = bool(max(self.residual(), norm(self.scores - before)) <= size)
+            self.converged = max(self.residual(), norm(self.scores - before)) <= size
 
     def residual(self) -> float:
         """Return ‖Kα − β‖."""
-        return float(np.linalg.norm(self.scores - self.beta))
+        return norm(self.scores - self.beta)
 
     def augmented_lagrangian(self) -> float:
         """Return L_ρ of the iterates, with the ρ of the last iteration."""
         problem, difference = self.problem, self.scores - self.beta
         return (
             losses.total(problem.loss, self.y, self.beta)
-            + problem.lam * float(np.vdot(self.W, self.W))
+            + problem.lam * inner(self.W, self.W)
             + problem.energy.value(self.y)
-            + float(np.vdot(self.multipliers, difference))
-            + 0.5 * self._used * float(np.vdot(difference, difference))
+            + inner(self.multipliers, difference)
+            + 0.5 * self._used * inner(difference, difference)
         )
 
     def supervised_gap(self) -> float:
         """Return a bound on how far α's value is above the optimum of (27); NaN at first."""
         problem, slopes, nu = self.problem, self._slopes, self.problem.lam
         primal = losses.total(problem.loss, self.y, self.scores)
-        primal += nu * float(np.vdot(self.W, self.W))
-        inner = problem.kernel.gradient(slopes)
-        dual = losses.total(problem.loss, self.y, self.beta) - float(np.vdot(slopes, self.beta))
-        dual -= float(np.vdot(inner, inner)) / (4.0 * nu)
+        primal += nu * inner(self.W, self.W)
+        gradient = problem.kernel.gradient(slopes)
+        dual = losses.total(problem.loss, self.y, self.beta) - inner(slopes, self.beta)
+        dual -= inner(gradient, gradient) / (4.0 * nu)
         return primal - dual
 
     def diagnostics(self) -> dict[str, float]:

@@ -39,6 +39,7 @@ import numpy as np
 import scipy.linalg
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.linalg import inner, norm
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.papers.transduction.oracles import kernels
@@ -84,8 +85,8 @@ class Relaxation(transductive.TransductiveSolver):
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
         G = kernels.dense(problem.kernel.G)
-        inner = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
-        self.A = np.eye(n) - G @ scipy.linalg.cho_solve(inner, G.T)
+        factor = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
+        self.A = np.eye(n) - G @ scipy.linalg.cho_solve(factor, G.T)
         self.same = (y[self.labelled, None] == y[self.labelled]).astype(float)
         self.U = np.zeros((n, n))
         self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
@@ -98,14 +99,14 @@ class Relaxation(transductive.TransductiveSolver):
         before, self.N = self.N, self._within(self.M + self.U)
         self.U += self.M - self.N
         self.clock.approximate(1, self.U.size)
-        size = self.config.tol * float(np.linalg.norm(self.N))
-        step = float(np.linalg.norm(self.N - before))
+        size = self.config.tol * norm(self.N)
+        step = norm(self.N - before)
         self.converged = max(self.residual(), step) <= size
         self._round()
 
     def residual(self) -> float:
         """Return ‖M − N‖."""
-        return float(np.linalg.norm(self.M - self.N))
+        return norm(self.M - self.N)
 
     def _balanced(self, V: np.ndarray) -> np.ndarray:
         """Return Π_C(V)."""
@@ -137,7 +138,7 @@ class Relaxation(transductive.TransductiveSolver):
         """Return the lower bound of the relaxation."""
         n, L = self.problem.n, self.problem.n_labels
         Z = self.config.penalty / n * self.U
-        above = 2.0 / n * (1.0 + float(np.linalg.norm(Z)))  # so 1 is not the lowest eigenvector
+        above = 2.0 / n * (1.0 + norm(Z))  # so 1 is not the lowest eigenvector
         centred = _centred(self.A + Z) + above
         lowest = scipy.linalg.eigh(centred, eigvals_only=True, subset_by_index=[0, 0])[0]
         first = (n - n / L) * lowest + (self.A + Z).sum() / L
@@ -148,7 +149,7 @@ class Relaxation(transductive.TransductiveSolver):
         """Return the common diagnostics, and the relaxation's value, bound and residual."""
         return {
             **super().diagnostics(),
-            "relaxed": float(np.vdot(self.A, self.N)),
+            "relaxed": inner(self.A, self.N),
             "relaxed_bound": self.bound(),
             "residual": self.residual(),
         }

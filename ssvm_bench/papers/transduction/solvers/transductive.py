@@ -17,6 +17,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.linalg import norm
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
@@ -152,8 +153,8 @@ def train(
         before, scores = scores, kernel.scores(W)
         multipliers += rho * (scores - beta)
         clock.approximate(1, y.size)
-        primal = _ratio(scores - beta, max(np.linalg.norm(scores), np.linalg.norm(beta)))
-        dual = rho * _ratio(scores - before, np.linalg.norm(multipliers))
+        primal = _ratio(scores - beta, max(norm(scores), norm(beta)))
+        dual = rho * _ratio(scores - before, norm(multipliers))
         if max(primal, dual) <= TRAINED:
             break
         if step % _EVERY == 0 and step < _BALANCED:
@@ -161,6 +162,6 @@ def train(
     return W
 
 
-def _ratio(difference: np.ndarray, size: Any) -> float:
+def _ratio(difference: np.ndarray, size: float) -> float:
     """Return the norm of a difference, relative to a size; 0/0 is 0."""
-    return float(np.linalg.norm(difference)) / max(float(size), 1e-300)
+    return norm(difference) / max(size, 1e-300)

@@ -2,8 +2,8 @@
 
     python docs/centres.py [DATASET …]
 
-`mpbcfw_fast` on Weizmann and Stanford, under ``clock=work``, so that the counts are the same on
-every machine. Exact passes call the oracle at (1 − β) w + β c. What c and β are:
+`mpbcfw_fast` on Weizmann and Stanford, under ``clock=work``, so that the counts do not depend
+on the load. Exact passes call the oracle at (1 − β) w + β c. What c and β are:
 
 - w: no centre
 - following: c ← (c + w)/2 before each exact pass, β = 0.5: `solver.in_out=0.5`

@@ -361,7 +361,7 @@ def minimised_over_simplices(value, sizes):
     """Return the point of a product of simplices where SLSQP finds (f, f′) least, and f there.
 
     SLSQP is told when to end in units of f, which are taken from f′, and goes on from where it
-    ended. Its constraints hold only nearly: the f it returns may be lower than any on the simplices.
+    ended. Its constraints hold only nearly: the f it returns may be lower than any there.
     """
     sums = block_diag(*(np.ones(size) for size in sizes))
     inside = np.concatenate([np.full(size, 1 / size) for size in sizes])

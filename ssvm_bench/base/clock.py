@@ -12,8 +12,9 @@ kind of clock it is. The clock is `Clock.paused` during evaluation and logging.
 ========  ==========================================================================
 
 The cost of a visit covers the step itself (w, γ and φ), whether or not the exact oracle is called.
-Under ``work``, the time is the same on every machine and under every load, and so is MP-BCFW's
-choice of the number of approximate passes.
+Under ``work``, the time is the same under every load, and so is MP-BCFW's choice of the number of
+approximate passes. Another processor makes the same calls, passes and planes as long as no
+comparison is decided by rounding; values are the same up to rounding.
 """
 
 from __future__ import annotations

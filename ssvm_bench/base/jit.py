@@ -21,8 +21,8 @@ dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebui
 ``JITCodeLibrary``, which optimise code and generate machine code; and the data models, casts and
 names of types in :mod:`ssvm_bench.base.structs`, as which kernels pass named tuples on.
 
-Nothing here uses ``fastmath``: sums keep their order, and a run gives the same bits on every
-machine.
+Nothing here uses ``fastmath``: sums keep their order, so that a run that is repeated or resumed on
+one machine has the same bits. Other processors have other exponentials, and other sums in BLAS.
 """
 
 from __future__ import annotations

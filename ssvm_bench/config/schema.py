@@ -185,7 +185,8 @@ class RunConfig(Options):
     prior : PriorConfig
         Gaussian prior of w.
     clock : str
-        ``wall``, ``cpu``, or ``work``: counted work, the same trace on every machine.
+        ``wall``, ``cpu``, or ``work``: counted work, the same trace under every load; on another
+        processor, up to rounding.
     results_dir : Path
         Root of all results.
     force : bool

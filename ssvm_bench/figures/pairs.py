@@ -9,7 +9,7 @@
     band              minimum to maximum over the pairs in which both reach the target
 
 Seconds are compared if both runs of a pair were timed by the same clock on the same processor.
-Different processors are compared on request; counted time (``clock=work``) is the same everywhere.
+Different processors are compared on request; counted time (``clock=work``) depends on none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Checkpoints: the whole state of a run, written while it works, and how a run resumes from one.
 
-Under ``clock=work``, a run that was stopped and resumed has the trace of one that was not. A
-checkpoint contains, as arrays and plain values (:mod:`ssvm_bench.base.state`): the state of the
-solver with its clock and random streams; the recorder with the trace; the run's position in its
-loop, and the time spent. Problem and solver are built anew; the solver then restores its state.
+Under ``clock=work``, a run that was stopped and resumed on one machine has the trace of one that
+was not, bit for bit (:mod:`ssvm_bench.base.linalg`). A checkpoint contains, as arrays and plain
+values (:mod:`ssvm_bench.base.state`): the state of the solver with its clock and random streams;
+the recorder with the trace; the run's position in its loop, and the time spent. Problem and solver
+are built anew; the solver then restores its state.
 
 Runs that differ only in their budget share a folder, which holds the longest of them. A run resumes
 where one of them was left, or where one has ended and kept its state; else it starts from the

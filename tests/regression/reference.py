@@ -2,9 +2,9 @@
 
 Called as a program, it stores what the code gives now: that is ``make update-reference``.
 
-Every solver with every oracle on a tiny problem, under ``clock=work``: the same on every machine.
-Counters must be equal. Values may differ by one part in 10⁹: the reported ones are sums by a BLAS,
-and another one adds in another order (some 10⁻¹⁶), and the files have twelve digits. What a mistake
+Every solver with every oracle on a tiny problem, under ``clock=work``, where no comparison is
+decided by rounding. Counters must be equal. Values may differ by one part in 10⁹: other processors
+have other exponentials and other sums in BLAS, and the files have twelve digits. What a mistake
 in a step, a plane or a counter changes is larger by orders of magnitude.
 
 Chains, digits and points are the first examples of the stand-ins. Those of images pass through

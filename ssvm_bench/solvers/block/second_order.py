@@ -16,7 +16,8 @@ of planes is counted as evaluated.
 
 The step goes from α to the best weights, as far as a line search says: all the way, except for
 rounding. So F rises from row to row of the trace, and all certificates stay valid. The factors are
-LAPACK's, so that the last bits depend on the machine, even with ``clock=work``.
+LAPACK's, so that the last bits depend on the machine and on the number of its threads, even with
+``clock=work``.
 """
 
 from __future__ import annotations

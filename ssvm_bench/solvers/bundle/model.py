@@ -20,7 +20,7 @@ the a_j as rows, G = A Aᵀ and μ = λ + 2α; then
 of the reduced problem's minimum, and for α = 0 of the primal's. The QP's gradient is A w + b, the
 heights of the planes at w. So A c is known if c is such a w, and a plane costs only its row of G.
 
-Sums are in a fixed order, so that results have the same bits on every machine.
+Sums are in a fixed order, which BLAS's are not.
 """
 
 from __future__ import annotations

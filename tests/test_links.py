@@ -54,7 +54,7 @@ def outside(tmp_path):
 def content(folder):
     """Return what is in a folder: names, contents, links."""
     return {
-        str(path.relative_to(folder)): os.readlink(path)
+        str(path.relative_to(folder)): path.readlink()
         if path.is_symlink()
         else path.is_file() and path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -108,10 +108,18 @@ def commands(made, results):
     """Return calls that write to a results folder."""
     into = f"results_dir={results}"
     grid = made / f"{NAME}.yaml"
+    options = ("dataset.source=synthetic", "dataset.n_samples=30", "clock=work")
     return (
         ("experiment", grid, into),
-        ("run", "dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30", "solver=bcfw")
-        + ("clock=work", "budget.max_iterations=4", "force=true", into),
+        (
+            "run",
+            "dataset=usps",
+            "solver=bcfw",
+            *options,
+            "budget.max_iterations=4",
+            "force=true",
+            into,
+        ),
         ("report", into),
         ("report", "--experiment", grid, into),
         ("merge", made / "results", "--into", results),

@@ -179,8 +179,9 @@ def make(folder: Path, within: Path | None = None) -> None:
     """
     if within is not None and folder != within:
         refuse_links(folder, within)
-    if folder.is_symlink() and not folder.exists():
-        raise OSError(f"{folder} is a link to {shown(folder.readlink())}, where nothing is")
+    for place in (folder, *folder.parents) if not folder.exists() else ():
+        if place.is_symlink() and not place.exists():
+            raise OSError(f"{place} is a link to {shown(place.readlink())}, where nothing is")
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import catalog, registry, validation
@@ -178,11 +179,11 @@ def _again(trace: Trace) -> Finding:
             return skipped(of, "the program is another since: its CODE_VERSION has risen")
         if dataset_of(config).fingerprint != trace.data["fingerprint"]:
             return skipped(of, "the data here are others")
-        with tempfile.TemporaryDirectory(prefix="ssvm-bench-") as folder:
+        with files.temporary_folder(Path(tempfile.gettempdir(), "ssvm-bench-again")) as folder:
             # the least gap ends no run, but lets it go on beyond a solver's own precision
             gap = math.ulp(0.0) if config.budget.gap_tol > 0 else 0.0
             asked = Budget(max(last, 1), None, gap)
-            config = replace(config, clock="work", budget=asked, results_dir=Path(folder))
+            config = replace(config, clock="work", budget=asked, results_dir=folder)
             again = read_run(run(replace(config, quiet=True), Display()).folder).frame
     except SsvmBenchError as error:
         return skipped(of, error)

@@ -26,6 +26,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import Count, Natural, Share, one_of
@@ -114,8 +115,9 @@ def _prepared(config: Config, source: str) -> Arrays:
     name = f"{config.pictures}-{content[:16]}-{config.superpixels}.ssvm-bench.npz"
 
     def make() -> Arrays:
-        with tempfile.TemporaryDirectory() as work:
-            return preparation.prepare(one, Path(work), one.names[0], 1, parameters)
+        place = Path(tempfile.gettempdir(), "ssvm-bench-preparing")
+        with files.temporary_folder(place) as work:
+            return preparation.prepare(one, work, one.names[0], 1, parameters)
 
     key = f"{preparation.key(parameters)} {content}"
     return reading.cached(reading.user_folder() / "scribbles" / name, key, make)

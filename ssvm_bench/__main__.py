@@ -3,14 +3,21 @@
 Signals and output are taken care of before anything else is imported, and until the very end.
 """
 
+import os
+import signal
 import sys
 
-from ssvm_bench.base import interrupts, outputs
+INTERRUPTED = "ssvm-bench: error: Interrupted."
 
 
 def main() -> None:
     """Run the command line and exit."""
-    interrupts.end_at_signals("ssvm-bench: error: Interrupted.")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)  # while the handler is imported that replaces it
+    from ssvm_bench.base import interrupts, outputs
+
+    interrupts.end_at_signals(INTERRUPTED)
     interrupts.refuse_exit()
     outputs.protect()
     from ssvm_bench.cli.commands import main as command_line
@@ -27,6 +34,14 @@ def main() -> None:
             reason = f"Cannot write to standard output: {lost.strerror}."
             print(f"ssvm-bench: error: {reason} Files are written as ever.", file=sys.stderr)
     sys.exit(status)
+
+
+def _end(*_: object) -> None:
+    """End the process at once, with a message."""
+    try:
+        os.write(2, f"{INTERRUPTED}\n".encode())
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,16 @@ def test_scores_of_many_labels_of_a_long_example(refused, structure):
     refused("Scores of 30000 labels of up to 30000 parts", data=chain(30_000, 30_000, structure))
 
 
+@pytest.mark.parametrize("structure", ["chain", "independent"])
+def test_weights_of_all_pairs_of_labels(refused, structure):
+    data = chain(20_000, 20_000, structure) | {"offsets": np.arange(0, 20_001, 10)}
+    if structure == "independent":
+        data = {"x": np.eye(100)[np.arange(40_000) % 100], "y": np.arange(40_000)}
+        data["structure"] = np.array(structure)
+        data["x"] = np.tile(data["x"], 20).astype(np.uint8)
+    refused("A run with d = ", data=data)
+
+
 def test_a_file_of_losses(refused, tmp_path):
     with (tmp_path / "loss").open("wb") as file:
         file.truncate(200 << 20)

@@ -1,12 +1,17 @@
 """What is echoed and printed is one short line, whatever was typed."""
 
 import os
+import pickle
+import resource
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 from program import USPS, call, error_of, install_solver
 
-from ssvm_bench.base.errors import ConfigError, readable
+from ssvm_bench import StructuredSVM
+from ssvm_bench.base.errors import ConfigError, RunFailedError, readable
 from ssvm_bench.cli.commands import explain, report
 from ssvm_bench.figures import drawing, style
 
@@ -97,3 +102,30 @@ def test_runs_that_fail_alike_are_told_once(tmp_path):
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 2
     assert "20 of 20 runs did not finish" in result.stderr
+
+
+def test_a_message_is_bounded_when_it_is_made():
+    for kind in (ConfigError, RunFailedError):
+        assert str(kind("short")) == "short"
+        assert len(str(kind("x" * 1_000_000))) < 10_000
+        assert len(str(pickle.loads(pickle.dumps(kind("x" * 1_000_000))))) < 10_000
+    weights = {f"label{k}": 1.0 for k in range(30_000)}
+    model = StructuredSVM("multiclass", class_weight=weights)
+    with pytest.raises(Exception, match="label0") as raised:
+        model.fit(np.zeros((4, 2)), [0, 1, 0, 1])
+    assert len(str(raised.value)) < 10_000
+
+
+@pytest.mark.parametrize("megabytes", [300, 400, 450, 500, 550])
+def test_an_address_space_without_room_for_the_libraries_is_told(tmp_path, megabytes):
+    command = [sys.executable, "-m", "ssvm_bench", "report", f"results_dir={tmp_path}"]
+    limit = (megabytes << 20,) * 2
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    line = error_of(done, 1)
+    assert "Raise its limit (ulimit -v)" in line or "There are no runs" in line

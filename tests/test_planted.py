@@ -132,3 +132,22 @@ def test_a_spoilt_state_is_refused_or_goes_on(tmp_path, name):
             except RunFailedError as error:
                 logging.getLogger(__name__).info("%s", error)
     assert 0 < refused < CASES
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, OverflowError, FloatingPointError])
+def test_numbers_that_no_run_computes_end_a_resumed_run_in_one_sentence(tmp_path, error):
+    """Whatever they are: as a division by 0 in a compiled pass."""
+    config = config_of(tmp_path, *USPS, "solver=bcfw", "clock=work", data=())
+    _, folders = undisturbed_and_left(config)
+    solver, recorder, progress = begun(config)(checkpoint_file.read(folders[0], WHOSE))
+    solver.clock.start()
+
+    def divide():
+        raise error("division by zero")
+
+    solver.iterate = divide
+    with pytest.raises(error):  # a fault of the program, or of a component, stays one
+        loop.loop(config, solver, recorder, True, progress)
+    progress.resumed = [{"iteration": progress.iteration}]
+    with pytest.raises(RunFailedError, match=r"that no run computes \(.*\)\. Begin it anew with f"):
+        loop.loop(config, solver, recorder, progress=progress)

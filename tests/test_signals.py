@@ -175,3 +175,35 @@ def test_results_come_in_order_and_errors_are_passed_on():
     child = Child(sleep, 0)
     child.end(now=False)
     assert child.process.returncode == 0
+
+
+IMPORTING = """
+import os, signal, sys
+_, wanted, number = sys.argv
+
+class Sends:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            os.kill(os.getpid(), int(number))
+
+sys.meta_path.insert(0, Sends())
+from ssvm_bench.__main__ import main
+sys.argv = ["ssvm-bench", "list"]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("name", ["base", "base.interrupts", "base.errors", "cli", "cli.commands"])
+def test_a_signal_while_the_program_is_loaded_ends_it_at_once(name, number):
+    command = [sys.executable, "-c", IMPORTING, f"ssvm_bench.{name}", str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "ssvm-bench: error: Interrupted.\n"
+
+
+def test_a_signal_that_is_ignored_while_the_program_is_loaded_stays_ignored():
+    ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + IMPORTING
+    command = [sys.executable, "-c", ignoring, "ssvm_bench.base.errors", str(int(signal.SIGHUP))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

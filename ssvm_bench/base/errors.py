@@ -22,6 +22,9 @@ from traceback import walk_tb
 _MESSAGE = 1500
 """Most characters of a message."""
 
+_KEPT = 4 * _MESSAGE
+"""Characters of a message that is made; `readable` shows one line of them."""
+
 _WORD = 240
 """Most characters of a message without a space between them; a path may have so many."""
 
@@ -51,6 +54,10 @@ class SsvmBenchError(Exception):
     exit_status = 1
     traceback = ""
 
+    def __init__(self, message: object = "") -> None:
+        """Keep as much of a message as is ever shown, whatever has been put into it."""
+        super().__init__(str(message)[:_KEPT])
+
 
 class RunFailedError(SsvmBenchError):
     """The call was right, but the run could not be done: no data, no disk, no number."""
@@ -74,7 +81,7 @@ def shown(value: object, length: int = 100) -> str:
 
 def readable(message: str) -> str:
     """Return a message as it is printed: one line, with bounded words and bounded length."""
-    text = _escaped(" ".join(message[: 4 * _MESSAGE].split()))
+    text = _escaped(" ".join(message[:_KEPT].split()))
     return _cut(re.sub(rf"\S{{{_WORD},}}", _middle, text), _MESSAGE)
 
 

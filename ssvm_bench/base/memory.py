@@ -20,6 +20,11 @@ _PROCESS = Path("/proc/self/statm")
 _ALWAYS = 1 << 20
 """Needs of fewer bytes are not checked."""
 
+_LIBRARIES = 420_000_000
+"""Bytes of address space that the libraries of a short run take at least."""
+
+MORE_SPACE = "Raise its limit (ulimit -v)."
+
 _MMAP_THRESHOLD, _LEAST_OF_ITS_OWN = -3, 1 << 20
 """Option of ``mallopt``, and bytes of an array from which it has a memory mapping of its own."""
 
@@ -35,11 +40,28 @@ def available() -> int | None:
             int((_CONTAINER / f"memory.{name}").read_text()) for name in ("max", "current")
         )
         found.append(most - now)
-    if (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+    found.append(address_space())
+    return min(filter(None, found), default=None)
+
+
+def address_space() -> int | None:
+    """Return the bytes left up to the limit of the process (``ulimit -v``); None: no limit."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
         with suppress(OSError, ValueError):
             pages = int(_PROCESS.read_text().split()[0])
-            found.append(max(limit - pages * resource.getpagesize(), 1))
-    return min(filter(None, found), default=None)
+            return max(limit - pages * resource.getpagesize(), 1)
+    return None
+
+
+def check_address_space() -> None:
+    """Raise ``RunFailedError`` if the libraries cannot be loaded: some crash when they fail."""
+    room = address_space()
+    if room is not None and room < _LIBRARIES:
+        raise RunFailedError(
+            f"The libraries take {_LIBRARIES / 1e6:.0f} MB of address space, and this process has "
+            f"{room / 1e6:.0f} MB left. {MORE_SPACE}"
+        )
 
 
 def give_back() -> None:

@@ -132,6 +132,13 @@ class Command(click.Command):
             extra["epilog"] = "\b\n" + lines.replace("\n  \n", "\n\n\b\n")
         super().__init__(name, help=text, params=[*(params or ()), *_COMMON], **extra)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command, if its libraries can be loaded."""
+        from ssvm_bench.base import memory
+
+        memory.check_address_space()
+        return super().invoke(ctx)
+
 
 class Commands(Command, click.Group):
     """A group of commands that suggests the nearest name for an unknown one."""

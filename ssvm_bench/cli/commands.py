@@ -69,6 +69,12 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "Interrupted.", 1
     if isinstance(error, MemoryError):
         return "Out of memory. Use fewer examples with dataset.n_samples=…", 1
+    if isinstance(error, OSError | ImportError) and not getattr(error, "errno", None):
+        from ssvm_bench.base import memory
+
+        if memory.address_space() is not None:  # a library that is there could not be loaded
+            reason = shown(" ".join(str(error).split()), 200)
+            return f"A library cannot be loaded: {reason}. {memory.MORE_SPACE}", 1
     if isinstance(error, OSError):
         return _explain_os(error), 1
     return f"{described(error)}. Run again with --debug for the traceback.", 1

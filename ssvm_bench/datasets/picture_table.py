@@ -163,11 +163,11 @@ def images(folder: Path, table: Lines, each: int) -> list[np.ndarray]:
             pixels[name] = opened.width * opened.height
     needed = float(each) * sum(pixels[name] for name in names)
     check_room(needed, f"The {len(names)} images of {shown(folder, 200)}", _FEWER)
-    found = []
-    for name in names:
+    decoded = {}
+    for name in pixels:
         with _image(folder, name) as opened:
-            found.append(np.asarray(opened.convert("L")))
-    return found
+            decoded[name] = np.asarray(opened.convert("L"))
+    return [decoded[name] for name in names]
 
 
 @contextmanager

@@ -54,6 +54,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ssvm_bench.base import interrupts
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.results.budgets import LIMITS
 from ssvm_bench.runs.checkpoints import Progress
@@ -110,6 +111,13 @@ def loop(
             return reason
         except interrupts.EndedEarlyError:
             return "interrupted"
+        except ArithmeticError as error:
+            if not progress.resumed:
+                raise
+            raise RunFailedError(
+                f"The run went on from a checkpoint with numbers that no run computes ({error}). "
+                "Begin it anew with force=true."
+            ) from error
 
 
 def _round(

@@ -1,6 +1,7 @@
 """Runs whose metadata are odd, with right checksums: each is harmless, or passed over in words."""
 
 import json
+import os
 import re
 import shutil
 
@@ -156,3 +157,19 @@ def test_one_run_that_a_figure_fails_on_is_named_and_the_others_are_shown(odd):
     assert f"Passed over in claims: the run {run}: " in result.stderr
     assert "Left out" not in result.stderr
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("name", [b"nu\xff", b"\xc3", b"\xed\xa0\x80 x"])
+def test_a_folder_that_is_not_utf_8_works_in_every_command(base, tmp_path, name):
+    place = tmp_path / os.fsdecode(name)
+    place.mkdir()
+    experiment = shutil.copy(base[1], place / "grid.yaml")
+    results = place / "results"
+    assert call("experiment", experiment, f"results_dir={results}").exit_code == 0
+    (run,) = results.glob("runs/*/mpbcfw/*/seed=0")
+    for command, words in readers(results, run, experiment).items():
+        result = call(*words)
+        check_calm(result)
+        assert result.exit_code == (2 if command == "show" else 0), result.output
+        assert "Passed over" not in result.stderr
+    assert len(api.load_runs(results)) == 4

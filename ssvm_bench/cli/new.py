@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 from pathlib import Path
 
 import click
@@ -22,6 +23,8 @@ EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "d
 @click.pass_obj
 def new_command(settings: Settings, kind: str, name: str) -> None:
     """Write a working solver, oracle or dataset to the folder NAME, as a start for your own.
+
+    One folder may have a solver, an oracle and a dataset of that name.
 
     The solver is block-coordinate Frank–Wolfe. The oracle ranks documents, and comes with a dataset
     of queries. The dataset is that one, and comes with the oracle.
@@ -46,7 +49,8 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     Raises
     ------
     ConfigError
-        If the name cannot be that of a module, or is taken; or if the folder exists.
+        If the name cannot be that of a module, or is taken; or if the folder exists and is not that
+        of a plug-in without these files.
     """
     from ssvm_bench.config import catalog
 
@@ -59,17 +63,19 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     for group, new in renamed.items():
         if new in catalog.entries(group, config_dirs):
             raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
-    if folder.exists():
-        raise ConfigError(f"{folder} is there already. Remove it, or choose another name.")
-    source, written = catalog.shipped("examples") / place, []
+    source, texts = catalog.shipped("examples") / place, dict[Path, str]()
     for group, old in components.items():
         for file in sorted((source / group).glob(f"{old}.*")):
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".yaml":  # a dataset names its oracle
                 its, new = (f".oracle: {of.get('oracle')}\n" for of in (components, renamed))
                 text = text.replace(its, new)
-            path = folder / group / f"{renamed[group]}{file.suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-    return written
+            texts[folder / group / f"{renamed[group]}{file.suffix}"] = text
+    is_plug_in = any((folder / group).is_dir() for group in EXAMPLES)  # it may have all groups
+    for path in (*texts, *[folder] * (not is_plug_in)):
+        if os.path.lexists(path):
+            raise ConfigError(f"{path} is there already. Remove it, or choose another name.")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [*texts]

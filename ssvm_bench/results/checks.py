@@ -205,7 +205,7 @@ class Value(NamedTuple):
 
 
 Shape: TypeAlias = "Value | Mapping[str, Shape]"
-"""For a mapping: key → shape. A key that ends with ``?`` may be missing or null, with ``~`` missing."""
+"""For a mapping: key → shape. A key ending with ``?`` may be missing or null; with ``~``, missing."""
 
 
 def _is_moment(value: Any) -> bool:

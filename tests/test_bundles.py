@@ -304,6 +304,21 @@ def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_pa
     assert "MNIST, unit pixels" not in synthetic
 
 
+@pytest.mark.parametrize("source", ["synthetic", "real", "altered"])
+def test_the_report_says_nothing_of_other_data(source):
+    runs = [
+        run_of("bmrm", 10, dataset="usps", source=source),
+        run_of("prox_bmrm", 10, dataset="usps", source=source),
+    ]
+    for run in runs:
+        run.metadata["dataset"]["d"] = 2560
+    table = costs(runs)
+    assert len(table) == 2
+    (only,) = paper.tables(table)
+    assert "What the report says" not in only.title
+    assert "undle methods" in shown(runs)
+
+
 def test_the_report_shows_them():
     runs = [*statement_runs(), run_of("bmrm", 1000, validation=0.1, test=0.2)]
     for run in runs:

@@ -32,6 +32,30 @@ def ratios(a, b, gaps=(0.1,), same_curve=False, seconds=False):
     return pairs.ratios(found, best, gaps, seconds)
 
 
+@pytest.mark.parametrize("dual", [math.nan, -math.inf])
+def test_runs_without_a_known_gap_have_none_in_common(dual):
+    both = [trace(solver) for solver in ("ssg", "ssg_tail")]
+    for run in both:
+        run.frame[["dual", "gap"]] = math.nan
+    found = pairs.paired([both[0]], [both[1]], same_curve=False)
+    best = dict.fromkeys((instance_of(run.metadata) for run in both), Best(1.0, dual))
+    table = pairs.ratios(found, best, (), seconds=False)
+    assert not table["calls"].notna().any()
+    assert not table[["reached_a", "reached_b"]].to_numpy().any()
+    assert sorted(table["gap"]) == sorted(pairs.GAPS)
+    (said,) = pairs.sentences(table)
+    assert "neither got to" in said
+
+
+def test_a_row_without_a_gap_is_left_out():
+    late = trace("bcfw")
+    late.frame.loc[1, ["dual", "gap"]] = math.nan
+    common, whole = (
+        set(ratios([run], [trace("mpbcfw")], gaps=())["gap"]) for run in (late, trace("bcfw"))
+    )
+    assert common == whole > set(pairs.GAPS)
+
+
 def test_ratios_are_medians_over_seeds_with_their_ends():
     a = [trace("bcfw", seed) for seed in range(3)]
     b = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.5, 0.25, 0.75))]

@@ -1,11 +1,12 @@
 """Runs whose metadata are odd, with right checksums: each is harmless, or passed over in words."""
 
 import json
+import os
 import re
 import shutil
 
 import pytest
-from program import GRID, call
+from program import GRID, call, completed
 from traces import sealed, with_metadata
 
 from ssvm_bench import api
@@ -156,3 +157,18 @@ def test_one_run_that_a_figure_fails_on_is_named_and_the_others_are_shown(odd):
     assert f"Passed over in claims: the run {run}: " in result.stderr
     assert "Left out" not in result.stderr
     assert result.exit_code == 0
+
+
+def test_a_folder_that_is_not_utf_8_works_in_every_command(base, tmp_path):
+    place = tmp_path / os.fsdecode(b"\xff\xc3 \xed\xa0\x80")
+    place.mkdir()
+    experiment = shutil.copy(base[1], place / "grid.yaml")
+    results, log = place / "results", tmp_path / "log"
+    made = completed(log, "experiment", experiment, f"results_dir={results}")
+    assert made.returncode == 0, made.stderr
+    (run,) = results.glob("runs/*/mpbcfw/*/seed=0")
+    for command, words in readers(results, run, experiment).items():
+        done = completed(log, *words)
+        assert done.returncode == (2 if command == "show" else 0), done.stderr
+        assert "Passed over" not in done.stderr
+    assert len(api.load_runs(results)) == 4

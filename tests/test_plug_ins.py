@@ -6,6 +6,7 @@ Each claim of a contract is broken once, by a component that is right in all els
 import re
 import sys
 from dataclasses import dataclass
+from itertools import permutations
 from math import nan
 from pathlib import Path
 from typing import ClassVar
@@ -408,6 +409,27 @@ def test_what_new_writes_passes_the_check(tmp_path, monkeypatch, kind, more):
     assert command[1:] == ["check", kind, "mine", *more, "--config-dir", "mine"]
     assert "no claims of the contract broken" in call(*command[1:]).stdout
     assert "is there already" in error_of(call("new", kind, "mine"), status=2)
+
+
+@pytest.mark.parametrize("kinds", [*permutations(("solver", "oracle", "dataset"))])
+def test_a_plug_in_has_one_folder_and_several_groups(tmp_path, monkeypatch, kinds):
+    monkeypatch.chdir(tmp_path)
+    for kind in kinds:
+        assert call("new", kind, "mine").exit_code == 0
+        for again in kinds[: kinds.index(kind) + 1]:
+            assert "is there already" in error_of(call("new", again, "mine"), status=2)
+    checked = call("check", "oracle", "mine", "dataset=mine", "--config-dir", "mine")
+    assert "no claims of the contract broken" in checked.stdout
+    options = ("solver=mine", "oracle=mine", "dataset=mine", "--config-dir", "mine")
+    assert call("run", *options, "budget.max_iterations=2").exit_code == 0
+
+
+@pytest.mark.parametrize("made", [Path.mkdir, Path.touch, lambda path: path.symlink_to("nowhere")])
+def test_new_writes_to_no_folder_of_another_kind(tmp_path, monkeypatch, made):
+    monkeypatch.chdir(tmp_path)
+    made(Path("mine"))
+    assert "mine is there already" in error_of(call("new", "solver", "mine"), status=2)
+    assert [*tmp_path.rglob("*")] == [tmp_path / "mine"]
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,28 @@ def test_mistakes_of_merge(tmp_path):
     assert "--into" in error_of(call("merge", empty), 2)
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_merge_of_which_nothing_can_be_read_has_failed(tmp_path, two, there):
+    a, b, (in_a, in_b) = two
+    if there:  # what is in the target already was not asked for
+        assert call("merge", a, "--into", tmp_path / "c").exit_code == 0
+    before = run_folders(tmp_path / "c")
+    for run in (in_a, in_b):
+        (run / "summary.json").write_text("{}")
+    said = error_of(call("merge", a, b, "--into", tmp_path / "c"), 1)
+    assert f"None of the runs in {a}, {b} can be read" in said
+    assert run_folders(tmp_path / "c") == before
+
+
+def test_a_merge_of_which_some_can_be_read_says_how_many_cannot(tmp_path, two):
+    a, b, (in_a, _) = two
+    (in_a / "summary.json").write_text("{}")
+    result = call("merge", a, b, "--into", tmp_path / "c")
+    assert result.exit_code == 0
+    assert "1 run copied" in result.output
+    assert "1 could not be read" in result.output
+
+
 def link(path, to="/etc/passwd"):
     path.unlink(missing_ok=True)
     path.symlink_to(to)
@@ -227,9 +249,12 @@ def test_what_is_not_the_run_of_its_place_is_not_merged(tmp_path, two, spoil):
     a, b, (in_a, _) = two
     spoil(in_a)
     result = call("merge", a, "--into", tmp_path / "c")
-    assert result.exit_code == 0, result.output
-    assert "0 runs copied" in result.output
-    assert ("could not be read" in result.output) == bool(result.stderr)
+    if result.exit_code == 0:  # there is nothing that looks like a run
+        assert "0 runs copied" in result.output
+        assert not result.stderr
+    else:
+        assert f"None of the runs in {a} can be read" in error_of(result, 1)
+        assert len(result.stderr.splitlines()) > 1
     assert find_runs(tmp_path / "c") == []
     assert call("merge", a, b, "--into", tmp_path / "c").output.count("1 run copied") == 1
 

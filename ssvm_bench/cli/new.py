@@ -25,6 +25,8 @@ EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "d
 def new_command(settings: Settings, kind: str, name: str) -> None:
     """Write a working solver, oracle or dataset to the folder NAME, as a start for your own.
 
+    One folder may have a solver, an oracle and a dataset of that name.
+
     The solver is block-coordinate Frank–Wolfe. The oracle ranks documents, and comes with a dataset
     of queries. The dataset is that one, and comes with the oracle.
 
@@ -48,7 +50,8 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     Raises
     ------
     ConfigError
-        If the name cannot be that of a module, or is taken; or if the folder exists.
+        If the name cannot be that of a module, or is taken; or if the folder exists and is not that
+        of a plug-in without these files.
     RunFailedError
         If the folder cannot be written; nothing is left of it then.
     """
@@ -63,23 +66,28 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
     for group, new in renamed.items():
         if new in catalog.entries(group, config_dirs):
             raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
-    if os.path.lexists(folder):
-        raise ConfigError(f"{folder} is there already. Remove it, or choose another name.")
-    source, contents = catalog.shipped("examples") / place, {}
+    source, contents = catalog.shipped("examples") / place, dict[Path, bytes]()
     for group, old in components.items():
         for file in sorted((source / group).glob(f"{old}.*")):
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".yaml":  # a dataset names its oracle
                 its, new = (f".oracle: {of.get('oracle')}\n" for of in (components, renamed))
                 text = text.replace(its, new)
-            contents[Path(group, f"{renamed[group]}{file.suffix}")] = text.encode()
+            contents[folder / group / f"{renamed[group]}{file.suffix}"] = text.encode()
+    is_plug_in = any((folder / group).is_dir() for group in EXAMPLES)  # it may have all groups
+    for path in (*contents, *[folder] * (not is_plug_in)):
+        if os.path.lexists(path):
+            raise ConfigError(f"{path} is there already. Remove it, or choose another name.")
     try:
-        with files.temporary_folder(folder) as temporary:
-            for path, content in contents.items():
-                files.write(temporary / path, content)
-            temporary.rename(folder)
+        if is_plug_in:
+            files.write_together(contents, folder)
+        else:
+            with files.temporary_folder(folder) as temporary:
+                for path, content in contents.items():
+                    files.write(temporary / path.relative_to(folder), content)
+                temporary.rename(folder)
     except OSError as error:
         raise RunFailedError(
             f"Cannot write {folder}: {error.strerror or error}. Choose another folder to work in."
         ) from error
-    return [folder / path for path in contents]
+    return [*contents]

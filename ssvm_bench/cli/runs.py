@@ -206,7 +206,8 @@ def merge_command(folders: tuple[Path, ...], into: Path, source: str | None) -> 
     """Copy the runs of results folders into one.
 
     If several folders contain a run, a finished one is preferred, then the longer one. The figures
-    are then drawn by `ssvm-bench plot`.
+    are then drawn by `ssvm-bench plot`. Runs that cannot be read are left out; if none can be read,
+    the exit status is 1.
 
     .. code-block:: console
 

@@ -350,7 +350,10 @@ def changed(options: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value in plain JSON types, a section as a mapping; NaN and infinity become null."""
+    """Return a value in plain JSON types, a section as a mapping; NaN and infinity become null.
+
+    Bytes of a path that are no UTF-8 are escaped: documents are texts.
+    """
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
@@ -362,4 +365,6 @@ def plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, (str, Path)):
+        return str(value).encode(errors="backslashreplace").decode()
+    return value

@@ -184,8 +184,9 @@ def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.nd
     log : bool
         Whether y is drawn on a log axis; then log y is returned.
     """
+    y = np.where(np.isfinite(y) & ((y > 0) | (not log)), y, np.nan)
     if log:
-        y = np.log(np.where(y > 0, y, np.nan))
+        y = np.log(y)
     if x.size == 1:
         return np.where(grid == x[0], y[0], np.nan)
     left = np.clip(np.searchsorted(x, grid, side="right") - 1, 0, x.size - 2)

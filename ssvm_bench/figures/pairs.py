@@ -155,7 +155,7 @@ def ratios(
     for pairs in found:
         about, machines = columns_of(pairs.runs[0][0].metadata), timed(pairs)
         comparable = machines == SAME or (machines == OTHERS and seconds)
-        asked = gaps or sorted({*GAPS, _common(pairs, best)}, reverse=True)
+        asked = gaps or sorted({*GAPS, *_common(pairs, best)}, reverse=True)
         spent = (costs(side, best, asked) for side in zip(*pairs.runs, strict=True))
         for gap, a, b in zip(asked, *spent, strict=True):
             row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
@@ -174,12 +174,14 @@ def ratios(
     return pd.DataFrame(rows)
 
 
-def _common(pairs: Pairs, best: BestValues) -> float:
-    """Return the smallest gap with one digit that all runs reached."""
-    runs = [run for pair in pairs.runs for run in pair]
-    least = max(float(relative_gap(run, best).min()) for run in runs)
+def _common(pairs: Pairs, best: BestValues) -> list[float]:
+    """Return the smallest gap with one digit that all runs reached; none if a run has no gap."""
+    known = [relative_gap(run, best) for pair in pairs.runs for run in pair]
+    least = max(float(np.min(gap, where=np.isfinite(gap), initial=math.inf)) for gap in known)
+    if math.isinf(least):
+        return []
     digit = 10.0 ** math.floor(math.log10(max(least, 1e-12)))
-    return float(f"{math.ceil(least / digit) * digit:.1g}")
+    return [float(f"{math.ceil(least / digit) * digit:.1g}")]
 
 
 def _band(values: np.ndarray) -> tuple[float, float, float]:

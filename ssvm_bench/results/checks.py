@@ -205,7 +205,8 @@ class Value(NamedTuple):
 
 
 Shape: TypeAlias = "Value | Mapping[str, Shape]"
-"""For a mapping: key → shape. A key that ends with ``?`` may be missing or null, with ``~`` missing."""
+"""For a mapping: key → shape. A key may be missing or null if it ends with ``?``, missing if with
+``~``."""
 
 
 def _is_moment(value: Any) -> bool:

@@ -21,10 +21,10 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results import checkpoint_file, checks
 from ssvm_bench.results.folder import sweep
-from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
+from ssvm_bench.results.reading import SkippedFiles, Written, cannot_read, is_finished, read
 from ssvm_bench.results.run_folder import OWN, PARTIAL, Content, lock, partial_folder, write_folder
 from ssvm_bench.results.trace import UNFINISHED
 
@@ -90,24 +90,33 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     ConfigError
         If a folder has no runs.
     RunFailedError
-        If runs contradict each other, or cannot be written.
+        If runs contradict each other, or cannot be written; or if none of those there can be read.
     """
     sweep(into)
-    found, damaged = [], 0
-    for k, root in enumerate((into, *roots)):
-        if k > 0 and not (root / "runs").is_dir():
-            raise ConfigError(f"There are no runs in {root}: a results folder has a folder runs.")
-        for folder in _folders(root, links=k == 0):
-            try:
-                if k > 0 and folder.is_symlink():
-                    raise RunFailedError(
-                        f"{folder} is a link, and a merge follows none. Name the results folder "
-                        "that it leads to."
-                    )
-                found.append(_of(root, folder, read(folder)))
-            except RunFailedError as error:
-                damaged += 1
-                logger.warning("%s", error)
+    found: list[_Found] = []
+    damaged, named = 0, ", ".join(map(str, roots))
+    with SkippedFiles() as skipped:
+        for k, root in enumerate((into, *roots)):
+            if k > 0 and not (root / "runs").is_dir():
+                raise ConfigError(
+                    f"There are no runs in {root}: a results folder has a folder runs."
+                )
+            for folder in _folders(root, links=k == 0):
+                try:
+                    if k > 0 and folder.is_symlink():
+                        raise RunFailedError(
+                            f"{folder} is a link, and a merge follows none. Name the results "
+                            "folder that it leads to."
+                        )
+                    found.append(_of(root, folder, read(folder)))
+                except RunFailedError as error:
+                    damaged += 1
+                    skipped.add(error)
+    if damaged and all(run.root == into for run in found):
+        raise RunFailedError(
+            f"None of the runs in {shown(named, 300)} can be read, for the reasons above: nothing "
+            f"is copied to {into}. Run them again, or name other folders."
+        )
     wanted = [run for run in found if source is None or _kind(run) == source]
     _check_sources(wanted)
     best: dict[PurePath, _Found] = {}

@@ -32,7 +32,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-whole check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ run: $(PROGRAM) ## set up, train BCFW and MP-BCFW on words of OCR, draw and comp
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
+	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/test_every.py
 
 check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .

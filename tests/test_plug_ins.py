@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import GRID, USPS, call, completed, error_of
+from program import GRID, USPS, call, completed, error_of, install_solver
 
 import ssvm_bench
-from ssvm_bench.base.errors import RunFailedError, place_of
+from ssvm_bench.base.errors import ConfigError, RunFailedError, place_of
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import style
@@ -124,6 +124,27 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
 def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
     (mine / "solver" / "mine.py").write_text(code)
     assert message in error_of(call(*run_of(mine)), 1)
+
+
+def test_a_module_without_a_config_file_is_told(mine):
+    (mine / "solver" / "mine.yaml").unlink()
+    message = error_of(call("run", "solver=mine", "--config-dir", mine), 2)
+    assert "has a module, but no config file. Write solver/mine.yaml, with the line" in message
+    message = error_of(call("run", "-m", "solver=mine,fw", "--config-dir", mine), 2)
+    assert "has a module, but no config file" in message
+
+
+def test_so_is_that_of_an_installed_package(tmp_path, monkeypatch):
+    install_solver(tmp_path, "packaged", "1 / 0")
+    (tmp_path / "solver" / "packaged.yaml").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    message = error_of(call("run", "solver=packaged"), 2)
+    assert "Write solver/packaged.yaml, with the line `kind: packaged`" in message
+
+
+def test_a_class_in_place_of_a_solvers_name_is_told_where_it_belongs():
+    with pytest.raises(ConfigError, match=r"solver must be a name, as of DIR/solver/NAME\.py with"):
+        ssvm_bench.StructuredSVM(solver=Steps).fit([[0.0], [1.0]], [0, 1])
 
 
 RAISES = SOLVER.replace("risk = self.problem", "self.problem.n > 2 and 1 / 0; risk = self.problem")

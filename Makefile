@@ -35,7 +35,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test test-processors check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors test-whole check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test: $(DEVELOPMENT) ## set up for development, run the tests
 test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor: three minutes
 	OPENBLAS_CORETYPE=$(KIND) NUMBA_CPU_NAME=generic \
 	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m processors
+
+test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
+	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/test_every.py
 
 check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .

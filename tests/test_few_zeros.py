@@ -66,10 +66,13 @@ def test_a_run_goes_on_in_its_layout_alone(posed, monkeypatch):
         other.restore(state | {"phi": phi})
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.uint8])
+@pytest.mark.parametrize(
+    "kind",
+    [np.float64, np.float32, np.uint8, np.int8, np.uint16, np.int16, np.int32, np.uint64, np.bool_],
+)
 def test_products_of_whole_vectors(kind):
     rng = np.random.default_rng(0)
-    a, b = rng.integers(0, 200, 200).astype(kind), rng.integers(-100, 100, 300).astype(float)
+    a, b = rng.integers(-90, 90, 200).astype(kind), rng.integers(-100, 100, 300).astype(float)
     for first, start, size in ((0, 0, 200), (7, 103, 193), (1, 2, 15), (3, 5, 16), (9, 9, 0)):
         found = linalg.dot_from(a, first, b, start, size)
         assert found == a[first : first + size].astype(float) @ b[start : start + size]

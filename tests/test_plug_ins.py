@@ -3,6 +3,7 @@
 Each claim of a contract is broken once, by a component that is right in all else.
 """
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import GRID, USPS, call, completed, error_of
+from program import GRID, USPS, call, completed, error_of, install_solver
 
 import ssvm_bench
+from ssvm_bench.base.errors import ConfigError, RunFailedError, place_of
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import style
@@ -117,11 +119,81 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
         (SOLVER.replace("(SolverConfig)", ""), "it has no name and kind in its Config, as one der"),
         (SOLVER + "\ndef build(*a): pass\n", "solver=mine built NoneType, not a Solver"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
+        (SOLVER.replace("risk.star /", "risk.stars /"), "solver/mine.py, line 18, which failed"),
     ],
 )
 def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
     (mine / "solver" / "mine.py").write_text(code)
     assert message in error_of(call(*run_of(mine)), 1)
+
+
+def test_a_module_without_a_config_file_is_told(mine):
+    (mine / "solver" / "mine.yaml").unlink()
+    message = error_of(call("run", "solver=mine", "--config-dir", mine), 2)
+    assert "has a module, but no config file. Write solver/mine.yaml, with the line" in message
+    message = error_of(call("run", "-m", "solver=mine,fw", "--config-dir", mine), 2)
+    assert "has a module, but no config file" in message
+
+
+def test_so_is_that_of_an_installed_package(tmp_path, monkeypatch):
+    install_solver(tmp_path, "packaged", "1 / 0")
+    (tmp_path / "solver" / "packaged.yaml").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    message = error_of(call("run", "solver=packaged"), 2)
+    assert "Write solver/packaged.yaml, with the line `kind: packaged`" in message
+
+
+def test_a_class_in_place_of_a_solvers_name_is_told_where_it_belongs():
+    with pytest.raises(ConfigError, match=r"solver must be a name, as of DIR/solver/NAME\.py with"):
+        ssvm_bench.StructuredSVM(solver=Steps).fit([[0.0], [1.0]], [0, 1])
+
+
+RAISES = SOLVER.replace("risk = self.problem", "self.problem.n > 2 and 1 / 0; risk = self.problem")
+AT = "ZeroDivisionError: division by zero ({}, line 17)"
+
+
+@pytest.mark.parametrize("jobs", [(), ("--jobs=2",)])
+def test_an_experiment_names_the_line_that_fails(mine, jobs):
+    (mine / "solver" / "mine.py").write_text(RAISES)
+    (mine / "experiments").mkdir()
+    (mine / "experiments" / "both.yaml").write_text(GRID)
+    words = ("--config-dir", mine, f"results_dir={mine / 'r'}", "solver=mine", *jobs)
+    done = completed(mine / "log", "experiment", "both", *words)
+    assert done.returncode == 1
+    assert AT.format(mine / "solver" / "mine.py") in done.stderr
+
+
+def test_a_check_names_the_line_that_fails_and_shows_the_traceback_if_it_is_asked_for(mine):
+    file = mine / "solver" / "mine.py"
+    file.write_text(RAISES)
+    words = ("check", "solver", "mine", "--config-dir", mine)
+    told = call(*words)
+    assert told.exit_code == 1
+    assert AT.format(file) in told.stdout
+    assert "Traceback" not in told.stderr
+    assert "and 1 / 0; risk" in call(*words, "--debug").stderr
+
+
+def test_python_names_the_line_that_fails(mine):
+    """Also where the line calls the program, which then raises."""
+    file = mine / "solver" / "mine.py"
+    file.write_text(SOLVER.replace("risk(self.w)", "risk(self.w[:-1] * {})"))
+    with pytest.raises(RunFailedError, match=rf"{re.escape(str(file))}, line 17"):
+        ssvm_bench.run("solver=mine", *USPS, config_dirs=[mine], results_dir=mine / "r")
+
+
+def test_places_are_those_of_others():
+    def of(act):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            act()
+        return place_of(caught.value)
+
+    assert of(lambda: json.loads("{")).startswith(f"{__file__}, line ")
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.loads("{")
+    caught.value.__traceback__ = caught.value.__traceback__.tb_next
+    assert place_of(caught.value) == ""  # nothing but a library
+    assert place_of(ValueError("never raised")) == ""
 
 
 def test_a_file_cannot_take_the_place_of_ours(mine):
@@ -281,11 +353,11 @@ class Falling(Steps):
 
 
 class Growing(Steps):
-    """After the first step, w grows by half each time, below a constant dual value."""
+    """After 25 steps, w grows by half each time, below a constant dual value."""
 
     def step(self):
         super().step()
-        self.w *= 1.5 if self.k > 1 else 1.0
+        self.w *= 1.5 if self.k > 25 else 1.0
 
 
 class Saving(Steps):

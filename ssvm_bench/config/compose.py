@@ -123,7 +123,7 @@ class Composer:
         known = self._files[setting.key]
         found = setting.values(tuple(known))
         for name in found:
-            validation.check_choice(setting.key, name, known)
+            _check_choice(setting.key, name, known)
         return found
 
     def _options(self, words: Iterable[str]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Composer:
     def _content(self, group: str, name: str) -> catalog.Choice:
         """Return the content of a choice's file, which is read once."""
         if (group, name) not in self._read:
-            validation.check_choice(group, name, self._files[group])
+            _check_choice(group, name, self._files[group])
             self._read[group, name] = catalog.read(group, name, self._files[group])
         return self._read[group, name]
 
@@ -198,6 +198,16 @@ class Composer:
             else:
                 self._sections[key] = validation.convert(_HINTS[name], value, name)
         return self._sections[key]
+
+
+def _check_choice(group: str, name: str, known: Mapping[str, Path]) -> None:
+    """Raise ``ConfigError`` unless a name is that of a file; a module alone is not enough."""
+    if group in catalog.COMPONENTS and name not in known and registry.has_foreign(group, name):
+        raise ConfigError(
+            f"{group}={name} has a module, but no config file. Write {group}/{name}.yaml, with the "
+            f"line `kind: {name}`, into a folder that you give with --config-dir."
+        )
+    validation.check_choice(group, name, known)
 
 
 def _set(contents: dict[str, Any], options: Mapping[str, Any]) -> None:

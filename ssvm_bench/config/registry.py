@@ -222,6 +222,11 @@ def kinds(group: str) -> list[str]:
     return sorted({*own, *_files(group), *installed})
 
 
+def has_foreign(group: str, kind: str) -> bool:
+    """Return whether a package, or a folder in use, has a module of this kind."""
+    return kind in _files(group) or bool(entry_points(group=f"ssvm_bench.{group}s", name=kind))
+
+
 def source(group: str, kind: str) -> Path:
     """Return the file of a component of the project, or in the folders in use."""
     own = _own_modules(group)

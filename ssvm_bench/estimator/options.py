@@ -39,6 +39,7 @@ _NUMBER = Real, "a number of usual size"
 _TRUTH = (bool, np.bool_, Integral), "true or false"
 _KINDS: dict[str, tuple[Any, str]] = {
     "structure": (str, "a name"),
+    "solver": (str, "a name, as of DIR/solver/NAME.py with config_dirs=[DIR]"),
     "bias": _NUMBER,
     "potts": (Real, "a number of usual size, or 'learned'"),
     "kernel": (str, "a name"),
@@ -51,7 +52,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "warm_start": _TRUTH,
     "verbose": _TRUTH,
 }
-"""Parameter that is not an option of a run → its type, and the type in words."""
+"""Parameter → its type, and the type in words, where the options of a run do not say it."""
 
 _OF_ORACLES = "class_weight", "loss", "potts", "kernel", "gamma", "degree"
 

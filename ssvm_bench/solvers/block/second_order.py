@@ -114,6 +114,7 @@ class PassesAndStep(PlainPasses):
         nothing = Weights(none, none, np.zeros(0), np.zeros(0))
         _look(self._numbers, self.phi.blocks, none, self.phi.w, nothing)  # compile, off the clock
         self._rows(nothing)
+        applied(np.zeros((1, 1)), np.zeros(1))
         _shift(self.visits.policy, self.phi.blocks, nothing, none, np.zeros(0), self.phi.shared)
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:

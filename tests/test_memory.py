@@ -101,6 +101,15 @@ def test_a_file_of_losses(refused, tmp_path):
     refused("oracle.loss=", option, "dataset=usps", "dataset.source=synthetic")
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["positives=100000000", "held_out=100000000", "negatives=1000000000000", "canvas=99999"],
+)
+def test_canvases(refused, option):
+    options = ("dataset=latent", "dataset.source=synthetic", f"dataset.{option}")
+    refused(" canvases of ", *options)
+
+
 def test_cliques_of_points(refused):
     options = ("dataset=moons", "dataset.cliques=200000000", "solver=dcadmm")
     refused("200000000 cliques of 25 points", *options)

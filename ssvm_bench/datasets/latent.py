@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation, uniform
 from ssvm_bench.config.validation import Count, Natural, at_least
 from ssvm_bench.datasets import mnist, sources
@@ -27,6 +28,9 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.structures import Windows
 
 CELL = mnist.CELL
+
+_INK, _NONZERO, _WEIGHT = 100, 8.0, 32.0
+"""Least pixels of a digit on average; bytes of such a pixel, and of a pixel's weight in a run."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,12 @@ def load(config: Config) -> Dataset:
     """
     n = config.positives + config.negatives
     sources.check_n(config, n, "canvases")
+    count, pixels = n + 2 * config.held_out, config.canvas**2
+    check_room(
+        _NONZERO * count * min(_INK * (1 + config.clutter), pixels) + _WEIGHT * pixels,
+        f"{count} canvases of {config.canvas} × {config.canvas} pixels",
+        "Choose fewer, or smaller ones.",
+    )
     digits = mnist.load(mnist.Config(config.name, "mnist", config.source, trust=config.trust))
     k = round(config.held_out * config.positives / n)
     held_out = {

@@ -281,7 +281,7 @@ METADATA: Shape = {
 SUMMARY: Shape = {
     "stop_reason": TEXT,
     "source~": TEXT,
-    "iteration~": WHOLE,
+    "iteration~": NUMBER,
     **dict.fromkeys(("gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 

@@ -281,7 +281,8 @@ METADATA: Shape = {
 SUMMARY: Shape = {
     "stop_reason": TEXT,
     "source~": TEXT,
-    **dict.fromkeys(("iteration~", "converged_at~"), WHOLE),
+    "iteration~": NUMBER,
+    "converged_at~": WHOLE,
     **dict.fromkeys(("gap?", "best_primal?", "best_dual?", "wall_time?"), NUMBER),
 }
 

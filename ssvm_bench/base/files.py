@@ -156,10 +156,11 @@ def link_on(path: Path, within: Path | None = None) -> Path | None:
     `LINKED` folders of ``within`` do not count. By default, ``within`` is the path's folder.
     """
     within = within or path.parent
-    way = [path, *path.parents][: len(path.relative_to(within).parts)]
-    for place in reversed(way):
-        if place.is_symlink() and not (place.parent == within and place.name in LINKED):
-            return place
+    place = str(within)  # this is called for each folder of results, and paths are slow
+    for depth, name in enumerate(path.relative_to(within).parts):
+        place = os.path.join(place, name)  # noqa: PTH118
+        if os.path.islink(place) and (depth or name not in LINKED):  # noqa: PTH114
+            return Path(place)
     return None
 
 

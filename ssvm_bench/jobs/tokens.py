@@ -86,7 +86,7 @@ class CancelToken:
     def cancel(self) -> None:
         """Cancel all jobs, and remove the folder with all its files."""
         if not files.link_on(self.folder, self.folder.parents[1]):
-            files.remove(self.folder / _TOKEN, _OWN)
+            files.remove(self.folder / _TOKEN, _TOKEN)
             discard(self.folder)
 
     def is_valid(self) -> bool:
@@ -126,7 +126,8 @@ def sweep(results_dir: Path) -> None:
         return
     with suppress(OSError, files.HeldError), files.locked(place.with_name(_LOCK), seconds=1.0):
         for folder in folders(results_dir):
-            if not (folder / QUEUED).exists() and _is_abandoned(folder):
+            named = re.fullmatch(_NAME, folder.name)
+            if named and not (folder / QUEUED).exists() and _is_abandoned(folder):
                 CancelToken(folder, "", {}).cancel()
 
 
@@ -134,12 +135,13 @@ def folders(results_dir: Path) -> list[Path]:
     """Return the folders of tokens in a results folder; links are none."""
     place = results_dir.absolute() / FOLDER
     found = [] if place.is_symlink() else sorted(place.glob("*/"))
-    return [path for path in found if re.fullmatch(_NAME, path.name) and not path.is_symlink()]
+    return [path for path in found if not path.is_symlink()]
 
 
 def discard(folder: Path) -> None:
-    """Remove a token's folder, unless there are files in it that are not a token's."""
-    files.remove(folder, _OWN)
+    """Remove a token's folder, unless its name or a file in it is not a token's."""
+    if re.fullmatch(_NAME, folder.name):
+        files.remove(folder, _OWN)
 
 
 def _is_abandoned(folder: Path) -> bool:

@@ -38,7 +38,9 @@ def gaps_of(name):
 
 def options(name, *more, own=0.05):
     """Return the options of a run with enough iterations."""
-    own_tol = [f"solver.{'tol' if name.startswith('dcd') else 'epsilon'}={own}"] if name in OWN else []
+    own_tol = (
+        [f"solver.{'tol' if name.startswith('dcd') else 'epsilon'}={own}"] if name in OWN else []
+    )
     if name.startswith("prox"):
         own_tol.append("solver.init=sgd")
     if "p_bmrm" in name:

@@ -50,7 +50,7 @@ def run_of(data, solver, folder):
     few = dict.fromkeys(VIDEOS, "dataset.frames=2").get(data, "dataset.n_samples=12")
     if data in POINTS and data not in VIDEOS:
         few = ""
-    words = [f"dataset={data}", "dataset.source=synthetic", f"solver={solver}", "quiet=true"]
+    words = [f"dataset={data}", "dataset.source=synthetic", f"solver={solver}"]
     limits = ["budget.max_iterations=2", "clock=work", f"results_dir={folder}"]
     return call("run", *words, *limits, *filter(None, [few]))
 

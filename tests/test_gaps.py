@@ -131,7 +131,7 @@ def test_a_gap_that_cannot_be_reached_is_told(tmp_path, name, capsys):
 
 def test_the_command_line_warns_and_succeeds(tmp_path):
     words = options("bmrm", "budget.gap_tol=1e-30", "dataset=usps", "dataset.source=synthetic")
-    result = call("run", *words, "dataset.n_samples=20", f"results_dir={tmp_path}", "quiet=true")
+    result = call("run", *words, "dataset.n_samples=20", f"results_dir={tmp_path}")
     assert result.exit_code == 0
     assert "budget.gap_tol=1e-30" in result.stderr
 

@@ -33,7 +33,7 @@ SLOW = ["classical_bundle", "fw"]
 
 
 def gaps_of(name):
-    return (0.04, 0.02) if name in SLOW else (1e-3, 1e-5, 1e-8)
+    return (0.04, 0.02) if name in SLOW else (1e-3, 1e-5)
 
 
 def options(name, *more, own=0.05):

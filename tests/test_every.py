@@ -11,17 +11,27 @@ from helpers import problem as problem_of
 from helpers import solver as solver_of
 from program import call, forget_data, small_pictures
 
-from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
 SOLVERS = sorted(catalog.entries("solver"))
-STRUCTURAL = [name for name in SOLVERS if compose_runs([f"solver={name}"])[0].solver.family == STRUCTURAL_SVM]
+STRUCTURAL = [
+    name for name in SOLVERS if compose_runs([f"solver={name}"])[0].solver.family == STRUCTURAL_SVM
+]
 DATASETS = sorted(set(catalog.entries("dataset")) - {"file", "stream", "digits", "neighbours"})
 """Without those that need a file of the user."""
 VIDEOS = ("davis_bmx_trees", "davis_car_shadow")
-POINTS = (*VIDEOS, "moons", "scribbles", "ssl_bci", "ssl_digit1", "ssl_g241c", "ssl_g241n", "ssl_usps")
+POINTS = (
+    *VIDEOS,
+    "moons",
+    "scribbles",
+    "ssl_bci",
+    "ssl_digit1",
+    "ssl_g241c",
+    "ssl_g241n",
+    "ssl_usps",
+)
 
 KINDS = [np.uint8, np.int8, np.bool_, np.int16, np.int64, np.float16, np.float32, np.float64]
 """Types of numbers that a loader may return; they become one of three."""
@@ -37,12 +47,13 @@ def _few_pictures(picture_folder, monkeypatch):
 
 def run_of(data, solver, folder):
     """Run a solver on twelve examples for two iterations; return what became of it."""
-    few = {name: "dataset.frames=2" for name in VIDEOS}.get(data, "dataset.n_samples=12")
+    few = dict.fromkeys(VIDEOS, "dataset.frames=2").get(data, "dataset.n_samples=12")
     if data in POINTS and data not in VIDEOS:
         few = ""
-    words = [f"dataset={data}", "dataset.source=synthetic", f"solver={solver}", "quiet=true"]
+    words = [f"dataset={data}", "dataset.source=synthetic", f"solver={solver}"]
     limits = ["budget.max_iterations=2", "clock=work", f"results_dir={folder}"]
-    return call("run", *words, *limits, *filter(None, [few]))
+    parts = "solver.P=3" if solver.endswith("p_bmrm") else ""
+    return call("run", *words, *limits, *filter(None, [few, parts]))
 
 
 def check_reported(folder):
@@ -77,7 +88,11 @@ def test_every_solver_on_every_dataset(data, tmp_path):
 
 def of_kind(structure, kind, few_zeros):
     """Return small examples whose features are of a type; some of them, or half of them, are 0."""
-    data = random_chains([3, 1, 4, 2] * 3, 3, 20) if structure == "chain" else random_multiclass(12, 3, 20)
+    data = (
+        random_chains([3, 1, 4, 2] * 3, 3, 20)
+        if structure == "chain"
+        else random_multiclass(12, 3, 20)
+    )
     x = np.clip(np.round(2.0 * np.abs(data.x)), 0, 1 if kind == np.bool_ else 100).astype(kind)
     drawn = np.random.default_rng(1).random(x.shape)
     x[drawn < (0.1 if few_zeros else 0.9)] = 0
@@ -127,5 +142,5 @@ def test_solvers_of_other_problems(name, tmp_path):
 @pytest.mark.parametrize("name", STRUCTURAL)
 def test_every_solver_is_run_and_reported(name, tmp_path):
     done = run_of("usps", name, tmp_path)
-    assert done.exit_code == (2 if name.startswith("prox") and "init" in done.stderr else 0), done.stderr
+    assert done.exit_code == 0, done.stderr
     check_reported(tmp_path)

@@ -136,7 +136,9 @@ def _is_of_others(file: str, module: str = "") -> bool:
 def _packages_of_components() -> set[str]:
     from importlib.metadata import entry_points  # slow to import, and seldom needed
 
-    groups = (entry_points(group=f"ssvm_bench.{name}") for name in ("datasets", "oracles", "solvers"))
+    groups = (
+        entry_points(group=f"ssvm_bench.{name}") for name in ("datasets", "oracles", "solvers")
+    )
     return {entry.module.partition(".")[0] for group in groups for entry in group}
 
 

@@ -70,7 +70,7 @@ def ending(
         return None
     why = (*LIMITS, "converged")[int(np.argmax(reached[:, last]))]
     if own is not None and why == "gap_tol" and last == iteration.size - 1:
-        why = own  # it is checked first
+        why = "converged" if own == "stalled" else own  # it is checked first
     return Ending(last + 1, why)
 
 

@@ -328,9 +328,7 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def destination(
-    config: RunConfig, rows: checks.Columns, reason: str, progress: Progress
-) -> Path:
+def destination(config: RunConfig, rows: checks.Columns, reason: str, progress: Progress) -> Path:
     """Return the folder for a finished run; a run that went further is not replaced.
 
     Parameters

@@ -150,8 +150,8 @@ class Iterate(NamedTuple):
     dual: float
 
 
-_FINEST = 1e-15
-"""Relative gaps below this are rounding."""
+_FINEST = 1e-11
+"""Relative gaps below this are near rounding: inner problems would not reach their share of it."""
 
 
 def finer(precision: float, gap: float, primal: float) -> float:

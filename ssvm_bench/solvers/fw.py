@@ -13,7 +13,8 @@
 
 One iteration is n oracle calls. The state is (w, φ∘). The slope of F towards φ̂ is the duality gap
 of φ: a certificate that costs nothing. With ``epsilon`` > 0 an iteration in which the gap is at
-most ε P(w) takes no step; it is the last one, unless the run asks for a smaller gap. φ begins at 0, or with ``start=oracle`` at φ̂ for w = 0, after n calls.
+most ε P(w) takes no step; it is the last one, unless the run asks for a smaller gap. φ begins at 0,
+or with ``start=oracle`` at φ̂ for w = 0, after n calls.
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ def _image(folder: Path, name: str) -> Iterator[Image.Image]:
     if Path(name).name != name or not path.is_file():
         raise ContentError(f"there is no image {shown(name)!r}, which its table names")
     content = read(path, reading.MOST)
-    with pictures.picture_in(content, shown(name), pictures.FORMATS_OF_USERS) as opened:
+    allowed = pictures.FORMATS_OF_USERS, pictures.MOST_PIXELS_OF_USERS
+    with pictures.picture_in(content, shown(name), *allowed) as opened:
         yield opened
 
 

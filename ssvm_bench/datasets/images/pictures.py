@@ -50,6 +50,9 @@ FORMATS = ("JPEG", "PNG")
 FORMATS_OF_USERS = (*FORMATS, "BMP", "GIF", "PPM")
 """Formats of which the header states how much is decoded, and that no other program decodes."""
 
+MOST_PIXELS_OF_USERS = 1 << 25
+"""Largest picture of a user, from any camera; decoded, it takes up to four bytes a pixel."""
+
 
 class Picture(NamedTuple):
     """One picture of h × w pixels.
@@ -200,7 +203,7 @@ def decoded(content: bytes, colour: bool, what: str) -> np.ndarray:
 
 @contextmanager
 def picture_in(
-    content: bytes, what: str, formats: tuple[str, ...] = FORMATS
+    content: bytes, what: str, formats: tuple[str, ...] = FORMATS, most: int = MOST_PIXELS
 ) -> Iterator[Image.Image]:
     """Open a picture, of which nothing is decoded before the block asks for its pixels.
 
@@ -214,11 +217,13 @@ def picture_in(
         What the file is, for the message.
     formats : tuple of str
         Pillow's names of the formats that it may have.
+    most : int
+        The most pixels that it may have.
 
     Raises
     ------
     ContentError
-        It is no picture, or has more than `MOST_PIXELS`; or the block cannot decode it.
+        It is no picture, or has more pixels; or the block cannot decode it.
     """
     from PIL import Image
 
@@ -226,6 +231,6 @@ def picture_in(
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         with Image.open(io.BytesIO(content), formats=formats) as picture:
             width, height = picture.size
-            small = width * height <= MOST_PIXELS
+            small = width * height <= most
             ensure(small, f"{what} is too large ({width} × {height} pixels)")
             yield picture

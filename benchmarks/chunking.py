@@ -196,7 +196,7 @@ def _written(data: Dataset, file: Path) -> Path:
 
 def _wrong(subject: tuple[str, str], whose: str, scores: Scores, note: str) -> Measurement:
     """Return how far the F1 of chunks is from 100 %."""
-    value = 100.0 * (1.0 - scores.chunks[""].f1)
+    value = 100.0 * (1.0 - scores.chunks["all"].f1)
     told = f"accuracy {scores.accuracy:.2%}" + f"; {note}" * bool(note)
     return Measurement(
         *(*subject, WRONG_CHUNKS.format(whose), value, value, value), unit="%", note=told

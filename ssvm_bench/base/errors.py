@@ -103,7 +103,8 @@ def described(error: BaseException) -> str:
     """Return the message of an error, with its type and place unless it is an `SsvmBenchError`."""
     if isinstance(error, SsvmBenchError):
         return str(error)
-    text, place = f"{type(error).__name__}: {shown(error, 500)}".rstrip(": "), place_of(error)
+    what, place = shown(" ".join(str(error).split()), 500), place_of(error)
+    text = f"{type(error).__name__}: {what}".rstrip(": ")
     return f"{text} ({place})" if place else text
 
 

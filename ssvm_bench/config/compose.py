@@ -200,9 +200,10 @@ class Composer:
         return self._sections[key]
 
 
-def _check_choice(group: str, name: str, known: Mapping[str, Path]) -> None:
+def _check_choice(group: str, name: Any, known: Mapping[str, Path]) -> None:
     """Raise ``ConfigError`` unless a name is that of a file; a module alone is not enough."""
-    if group in catalog.COMPONENTS and name not in known and registry.has_foreign(group, name):
+    is_name = isinstance(name, str) and group in catalog.COMPONENTS and name not in known
+    if is_name and registry.has_foreign(group, name):
         raise ConfigError(
             f"{group}={name} has a module, but no config file. Write {group}/{name}.yaml, with the "
             f"line `kind: {name}`, into a folder that you give with --config-dir."

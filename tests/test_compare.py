@@ -2,10 +2,11 @@
 
 import itertools
 import math
+import os
 
 import pandas as pd
 import pytest
-from program import call, error_of
+from program import call, completed, error_of
 from traces import make_trace
 
 from ssvm_bench.figures import document, pairs, targets
@@ -134,6 +135,27 @@ def test_too_many_comparisons_have_no_figure(tmp_path, monkeypatch):
     assert {path.suffix for path in stem.parent.iterdir()} == {".md", ".csv", ".tex"}
 
 
+def test_a_picture_of_an_earlier_comparison_is_named(tmp_path, monkeypatch):
+    stored_traces.write([trace("bcfw"), trace("mpbcfw", factor=2.0)], tmp_path, "x")
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", tmp_path / "c")
+    assert call(*words).exit_code == 0
+    monkeypatch.setattr(pairs, "MOST", 0)
+    again = call(*words)
+    assert f"Of an earlier comparison: {tmp_path / 'c.png'}, {tmp_path / 'c.pdf'}" in again.stderr
+
+
+def test_names_that_are_not_utf_8_are_escaped_in_files(tmp_path):
+    runs = [trace(solver) for solver in ("bcfw", "mpbcfw")]
+    place = tmp_path / os.fsdecode(b"\xff")
+    stored_traces.write(runs, place, os.fsdecode(b"x\xfe"))
+    calls = ("compare", place, place, "--out", tmp_path / "c"), ("report", "--all")
+    for words in calls:
+        done = completed(tmp_path / "log", *words, f"results_dir={place}")
+        assert done.returncode == 0, done.stderr
+    for file in (tmp_path / "c.md", place / "report" / "index.html"):
+        assert "\\udcf" in file.read_text()
+
+
 def test_messages(tmp_path):
     stored_traces.write([trace("bcfw"), trace("mpbcfw", 1)], tmp_path, "made_up")
     for words, status, message in (
@@ -141,6 +163,8 @@ def test_messages(tmp_path):
         ((tmp_path, "bcfw"), 2, "no results folder"),
         (("bcfw", "mpbcfw", "--dataset", "ocr"), 2, "no runs on 'ocr'"),
         (("bcfw", "mpbcfw"), 1, "no two runs to compare"),
+        (("bcfw", "mpbcfw", "--gap", "nan"), 2, "--gap must be a number above 0, got nan"),
+        (("bcfw", "mpbcfw", "--gap", "inf"), 2, "--gap must be a number above 0, got inf"),
     ):
         assert message in error_of(call("compare", *words, f"results_dir={tmp_path}"), status)
     empty = tmp_path / "empty"

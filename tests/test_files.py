@@ -80,6 +80,22 @@ def test_a_write_that_fails_leaves_nothing_and_spares_what_was_there(tmp_path):
     assert [file.read_bytes() for file in path.parent.iterdir()] == [b"old"]
 
 
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_pipe_or_a_folder_is_never_replaced(tmp_path, through_link):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        path = tmp_path / name
+        if through_link:
+            path = tmp_path / f"to_{name}"
+            path.symlink_to(name)
+        before = path.lstat()
+        with pytest.raises(OSError, match=f"{path.name} is not a regular file"):
+            files.write(path, b"content")
+        assert os.path.samestat(path.lstat(), before)
+    assert not [*tmp_path.glob(".*")]
+
+
 def test_a_name_that_a_sweeper_took_is_replaced_by_another(tmp_path, monkeypatch):
     names = iter(["taken", "free"])
     monkeypatch.setattr("secrets.token_hex", lambda _: next(names))

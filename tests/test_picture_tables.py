@@ -138,3 +138,17 @@ def test_characters_wider_than_memory_are_refused(tmp_path, monkeypatch):
     config = plate_folder(tmp_path / "p", widths="a,2\nb,1\nc,3\nd,999999999\n")
     with pytest.raises(RunFailedError, match=r"all characters of widths\.csv would take about 64"):
         plates.load(config)
+
+
+@pytest.mark.parametrize("which", ["picture", "table"])
+def test_a_link_out_of_the_folder_is_not_read(config, refused, tmp_path, which):
+    path = config.path / "0.png" if which == "picture" else table_of(config)
+    path.rename(tmp_path / path.name)
+    path.symlink_to(tmp_path / path.name)
+    refused(rf"{path.name} cannot be read \(.* is a link to .*, which is not followed\)")
+
+
+def test_a_name_that_no_file_can_have_is_told(config, refused):
+    text = table_of(config).read_bytes()
+    table_of(config).write_bytes(text.replace(b"0.png", b"x" * 5000 + b".png", 1))
+    refused(r"xxx.* cannot be read \(File name too long\)")

@@ -81,15 +81,20 @@ def write_together(contents: Mapping[Path, Content], within: Path | None = None)
         Path → content.
     within : Path, optional
         Below this folder, a link in the way is an error (`link_on`). By default, links to the
-        file's folder are followed, and one in the place of the file is replaced.
+        file's folder are followed, and one in the place of the file is replaced, unless it leads to
+        a device or a pipe.
 
     Raises
     ------
     OSError
-        If one cannot be written; no other one is replaced then, and nothing is left behind.
+        If one cannot be written, as what is there is not a regular file; no other one is replaced
+        then, and nothing is left behind.
     """
-    for path in contents if within is not None else ():
-        refuse_links(path, within)
+    for path in contents:
+        if within is not None:
+            refuse_links(path, within)
+        if path.exists() and not path.is_file():
+            raise OSError(f"{path} is not a regular file")
     with ExitStack() as held:
         written = []
         for path, content in contents.items():

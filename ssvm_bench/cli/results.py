@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,9 @@ def compare_command(
     from ssvm_bench.figures.document import List
     from ssvm_bench.report import compare
 
+    for gap in gaps:
+        if not math.isfinite(gap):
+            raise ConfigError(f"--gap must be a number above 0, got {gap}.")
     where = _folder(settings, overrides, asked=False)
     made = compare.compare(a, b, where, sorted(set(gaps), reverse=True), **chosen)
     for block in made.blocks:

@@ -72,7 +72,8 @@ class TableConfig(FileConfig):
         """Return the fingerprint of the content of the folder; None if it cannot be read."""
         assert self.path is not None
         try:
-            files = sorted(file for file in self.path.iterdir() if file.is_file())
+            found = (file for file in self.path.iterdir() if not file.is_symlink())
+            files = sorted(file for file in found if file.is_file())  # what is a link is never read
             stats = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
             return _digest(self.path, tuple(stats))
         except OSError:
@@ -85,7 +86,7 @@ def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
     for name, _, size in files:
         sha256.update(f"{name} {size} ".encode(errors="surrogateescape"))
         if size <= reading.MOST:  # nothing larger is ever read
-            sha256.update(read(folder / name, reading.MOST))
+            sha256.update(read(folder / name, reading.MOST, within=folder))
     return f"f{sha256.hexdigest()[:15]}"  # a letter first, so that YAML takes it for a text
 
 
@@ -98,10 +99,8 @@ def lines(folder: Path, table: str, columns: tuple[str, ...]) -> Lines:
         The table is missing, or has other columns, or a line with another number of fields.
     """
     try:
-        content = reading.content(folder / table)
+        content = _read(folder, table, f"there is no {table} in it")
         text = content.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise ContentError(f"there is no {table} in it") from None
     except UnicodeDecodeError as error:
         raise ContentError(f"{table} is no text in UTF-8 ({error})") from None
     n, found = len(columns), []
@@ -170,13 +169,22 @@ def images(folder: Path, table: Lines, each: int) -> list[np.ndarray]:
     return [decoded[name] for name in names]
 
 
+def _read(folder: Path, name: str, missing: str) -> bytes:
+    """Return the content of a file in a folder, out of which no link is followed."""
+    try:
+        return read(folder / name, reading.MOST, within=folder)
+    except (FileNotFoundError, ValueError):  # no file has a name with NUL
+        raise ContentError(missing) from None
+    except OSError as error:
+        raise ContentError(f"{shown(name)} cannot be read ({error.strerror or error})") from error
+
+
 @contextmanager
 def _image(folder: Path, name: str) -> Iterator[Image.Image]:
     """Open an image of a folder; raise `ContentError` if there is none of this name."""
-    path = folder / name
-    if Path(name).name != name or not path.is_file():
+    if Path(name).name != name:
         raise ContentError(f"there is no image {shown(name)!r}, which its table names")
-    content = read(path, reading.MOST)
+    content = _read(folder, name, f"there is no image {shown(name)!r}, which its table names")
     allowed = pictures.FORMATS_OF_USERS, pictures.MOST_PIXELS_OF_USERS
     with pictures.picture_in(content, shown(name), *allowed) as opened:
         yield opened

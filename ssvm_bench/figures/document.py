@@ -159,6 +159,11 @@ LATEX = {
 """Character → what LaTeX needs in place of it."""
 
 
+def encoded(text: str) -> bytes:
+    """Return a text in UTF-8; bytes in names of files that are not UTF-8 are escaped."""
+    return text.encode(errors="backslashreplace")
+
+
 def latex_text(text: str) -> str:
     """Return a text that LaTeX sets as it is written; unprintable characters become blanks."""
     return "".join(LATEX.get(c, c if c.isprintable() else " ") for c in text)

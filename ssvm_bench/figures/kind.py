@@ -86,8 +86,11 @@ class Output(NamedTuple):
 
     def texts(self) -> dict[str, bytes]:
         """Return suffix → content of its files except pictures: the document and the numbers."""
-        files = {"md": self.markdown().encode()} if self.blocks else {}
-        return {**files, "csv": self.table.to_csv(index=False, float_format="%.6g").encode()}
+        files = {"md": document.encoded(self.markdown())} if self.blocks else {}
+        return {
+            **files,
+            "csv": document.encoded(self.table.to_csv(index=False, float_format="%.6g")),
+        }
 
 
 def files_of(output: Output, stem: Path, formats: Sequence[str]) -> dict[Path, bytes]:
@@ -120,7 +123,7 @@ def files_of(output: Output, stem: Path, formats: Sequence[str]) -> dict[Path, b
 
     files = output.texts()
     if output.tables and (TABLES in formats or is_there(TABLES)):
-        files[TABLES] = document.latex(output.tables).encode()
+        files[TABLES] = document.encoded(document.latex(output.tables))
     asked = [end for end in formats or output.formats if end != TABLES]
     ends = dict.fromkeys((*asked, *filter(is_there, PICTURES)))
     if output.figure is not None and ends:

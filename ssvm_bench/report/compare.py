@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.config.overrides import file_name
+from ssvm_bench.config.schema import plain
 from ssvm_bench.figures import kind, pairs
-from ssvm_bench.figures.kind import Output
+from ssvm_bench.figures.kind import PICTURES, Output
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.folder import COMMITTED, MINE, OWN, ResultsFolder, results_folder
 from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run
@@ -105,6 +106,7 @@ def compare(
         "runs": [whose] if whose else [],
     }
     given = {key: values for key, values in options.items() if values}
+    a, b = plain(a), plain(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
     return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 
@@ -112,8 +114,15 @@ def compare(
 def save(
     output: Output, stem: Path, formats: Sequence[str], within: Path | None = None
 ) -> list[Path]:
-    """Write the files of a comparison, its tables in LaTeX as well, and return their paths."""
-    return kind.save(output, stem, (*(formats or output.formats), kind.TABLES), within)
+    """Write the files of a comparison, its tables in LaTeX as well, and return their paths.
+
+    Pictures of an earlier comparison that this one has not are named in a warning.
+    """
+    written = kind.save(output, stem, (*(formats or output.formats), kind.TABLES), within)
+    pictures = [stem.with_name(f"{stem.name}.{end}") for end in PICTURES]
+    if old := [path for path in pictures if path.is_file() and path not in written]:
+        logger.warning("Of an earlier comparison: %s.", ", ".join(map(str, old)))
+    return written
 
 
 def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:

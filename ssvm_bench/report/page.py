@@ -23,6 +23,7 @@ from ssvm_bench.figures.document import (
     address,
     block,
     code,
+    encoded,
     marked,
     plain,
     rows,
@@ -352,7 +353,7 @@ def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
         for kind in ("css", "js")
     )
     nav = "".join(f'<a href="{html.escape(to)}">{plain(name)}</a>\n' for to, name in links)
-    return f"""<!DOCTYPE html>
+    return encoded(f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -371,7 +372,7 @@ def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
 <script>{script}</script>
 </body>
 </html>
-""".encode()
+""")
 
 
 def _section(id_: str, title: str, *inside: str) -> Html:

@@ -118,9 +118,9 @@ def verify(
     read = Check.of("traces and runs as they were written", _read(subject))
     if not read.counts:
         raise RunFailedError(
-            f"There is nothing to verify in {where.made}: it has neither traces/ nor runs/. Make "
-            "some with `ssvm-bench experiment quickstart`, or choose another folder with "
-            "results_dir=…"
+            f"There is nothing to verify in {where.made}: it has no trace and no run that can be "
+            "read. Make some with `ssvm-bench experiment quickstart`, or choose another folder "
+            "with results_dir=…"
         )
     yield read
     yield Check.of("weak duality, F ≤ P", duality(subject))

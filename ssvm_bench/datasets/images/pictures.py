@@ -229,7 +229,13 @@ def picture_in(
 
     with parsing(f"{what} cannot be decoded"), warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(content), formats=formats) as picture:
+        try:
+            opened_picture = Image.open(io.BytesIO(content), formats=formats)
+        except Image.UnidentifiedImageError:
+            raise ContentError(
+                f"{what} cannot be decoded: it is none of {', '.join(formats)}"
+            ) from None
+        with opened_picture as picture:
             width, height = picture.size
             small = width * height <= most
             ensure(small, f"{what} is too large ({width} × {height} pixels)")

@@ -86,6 +86,59 @@ COLUMNS = {
     "line ends of old Macs": TUTORIAL.replace("\n", "\r"),
     "tabs": "\n".join("\t".join(line.split()) for line in TUTORIAL.splitlines()),
     "blanks at the end, and in empty lines": TEXT.replace("\n", " \t\n"),
+    "words with numbers as features": "He 0.5 3 B\nran -1.25 2 O\n\nIt 0.75 1 B\nis nan 2 O\n",
+    "labels with colons": "the D:def\ndog N:sg\nruns V:pres\n\nthe D:def\ncats N:pl\n",
+    "a line before the first sentence": "-DOCSTART- -X- O\n\n"
+    + TUTORIAL.lstrip()
+    + "\n"
+    + TUTORIAL,
+    "many numbers in a sentence": "1.8 CD\n, ,\n12 CD\n, ,\n1,000 CD\nand CC\n50% CD\n",
+    "long sequences": "\n\n".join(
+        "\n".join(f"w{k % 9} {'BIO'[k % 3]}" for k in range(90)) for _ in "ab"
+    ),
+}
+
+
+def with_line(text, line, after):
+    """Return a text with one more line, empty or not, after so many lines."""
+    lines = text.split("\n")
+    return "\n".join([*lines[:after], line, *lines[after:]])
+
+
+DECIMALS = table(lambda k, v: f"{v[0]} {v[1]} {k}")
+WHOLE = table(lambda k, v: f"{k} {v[0][-1]} {v[1][-1]}")
+IRIS = table(lambda k, v: f"{v[0]}\t{v[1]}\tkind{k}")
+ALMOST_TABLES = {
+    "a head": with_line(DECIMALS, "x1 x2 cls", 0),
+    "a head, integers": with_line(WHOLE, "sex age cls", 0),
+    "a head, names": with_line(IRIS, "a\tb\tspecies", 0),
+    "a head, a table of three lines": "a b kind\n0.5 0.25 x\n1.5 2 y\n2 3 x\n",
+    "a head, words": "id\ttext\tlabel\n"
+    + "".join(f"{k}\ttext{k % 5}\tL{k % 2}\n" for k in range(30)),
+    "a head and an empty line": with_line(DECIMALS * 10, "x1 x2 cls\n", 0),
+    "a head and an empty line, words": "w k\n\n" + "a x\nb y\n" * 60,
+    "a missing entry": with_line(WHOLE, "? ? ?", 7),
+    "missing entries": with_line(with_line(DECIMALS, "NA ? 1", 7), "0.5 0.25 n/a", 9),
+    "nan": with_line(DECIMALS, "nan nan nan", 7),
+    "an infinite number": with_line(DECIMALS, "-inf inf 1", 0),
+    "an entry cut short": with_line(DECIMALS, "0.2x 0.5. 1", 20),
+    "an empty line": with_line(with_line(DECIMALS * 10, "", 150), "nan ? 1", 9),
+    "an empty line, names": with_line(IRIS * 10, "", 150),
+    "an empty line, words": with_line("a x\nb y\n" * 150, "", 150),
+    "commas in decimals": table(lambda k, v: f"{v[0]} {v[1]} kind{k}").replace(".", ","),
+    "shares": table(lambda k, v: f"{v[0]}% {v[1]}% kind{k}"),
+}
+NAMED_VALUES = {
+    "words": table(lambda k, v: f"{k} color:c{v[0][-1]} size:s{v[1][-1]}"),
+    "one word": table(lambda k, v: f"{k} color:c{v[0][-1]}"),
+    "quoted": table(lambda k, v: f'{k} 1:"{v[0]}" 2:"{v[1]}"'),
+    "shares": table(lambda k, v: f"{k} 1:{v[0]}% 2:{v[1]}%"),
+    "truths": table(lambda k, v: f"{k} 1:{v[0] > '0'} 2:{v[1] > '0'}"),
+    "dates": table(lambda k, v: f"{k} 1:2024-01-0{v[0][-1]} 2:2024-02-0{v[1][-1]}"),
+    "wide colons": rows(entry="{j}：{v}"),
+    "small colons": rows(entry="{j}﹕{v}"),
+    "with a head": "label first second\n" + table(lambda k, v: f"{k} 1:{v[0]}% 2:{v[1]}%"),
+    "after names": table(lambda k, v: f"row{v[2]} color:c{v[0][-1]} kind{k}"),
 }
 
 NEITHER = {
@@ -169,6 +222,20 @@ def test_what_fits_no_format_is_refused_with_what_speaks_against_each(tmp_path, 
     with pytest.raises(RunFailedError, match=message) as failure:
         load(written(tmp_path, content))
     assert len(str(failure.value)) < 700
+
+
+@pytest.mark.parametrize("name", ALMOST_TABLES)
+def test_one_odd_line_makes_no_columns_of_a_table(tmp_path, name):
+    with pytest.raises(RunFailedError, match=r"not columns \(line 1, .*: ") as failure:
+        load(written(tmp_path, ALMOST_TABLES[name]))
+    assert "not svmlight (line 1, " in str(failure.value)
+
+
+@pytest.mark.parametrize("name", NAMED_VALUES)
+def test_values_that_are_no_numbers_make_no_columns_of_named_values(tmp_path, name):
+    with pytest.raises(RunFailedError, match="is a feature and its value") as failure:
+        load(written(tmp_path, NAMED_VALUES[name]))
+    assert "not svmlight (line 1, " in str(failure.value)
 
 
 def test_a_refused_file_is_one_message_and_nothing_is_computed(tmp_path):

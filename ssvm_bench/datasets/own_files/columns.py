@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,11 +62,21 @@ _BYTES_OF_FEATURE = 24
 """Least memory per part and template while templates are applied."""
 
 _LONGEST = 100
-"""Most parts of a file that is one sequence, unless something else speaks for columns."""
+"""Most parts of a sequence on average, unless something else speaks for columns."""
+
+_FEW = 3
+"""Lines of which the first is not taken for the head of a table."""
+
+_SHARE = 0.8
+"""Share of the entries that decides what a column has: one odd entry does not change it."""
 
 _CONLL_U = 10  # columns
 _INTEGER = re.compile(rb"[+-]?\d+")
+_DECIMAL = re.compile(rb"(" + NUMBER.pattern + rb"|[+-]?\d*,\d+)%?")
+_MISSING = re.compile(rb"\?|-|[+-]?(inf|infinity|nan)|n/?a|null|none", re.IGNORECASE)
 _PAIR = re.compile(rb".+:" + NUMBER.pattern)
+_COLONS = "|".join(":：﹕∶").encode()
+_NAMED = re.compile(rb".*?[^:](%b)+(?!//)[^:].*" % _COLONS)
 _MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
 _JOINED = re.compile(rb".*[,;].*|[^=]+=.*|.+/.+")
 
@@ -119,48 +129,88 @@ def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] |
     pairs = [(k, field) for k, fields in rows for field in fields if _PAIR.fullmatch(field)]
     if 2 * len({k for k, _ in pairs}) > len(rows):
         k, field = pairs[0]
-        return k, f"{_quoted([field])} is a feature and its value"
+        return k, _is_pair(field)
     columns = [*zip(*(fields for _, fields in rows), strict=True)]
-    separate = rows[-1][0] - first >= len(rows)
-    why = _other_table(columns) or ("" if stated else _no_evidence(columns, separate))
+    why = _other_table(columns) or ("" if stated else _no_evidence(columns, _sequences(rows)))
     return (first, why) if why else None
 
 
+def _is_pair(field: bytes) -> str:
+    return f"{_quoted([field])} is a feature and its value"
+
+
+def _sequences(rows: Sequence[tuple[int, list[bytes]]]) -> int:
+    """Return the number of sequences; a line alone at the top is none, as it may be a head."""
+    numbers = [k for k, _ in rows]
+    ends = [before + 1 < k for before, k in pairwise(numbers)]
+    return 1 + sum(ends[1:])
+
+
+def _typical(pattern: re.Pattern[bytes], entries: Sequence[bytes]) -> bytes | None:
+    """Return the first entry that matches, if most do; the head of a table need not."""
+    below = entries[len(entries) > _FEW :]
+    most = below and sum(map(bool, map(pattern.fullmatch, below))) >= _SHARE * len(below)
+    return next(filter(pattern.fullmatch, entries)) if most else None
+
+
 def _other_table(columns: Sequence[tuple[bytes, ...]]) -> str:
-    """Return what in all lines belongs to a table of another format; empty if nothing does."""
+    """Return what in most lines belongs to a table of another format; empty if nothing does."""
     labels = columns[-1]
     for entries in columns:
-        if all(map(_MARKED.fullmatch, entries)):
-            return f"{_quoted([entries[0]])} has a separator, as its whole column"
-    if all(map(_JOINED.fullmatch, labels)):
-        return f"{_quoted([labels[0]])} joins several entries, as its whole column"
+        if entry := _typical(_MARKED, entries):
+            return f"{_quoted([entry])} has a separator, as its whole column"
+    if (entry := _typical(_JOINED, labels)) and not _typical(_NAMED, labels):
+        return f"{_quoted([entry])} joins several entries, as its whole column"
     if len(columns) == _CONLL_U and b"_" in labels:
         return f"it may be CoNLL-U, whose {_CONLL_U} columns do not end with a label"
-    if all(map(NUMBER.fullmatch, labels)) and not all(map(_INTEGER.fullmatch, labels)):
-        return f"the last column has numbers, as {_quoted([labels[0]])}, and not labels"
+    if (kind := _numbers(labels)) and kind.decimal:
+        return f"the last column has numbers, as {_quoted([kind.decimal])}, and not labels"
     return ""
 
 
-def _no_evidence(columns: Sequence[tuple[bytes, ...]], separate: bool) -> str:
+class _Numbers(NamedTuple):
+    """A column of numbers: its first number that is no integer, if it has one."""
+
+    decimal: bytes | None
+
+
+def _numbers(entries: Sequence[bytes]) -> _Numbers | None:
+    """Return what numbers a column has, beside missing ones; None if it does not have numbers."""
+    there = [entry for entry in entries if not _MISSING.fullmatch(entry)]
+    if not _typical(_DECIMAL, there):
+        return None
+    decimals = (each for each in there if _DECIMAL.fullmatch(each) and not _INTEGER.fullmatch(each))
+    return _Numbers(next(decimals, None))
+
+
+def _no_evidence(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
     """Return what is missing to tell columns from another table; empty if nothing is.
 
-    ``separate`` says whether empty lines separate sequences.
+    Several sequences are evidence, unless they are very long.
     """
     lines, labels = len(columns[0]), len({*columns[-1]})
-    *are_numbers, of_labels = (all(map(NUMBER.fullmatch, entries)) for entries in columns)
-    *are_whole, _ = (all(map(_INTEGER.fullmatch, entries)) for entries in columns)
-    decimals = are_numbers != are_whole
+    separate = sequences > 1 and lines <= _LONGEST * sequences
+    named = [entry for entries in columns if (entry := _typical(_NAMED, entries))]
+    if len(named) > separate:
+        return _is_pair(named[0])
+    *observed, of_labels = map(_numbers, columns)
+    all_numbers, decimals = all(observed), any(each and each.decimal for each in observed)
     if separate:
-        is_table = all(are_numbers) and (decimals or of_labels)
+        is_table = all_numbers and (decimals or of_labels)
     else:
-        few = not any(are_numbers) and labels <= max(2, lines / 4)
-        is_table = all(are_numbers) or decimals or (of_labels and not few)
+        few = not any(observed) and labels <= max(2, lines / 4)
+        is_table = all_numbers or decimals or (of_labels and not few)
     if is_table:
         return "it may be a table of numbers, which comes as .npz"
     if labels > 10 + lines / 2:
         return f"the last column has {labels} different labels in {lines} lines"
     if not separate and lines > _LONGEST:
+        if sequences > 1:
+            return f"its {sequences} sequences have {lines} lines"
         return f"no empty line ends a sequence in {lines} lines"
+    for head, *below in [] if separate or lines <= _FEW else columns:
+        if not _DECIMAL.fullmatch(head) and all(map(_DECIMAL.fullmatch, below)):
+            return f"{_quoted([head])} is the head of a column of numbers"
     return ""
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -256,6 +257,44 @@ def test_the_nearest_format_alone_is_named_where_only_it_comes_near(tmp_path):
     assert "columns (" in str(failure.value)  # its rows have as many columns
 
 
+def uneven(label, entry="{j}:{v}"):
+    """Return rows that have two features, or three."""
+    return table(
+        lambda k, v: " ".join(
+            [label.format(k), *(entry.format(j=j, v=v[j]) for j in range(1, 3 + k))]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (uneven("spam{}"), r"not svmlight \(line 1, .*the label spam0 is no number"),
+        (uneven("{},3"), r"not svmlight \(line 1, .*several labels for one example, 0,3"),
+        ("{}spam 1:1\n".format("1 1:1 2:1\n" * 9), r"not svmlight \(line 10, .*spam is no number"),
+        ("label x y z\n" + rows(), r"not svmlight \(line 1, .*the label label is no number"),
+    ],
+)
+def test_rows_of_which_only_the_labels_deviate_come_near_svmlight(tmp_path, content, message):
+    with pytest.raises(RunFailedError, match=message):
+        load(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("name", [*NEITHER, *ALMOST_TABLES, *NAMED_VALUES])
+def test_only_formats_are_advised_that_would_read_the_file(tmp_path, name):
+    content = (NEITHER | ALMOST_TABLES | NAMED_VALUES)[name]
+    path = written(tmp_path, content[0] if isinstance(content, tuple) else content)
+    with pytest.raises(RunFailedError) as failure:
+        load(path)
+    advised = re.findall(r"dataset\.format=(\w+) would read it", str(failure.value))
+    for form in ("columns", "svmlight"):
+        if form in advised:
+            assert load(path, f"dataset.format={form}").n_labels > 1
+        else:
+            with pytest.raises(RunFailedError):
+                load(path, f"dataset.format={form}")
+
+
 def test_a_format_that_is_stated_decides(tmp_path):
     numbers = written(tmp_path, "1 0\n2 1\n3 0\n", "numbers")
     with pytest.raises(RunFailedError, match="no format is recognised"):
@@ -424,6 +463,20 @@ def test_what_a_run_was_trained_on_decides_what_a_file_is(models, tmp_path, cont
     predicted = labels_of(call("predict", model, "--data", data))
     assert len(predicted) == content.count("\n") + 1
     assert {*predicted[:-1]} <= {"B", "O"}
+
+
+def test_a_row_that_is_wrong_makes_no_other_format_of_a_file(models, tmp_path):
+    for content, message in (
+        ("1 1:1\nfoo bar\n", "line 2 is no row"),
+        ("foo bar\n1 1:1\n1 2:1\n", "line 1 is no row"),
+        (WORDS, "its format is columns, and that of the file trained on svmlight"),
+    ):
+        data = written(tmp_path, content)
+        for command in ("predict", "score"):
+            message_of = error_of(call(command, models["svmlight"], "--data", data), 1)
+            assert message in message_of
+    message = error_of(call("predict", models["columns"], "--data", written(tmp_path, rows())), 1)
+    assert "its format is svmlight, and that of the file trained on columns" in message
 
 
 def test_a_held_out_file_has_the_format_that_training_was_forced_to(tmp_path):

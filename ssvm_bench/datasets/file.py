@@ -337,7 +337,8 @@ def _fields(
         other = form
         with suppress(ContentError):
             other = formats.recognised(path, raw)
-        if format_ is not None or other == form:
+        near = form == "svmlight" and other == "columns" and formats.begins_as_svmlight(raw)
+        if format_ is not None or other == form or near:
             raise
         raise ContentError(
             f"its format is {other}, and that of the file trained on {form}"

@@ -17,6 +17,7 @@ from test_own_files import TEXT, load, saved, written
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.datasets.arrays import why_no_label
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results.reading import read
 
@@ -640,7 +641,13 @@ def test_one_class_alone_is_refused_everywhere_alike(tmp_path):
     assert load(saved(tmp_path, x=ones, y=np.ones(4), structure="regression")).n_labels == 0
 
 
-@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u200b", "\u200d", "\ufeff", "\u2060"])
+IGNORABLE = "034f 061c 115f 1160 17b4 180b 180f 3164 fe00 fe0f ffa0 fff0 1bca0 1d173 e0001 e0100"
+UNSEEN = [" ", "\u00a0", "\u2009", "\u200b", "\u200d", "\ufeff", "\u2060", "\u2800"]
+UNSEEN += [chr(int(code, 16)) for code in IGNORABLE.split()]
+UNSEEN = [pytest.param(blank, id=f"{ord(blank):x}") for blank in UNSEEN]
+
+
+@pytest.mark.parametrize("blank", UNSEEN)
 @pytest.mark.parametrize("where", ["before", "behind"])
 def test_a_label_with_an_invisible_end_is_refused_everywhere(tmp_path, blank, where):
     label = f"{blank}a" if where == "before" else f"a{blank}"
@@ -661,6 +668,24 @@ def test_a_label_with_an_invisible_end_is_refused_everywhere(tmp_path, blank, wh
         good = written(tmp_path, "u a\nv b\n\nw a\n", "good")
         with pytest.raises(RunFailedError, match=f"line 4, column 2: {message}"):
             load(good, f"dataset.test={path}")
+        assert f"{blank.encode('unicode_escape').decode()}" in why_no_label(label)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u3164", "\u200b\ufe0f", "\U000e0001"])
+def test_a_label_that_nobody_sees_is_refused_everywhere(tmp_path, name):
+    message = "is no name: it is empty or invisible"
+    y = np.array(["a", name, "b"])
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, x=np.ones((3, 1)), y=y))
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, x=np.ones((3, 1)), y=np.arange(3) % 2, labels=np.array(["b", name])))
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM().fit(np.eye(3), y)
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM("chain").fit([np.eye(3)], [y.tolist()])
+    if name.strip():
+        with pytest.raises(RunFailedError, match=message):
+            load(written(tmp_path, f"u a\nv b\n\nw {name}\n"))
 
 
 # ---- examples without parts ---------------------------------------------------------------------

@@ -542,6 +542,36 @@ def test_a_pipe_that_nobody_writes_to_is_refused(models, tmp_path):
     assert "not a regular file" in message
     missing = call("predict", models["words"], "--data", tmp_path / "missing")
     assert "missing: there is no such file or folder" in error_of(missing, 2)
+    for command in ("predict", "score"):
+        folder = call(command, models["words"], "--data", tmp_path)
+        assert f"{tmp_path} is a folder. Name a file." in error_of(folder, 2)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_messages_call_standard_input_by_its_name(models, name):
+    words = [sys.executable, "-m", "ssvm_bench", "predict", str(models["columns"]), "--data", name]
+    for content, message in (
+        (b"one\n", "standard input cannot be used: line 1: 1 columns"),
+        (b"\x1f\x8bdamaged", "standard input cannot be used: the gzip file is cut short"),
+        (b"neu X B\n", "standard input: none of the entries of its columns 1, 2 was trained on"),
+        (b"", "standard input: 0 examples, 0 parts"),
+    ):
+        done = subprocess.run(words, input=content, capture_output=True, env=environment())
+        assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize("boundary", ["marks", "ends"])
+@pytest.mark.parametrize("template", ["U01:%x[9,0]", "%x[-9,0]", "U:%x[9,0]"])
+def test_a_column_of_which_training_saw_no_entry_is_not_warned_of(
+    tmp_path, caplog, template, boundary
+):
+    path = written(tmp_path, WORDS)
+    used = f"dataset.templates=['{template}','U02:%x[0,1]']"
+    load(path, used, f"dataset.boundary={boundary}", f"dataset.test={path}")
+    assert "trained on" not in caplog.text
+    other = written(tmp_path, "He X B\n12:30 Y O\n", "other")
+    load(path, used, f"dataset.boundary={boundary}", f"dataset.test={other}")
+    assert "none of the entries of its column 2 was trained on" in caplog.text
 
 
 def test_a_file_in_the_home_folder_may_begin_with_a_tilde(models, tmp_path, monkeypatch):

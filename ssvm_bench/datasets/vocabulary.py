@@ -107,8 +107,9 @@ def parse_template(text: str, where: str = "") -> Template:
     literals = pieces[::3]
     without = len(literals) == 1 and not _CONSTANT.fullmatch(text)
     if without or any("%" in literal for literal in literals):
+        what = shown(text or repr(text))
         raise ConfigError(
-            f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
+            f"{where}{OPTION}: {what} is no template. Write what makes a feature as "
             "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
         )
     name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))

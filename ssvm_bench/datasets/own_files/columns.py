@@ -355,7 +355,7 @@ def apply_templates(
                 )
             of, at = columns[column], parts + row
             before, behind = begin - at, at - end + 1  # how far beyond the ends
-            marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
+            marks = _marks(row)
             mark = len(of.values) - 1 + np.where(before > 0, before, abs(row) + behind)
             here = (before <= 0) & (behind <= 0)
             codes = np.where(here, of.codes[at.clip(0, parts.size - 1)], mark)
@@ -380,6 +380,11 @@ def apply_templates(
             found.append(np.full(offsets[-1], -1))
             found[-1][its_parts] = numbered([name])[0]
     return list(number), np.column_stack(found)
+
+
+def _marks(row: int) -> list[str]:
+    """Return what a reference to a row finds before and behind a sequence, from the ends on."""
+    return [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
 
 
 # ---- features -----------------------------------------------------------------------------------
@@ -512,12 +517,23 @@ def notes(found: Columns, vocabulary: Vocabulary) -> list[str]:
 def _known(number: int, vocabulary: Vocabulary) -> Callable[[str], bool] | None:
     """Return the test whether an observed column had an entry in training.
 
-    The templates of this entry alone tell; None if there is none.
+    The templates of this entry alone tell; None if there is none that saw an entry in training.
     """
     used = [parse_template(text) for text in vocabulary.templates]
-    alone = [each.format for each in used if [of for _, of in each.references] == [number]]
+    alone = [each for each in used if [of for _, of in each.references] == [number]]
     features = vocabulary.number_of_feature
-    return (lambda entry: any(each.format(entry) in features for each in alone)) if alone else None
+    if not any(_saw_entry(each, features) for each in alone):
+        return None
+    return lambda entry: any(each.format.format(entry) in features for each in alone)
+
+
+def _saw_entry(template: Template, features: Iterable[str]) -> bool:
+    """Whether a template with one reference made a feature of an entry: others are of marks."""
+    before, behind = template.format.format("\n").split("\n")  # no name has a line end
+    marks = {template.format.format(mark) for mark in _marks(template.references[0][0])}
+    return any(
+        name.startswith(before) and name.endswith(behind) and name not in marks for name in features
+    )
 
 
 def _check_labels_missing(found: Columns, vocabulary: Vocabulary) -> None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from test_own_files import TEXT, load, saved, written
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.datasets.arrays import why_no_label
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results.reading import read
 
@@ -86,6 +88,59 @@ COLUMNS = {
     "line ends of old Macs": TUTORIAL.replace("\n", "\r"),
     "tabs": "\n".join("\t".join(line.split()) for line in TUTORIAL.splitlines()),
     "blanks at the end, and in empty lines": TEXT.replace("\n", " \t\n"),
+    "words with numbers as features": "He 0.5 3 B\nran -1.25 2 O\n\nIt 0.75 1 B\nis nan 2 O\n",
+    "labels with colons": "the D:def\ndog N:sg\nruns V:pres\n\nthe D:def\ncats N:pl\n",
+    "a line before the first sentence": "-DOCSTART- -X- O\n\n"
+    + TUTORIAL.lstrip()
+    + "\n"
+    + TUTORIAL,
+    "many numbers in a sentence": "1.8 CD\n, ,\n12 CD\n, ,\n1,000 CD\nand CC\n50% CD\n",
+    "long sequences": "\n\n".join(
+        "\n".join(f"w{k % 9} {'BIO'[k % 3]}" for k in range(90)) for _ in "ab"
+    ),
+}
+
+
+def with_line(text, line, after):
+    """Return a text with one more line, empty or not, after so many lines."""
+    lines = text.split("\n")
+    return "\n".join([*lines[:after], line, *lines[after:]])
+
+
+DECIMALS = table(lambda k, v: f"{v[0]} {v[1]} {k}")
+WHOLE = table(lambda k, v: f"{k} {v[0][-1]} {v[1][-1]}")
+IRIS = table(lambda k, v: f"{v[0]}\t{v[1]}\tkind{k}")
+ALMOST_TABLES = {
+    "a head": with_line(DECIMALS, "x1 x2 cls", 0),
+    "a head, integers": with_line(WHOLE, "sex age cls", 0),
+    "a head, names": with_line(IRIS, "a\tb\tspecies", 0),
+    "a head, a table of three lines": "a b kind\n0.5 0.25 x\n1.5 2 y\n2 3 x\n",
+    "a head, words": "id\ttext\tlabel\n"
+    + "".join(f"{k}\ttext{k % 5}\tL{k % 2}\n" for k in range(30)),
+    "a head and an empty line": with_line(DECIMALS * 10, "x1 x2 cls\n", 0),
+    "a head and an empty line, words": "w k\n\n" + "a x\nb y\n" * 60,
+    "a missing entry": with_line(WHOLE, "? ? ?", 7),
+    "missing entries": with_line(with_line(DECIMALS, "NA ? 1", 7), "0.5 0.25 n/a", 9),
+    "nan": with_line(DECIMALS, "nan nan nan", 7),
+    "an infinite number": with_line(DECIMALS, "-inf inf 1", 0),
+    "an entry cut short": with_line(DECIMALS, "0.2x 0.5. 1", 20),
+    "an empty line": with_line(with_line(DECIMALS * 10, "", 150), "nan ? 1", 9),
+    "an empty line, names": with_line(IRIS * 10, "", 150),
+    "an empty line, words": with_line("a x\nb y\n" * 150, "", 150),
+    "commas in decimals": table(lambda k, v: f"{v[0]} {v[1]} kind{k}").replace(".", ","),
+    "shares": table(lambda k, v: f"{v[0]}% {v[1]}% kind{k}"),
+}
+NAMED_VALUES = {
+    "words": table(lambda k, v: f"{k} color:c{v[0][-1]} size:s{v[1][-1]}"),
+    "one word": table(lambda k, v: f"{k} color:c{v[0][-1]}"),
+    "quoted": table(lambda k, v: f'{k} 1:"{v[0]}" 2:"{v[1]}"'),
+    "shares": table(lambda k, v: f"{k} 1:{v[0]}% 2:{v[1]}%"),
+    "truths": table(lambda k, v: f"{k} 1:{v[0] > '0'} 2:{v[1] > '0'}"),
+    "dates": table(lambda k, v: f"{k} 1:2024-01-0{v[0][-1]} 2:2024-02-0{v[1][-1]}"),
+    "wide colons": rows(entry="{j}：{v}"),
+    "small colons": rows(entry="{j}﹕{v}"),
+    "with a head": "label first second\n" + table(lambda k, v: f"{k} 1:{v[0]}% 2:{v[1]}%"),
+    "after names": table(lambda k, v: f"row{v[2]} color:c{v[0][-1]} kind{k}"),
 }
 
 NEITHER = {
@@ -171,6 +226,20 @@ def test_what_fits_no_format_is_refused_with_what_speaks_against_each(tmp_path, 
     assert len(str(failure.value)) < 700
 
 
+@pytest.mark.parametrize("name", ALMOST_TABLES)
+def test_one_odd_line_makes_no_columns_of_a_table(tmp_path, name):
+    with pytest.raises(RunFailedError, match=r"not columns \(line 1, .*: ") as failure:
+        load(written(tmp_path, ALMOST_TABLES[name]))
+    assert "not svmlight (line 1, " in str(failure.value)
+
+
+@pytest.mark.parametrize("name", NAMED_VALUES)
+def test_values_that_are_no_numbers_make_no_columns_of_named_values(tmp_path, name):
+    with pytest.raises(RunFailedError, match="is a feature and its value") as failure:
+        load(written(tmp_path, NAMED_VALUES[name]))
+    assert "not svmlight (line 1, " in str(failure.value)
+
+
 def test_a_refused_file_is_one_message_and_nothing_is_computed(tmp_path):
     path = written(tmp_path, rows("spam{}"), "spam.txt")
     result = call("run", "dataset=file", f"dataset.path={path}", f"results_dir={tmp_path / 'r'}")
@@ -187,6 +256,44 @@ def test_the_nearest_format_alone_is_named_where_only_it_comes_near(tmp_path):
     with pytest.raises(RunFailedError, match=r"not svmlight \(line 31, '1,3 1:1'") as failure:
         load(written(tmp_path, rows() + "1,3 1:1\n"))
     assert "columns (" in str(failure.value)  # its rows have as many columns
+
+
+def uneven(label, entry="{j}:{v}"):
+    """Return rows that have two features, or three."""
+    return table(
+        lambda k, v: " ".join(
+            [label.format(k), *(entry.format(j=j, v=v[j]) for j in range(1, 3 + k))]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (uneven("spam{}"), r"not svmlight \(line 1, .*the label spam0 is no number"),
+        (uneven("{},3"), r"not svmlight \(line 1, .*several labels for one example, 0,3"),
+        ("{}spam 1:1\n".format("1 1:1 2:1\n" * 9), r"not svmlight \(line 10, .*spam is no number"),
+        ("label x y z\n" + rows(), r"not svmlight \(line 1, .*the label label is no number"),
+    ],
+)
+def test_rows_of_which_only_the_labels_deviate_come_near_svmlight(tmp_path, content, message):
+    with pytest.raises(RunFailedError, match=message):
+        load(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("name", [*NEITHER, *ALMOST_TABLES, *NAMED_VALUES])
+def test_only_formats_are_advised_that_would_read_the_file(tmp_path, name):
+    content = (NEITHER | ALMOST_TABLES | NAMED_VALUES)[name]
+    path = written(tmp_path, content[0] if isinstance(content, tuple) else content)
+    with pytest.raises(RunFailedError) as failure:
+        load(path)
+    advised = re.findall(r"dataset\.format=(\w+) would read it", str(failure.value))
+    for form in ("columns", "svmlight"):
+        if form in advised:
+            assert load(path, f"dataset.format={form}").n_labels > 1
+        else:
+            with pytest.raises(RunFailedError):
+                load(path, f"dataset.format={form}")
 
 
 def test_a_format_that_is_stated_decides(tmp_path):
@@ -359,6 +466,20 @@ def test_what_a_run_was_trained_on_decides_what_a_file_is(models, tmp_path, cont
     assert {*predicted[:-1]} <= {"B", "O"}
 
 
+def test_a_row_that_is_wrong_makes_no_other_format_of_a_file(models, tmp_path):
+    for content, message in (
+        ("1 1:1\nfoo bar\n", "line 2 is no row"),
+        ("foo bar\n1 1:1\n1 2:1\n", "line 1 is no row"),
+        (WORDS, "its format is columns, and that of the file trained on svmlight"),
+    ):
+        data = written(tmp_path, content)
+        for command in ("predict", "score"):
+            message_of = error_of(call(command, models["svmlight"], "--data", data), 1)
+            assert message in message_of
+    message = error_of(call("predict", models["columns"], "--data", written(tmp_path, rows())), 1)
+    assert "its format is svmlight, and that of the file trained on columns" in message
+
+
 def test_a_held_out_file_has_the_format_that_training_was_forced_to(tmp_path):
     path = written(tmp_path, "1 2:1 \n2\n", "few")
     data = load(path, "dataset.format=svmlight", f"dataset.test={path}")
@@ -421,6 +542,36 @@ def test_a_pipe_that_nobody_writes_to_is_refused(models, tmp_path):
     assert "not a regular file" in message
     missing = call("predict", models["words"], "--data", tmp_path / "missing")
     assert "missing: there is no such file or folder" in error_of(missing, 2)
+    for command in ("predict", "score"):
+        folder = call(command, models["words"], "--data", tmp_path)
+        assert f"{tmp_path} is a folder. Name a file." in error_of(folder, 2)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_messages_call_standard_input_by_its_name(models, name):
+    words = [sys.executable, "-m", "ssvm_bench", "predict", str(models["columns"]), "--data", name]
+    for content, message in (
+        (b"one\n", "standard input cannot be used: line 1: 1 columns"),
+        (b"\x1f\x8bdamaged", "standard input cannot be used: the gzip file is cut short"),
+        (b"neu X B\n", "standard input: none of the entries of its columns 1, 2 was trained on"),
+        (b"", "standard input: 0 examples, 0 parts"),
+    ):
+        done = subprocess.run(words, input=content, capture_output=True, env=environment())
+        assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize("boundary", ["marks", "ends"])
+@pytest.mark.parametrize("template", ["U01:%x[9,0]", "%x[-9,0]", "U:%x[9,0]"])
+def test_a_column_of_which_training_saw_no_entry_is_not_warned_of(
+    tmp_path, caplog, template, boundary
+):
+    path = written(tmp_path, WORDS)
+    used = f"dataset.templates=['{template}','U02:%x[0,1]']"
+    load(path, used, f"dataset.boundary={boundary}", f"dataset.test={path}")
+    assert "trained on" not in caplog.text
+    other = written(tmp_path, "He X B\n12:30 Y O\n", "other")
+    load(path, used, f"dataset.boundary={boundary}", f"dataset.test={other}")
+    assert "none of the entries of its column 2 was trained on" in caplog.text
 
 
 def test_a_file_in_the_home_folder_may_begin_with_a_tilde(models, tmp_path, monkeypatch):
@@ -520,7 +671,13 @@ def test_one_class_alone_is_refused_everywhere_alike(tmp_path):
     assert load(saved(tmp_path, x=ones, y=np.ones(4), structure="regression")).n_labels == 0
 
 
-@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2009", "\u200b", "\u200d", "\ufeff", "\u2060"])
+IGNORABLE = "034f 061c 115f 1160 17b4 180b 180f 3164 fe00 fe0f ffa0 fff0 1bca0 1d173 e0001 e0100"
+UNSEEN = [" ", "\u00a0", "\u2009", "\u200b", "\u200d", "\ufeff", "\u2060", "\u2800"]
+UNSEEN += [chr(int(code, 16)) for code in IGNORABLE.split()]
+UNSEEN = [pytest.param(blank, id=f"{ord(blank):x}") for blank in UNSEEN]
+
+
+@pytest.mark.parametrize("blank", UNSEEN)
 @pytest.mark.parametrize("where", ["before", "behind"])
 def test_a_label_with_an_invisible_end_is_refused_everywhere(tmp_path, blank, where):
     label = f"{blank}a" if where == "before" else f"a{blank}"
@@ -541,6 +698,24 @@ def test_a_label_with_an_invisible_end_is_refused_everywhere(tmp_path, blank, wh
         good = written(tmp_path, "u a\nv b\n\nw a\n", "good")
         with pytest.raises(RunFailedError, match=f"line 4, column 2: {message}"):
             load(good, f"dataset.test={path}")
+        assert f"{blank.encode('unicode_escape').decode()}" in why_no_label(label)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u3164", "\u200b\ufe0f", "\U000e0001"])
+def test_a_label_that_nobody_sees_is_refused_everywhere(tmp_path, name):
+    message = "is no name: it is empty or invisible"
+    y = np.array(["a", name, "b"])
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, x=np.ones((3, 1)), y=y))
+    with pytest.raises(RunFailedError, match=message):
+        load(saved(tmp_path, x=np.ones((3, 1)), y=np.arange(3) % 2, labels=np.array(["b", name])))
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM().fit(np.eye(3), y)
+    with pytest.raises(ValueError, match=message):
+        StructuredSVM("chain").fit([np.eye(3)], [y.tolist()])
+    if name.strip():
+        with pytest.raises(RunFailedError, match=message):
+            load(written(tmp_path, f"u a\nv b\n\nw {name}\n"))
 
 
 # ---- examples without parts ---------------------------------------------------------------------

@@ -139,6 +139,8 @@ def test_templates_are_read_from_a_file_of_crfpp(tmp_path):
         (False, "[' B01:%x[0,0]']", "is a bigram of labels with an observation"),
         (False, "['%x[0,2]']", r"%x\[0,2\] refers to column 2.* 0 to 1"),
         (False, "['%y[0,2]']", r"%y\[0,2\] is no template"),
+        (False, "['']", "dataset.templates: '' is no template"),
+        (False, "['%x[0,0]', '  ']", "dataset.templates: '' is no template"),
     ],
 )
 def test_templates_that_are_none_are_refused(tmp_path, of_file, text, message):
@@ -542,6 +544,9 @@ def test_a_run_is_known_by_what_is_in_its_files(tmp_path):
         own.load(run.dataset)
     missing = call("run", "dataset=file", f"dataset.path={tmp_path / 'x'}")
     assert "x: there is no such file or folder" in error_of(missing, 2)
+    for option in ("path", "test", "validation"):
+        folder = call("run", "dataset=file", f"dataset.path={path}", f"dataset.{option}={tmp_path}")
+        assert f"{tmp_path} is a folder. Name a file." in error_of(folder, 2)
 
 
 @pytest.fixture(scope="module")

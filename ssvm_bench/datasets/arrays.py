@@ -38,12 +38,19 @@ LARGEST_WHOLE = 1 << 53
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters forbidden in names: controls, line ends, changes of direction, surrogates."""
 
-_VISIBLE = re.compile(
-    "[^\\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+_INVISIBLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
 )
-"""Characters of which a name needs one: neither blank nor invisible according to Unicode."""
+"""Characters that nobody sees: those that Unicode lets displays ignore, and some blanks."""
 
+_VISIBLE = re.compile(rf"[^\s{_INVISIBLE}]")
+"""Characters of which a name needs one: neither blank nor invisible."""
+
+_UNSEEN_END = re.compile(rf"[\s{_INVISIBLE}].*|.*[\s{_INVISIBLE}]", re.DOTALL)
+
+_UNSEEN = "is no name: it is empty or invisible"
 _MORE = "Use fewer examples, or store them as uint8 or float64, which are taken as they are."
 
 _LABELS = np.dtype(np.uint8), np.dtype(np.uint16)
@@ -140,6 +147,24 @@ def _refuse(found: np.ndarray, good: np.ndarray, name: str, row: str, why: str) 
     raise ContentError(f"{name} of {row} {at[0] if at else 0} is {value}, and {why}")
 
 
+def why_no_label(name: str) -> str:
+    """Return why a text cannot be the name of a label; empty if it can.
+
+    Two labels that differ only by what nobody sees would be two classes.
+    """
+    if not _VISIBLE.search(name):
+        return f"the label {_in_full(name)} {_UNSEEN}"
+    if not _UNSEEN_END.fullmatch(name):
+        return ""
+    return f"the label {_in_full(name)} begins or ends with a blank or an invisible character"
+
+
+def _in_full(name: str) -> str:
+    """Return a name in quotes, with what nobody sees written as a code."""
+    code = lambda found: found[0].encode("unicode_escape").decode()  # noqa: E731
+    return shown(re.sub(f"[{_INVISIBLE}]", code, repr(name)))
+
+
 def names(found: list[str], what: str) -> list[str]:
     """Check that names of labels or features differ and fit in a line of text; return them.
 
@@ -149,10 +174,12 @@ def names(found: list[str], what: str) -> list[str]:
         A name occurs twice, is invisible, or has an unprintable character or a line end.
     """
     for name in found:
-        if not _VISIBLE.search(name) or _UNPRINTABLE.search(name):
+        if not _VISIBLE.search(name):
+            raise ContentError(f"{_in_full(name)} in {what} {_UNSEEN}")
+        if _UNPRINTABLE.search(name):
             raise ContentError(
-                f"'{shown(name)}' in {what} is no name: names are not blank, and have no line "
-                "breaks, control characters, changes of direction or surrogates"
+                f"'{shown(name)}' in {what} is no name: names have no line breaks, control "
+                "characters, changes of direction or surrogates"
             )
     if len(set(found)) < len(found):
         twice, _ = Counter(found).most_common(1)[0]

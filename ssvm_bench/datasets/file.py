@@ -232,7 +232,7 @@ def examples(path: Path, vocabulary: Vocabulary, name: str, format_: str | None)
     RunFailedError
         The file cannot be read, or is of another format or structure than the vocabulary.
     """
-    path = reading.check_named(path, descriptors=True)
+    path = reading.check_file(path, descriptors=True)
     with _explained(path):
         raw = formats.text(reading.content_of_users(path, descriptors=True))
         if not raw.strip() and (format_ or vocabulary.form) != "npz":
@@ -284,7 +284,7 @@ def _read(config: Config) -> _Content:
     assert config.path is not None
     for file in (config.path, *(each for _, each in config._held_out())):
         if isinstance(file, Path):
-            reading.check_named(file)
+            reading.check_file(file)
     with _explained(config.path):
         raw = formats.text(reading.content_of_users(config.path))
         form = config.format
@@ -337,7 +337,8 @@ def _fields(
         other = form
         with suppress(ContentError):
             other = formats.recognised(path, raw)
-        if format_ is not None or other == form:
+        near = form == "svmlight" and other == "columns" and formats.begins_as_svmlight(raw)
+        if format_ is not None or other == form or near:
             raise
         raise ContentError(
             f"its format is {other}, and that of the file trained on {form}"
@@ -347,12 +348,12 @@ def _fields(
 
 def _notes(path: Path, module: Any, content: Any, vocabulary: Vocabulary) -> list[str]:
     """Return what a user should know of how a file is used."""
-    return [f"{shown(path, 200)}: {note}" for note in module.notes(content, vocabulary)]
+    return [f"{reading.called(path, 200)}: {note}" for note in module.notes(content, vocabulary)]
 
 
 def _explained(path: Path) -> AbstractContextManager[None]:
     """Turn errors about a user's file, raised in a block, into `RunFailedError`."""
-    return reading.explained(f"{shown(path, 300)} cannot be used", "Correct the file.")
+    return reading.explained(f"{reading.called(path)} cannot be used", "Correct the file.")
 
 
 def digest(path: Path) -> str:

@@ -54,6 +54,7 @@ MOST_OF_USERS = 1 << 32
 DESCRIPTOR = re.compile(r"-|/dev/stdin|(?:/dev/fd|/proc/self/fd)/(\d{1,9})")
 """Names of standard input, and of other descriptors that the process was started with."""
 
+_STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 _LONGEST_TEXT = 1 << 14
 """Largest text in an array, in bytes; the array takes as many for each of its texts."""
 
@@ -94,8 +95,8 @@ def explained(what: str, advice: str) -> Iterator[None]:
         reason: object = error
         if isinstance(error, MemoryError):
             reason = "it takes more memory than there is"
-        elif isinstance(error, OSError) and str(error.filename) in what:
-            reason = error.strerror
+        elif isinstance(error, OSError) and str(error.filename or "") in what:
+            reason = error.strerror or error
         raise RunFailedError(f"{what}: {reason}. {advice}") from error
 
 
@@ -109,6 +110,19 @@ def check_named(path: Path, descriptors: bool = False) -> Path:
         if (descriptors and DESCRIPTOR.fullmatch(str(path))) or found.exists():
             return found
     raise ConfigError(f"{shown(path, 300)}: there is no such file or folder.")
+
+
+def check_file(path: Path, descriptors: bool = False) -> Path:
+    """Return the path as `check_named` does; raise ``ConfigError`` if it is a folder as well."""
+    found = check_named(path, descriptors)
+    if found.is_dir():
+        raise ConfigError(f"{shown(path, 300)} is a folder. Name a file.")
+    return found
+
+
+def called(path: Path, length: int = 300) -> str:
+    """Return the name in messages of a file for `content_of_users`."""
+    return "standard input" if str(path) in _STDIN else shown(path, length)
 
 
 class Bounded:
@@ -188,7 +202,7 @@ def _read_whole(stream: Bounded, path: Path) -> bytes:
     for block in stream:
         blocks.append(block)
         size += len(block)
-        check_room(2.0 * size, shown(path), "Use fewer examples.")
+        check_room(2.0 * size, called(path, 100), "Use fewer examples.")
     return b"".join(blocks)
 
 

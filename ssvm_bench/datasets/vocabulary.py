@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type
+from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type, why_no_label
 from ssvm_bench.datasets.arrays import names as checked_names
 from ssvm_bench.datasets.reading import ContentError, content, ensure, parsing, unpack
 
@@ -53,24 +53,10 @@ _IDENTIFIER = re.compile(r"U\w*:")
 _CONSTANT = re.compile(r"U\w*:?")
 _BIGRAM = re.compile(r"B\w*:?")
 
-_INVISIBLE = "\xad\u180e\u200b-\u200f\u2060-\u2064\ufeff"
-_BLANK_ENDS = re.compile(rf"[\s{_INVISIBLE}].*|.*[\s{_INVISIBLE}]", re.DOTALL)
-"""A text that begins or ends with a blank, or with a character that nobody sees."""
-
 _MOST = 1 << 30
 """Largest unpacked vocabulary, in bytes."""
 
 _MOST_FEATURES = np.iinfo(np.int32).max
-
-
-def why_no_label(name: str) -> str:
-    """Return why a text cannot be the name of a label; empty if it can.
-
-    Two labels that differ only by what nobody sees would be two classes.
-    """
-    if not _BLANK_ENDS.fullmatch(name):
-        return ""
-    return f"the label {shown(repr(name))} begins or ends with a blank or an invisible character"
 
 
 def check_classes(names: Sequence[str]) -> None:
@@ -121,8 +107,9 @@ def parse_template(text: str, where: str = "") -> Template:
     literals = pieces[::3]
     without = len(literals) == 1 and not _CONSTANT.fullmatch(text)
     if without or any("%" in literal for literal in literals):
+        what = shown(text or repr(text))
         raise ConfigError(
-            f"{where}{OPTION}: {shown(text)} is no template. Write what makes a feature as "
+            f"{where}{OPTION}: {what} is no template. Write what makes a feature as "
             "%x[row,column] of a line relative to this one, and a column from 0: %x[-1,0]/%x[0,1]."
         )
     name, *escaped = (each.replace("{", "{{").replace("}", "}}") for each in (text, *literals))

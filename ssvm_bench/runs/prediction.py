@@ -19,6 +19,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
+from ssvm_bench.datasets.reading import called
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
@@ -213,7 +214,7 @@ def examples(model: Model, data: Path | None, format_: str | None = None) -> Exa
         found = own_file.examples(data, vocabulary, name, format_)
         for note in found.notes:
             logger.warning("%s", note)
-        of = "standard input" if str(data) == "-" else str(data)
+        of = called(data)
         return Examples(*found[:2], vocabulary.structure, found.offsets, of)
     if format_ is not None:
         raise ConfigError("--format is that of a file. Name it: --data FILE.")

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,11 +62,21 @@ _BYTES_OF_FEATURE = 24
 """Least memory per part and template while templates are applied."""
 
 _LONGEST = 100
-"""Most parts of a file that is one sequence, unless something else speaks for columns."""
+"""Most parts of a sequence on average, unless something else speaks for columns."""
+
+_FEW = 3
+"""Lines of which the first is not taken for the head of a table."""
+
+_SHARE = 0.8
+"""Share of the entries that decides what a column has: one odd entry does not change it."""
 
 _CONLL_U = 10  # columns
 _INTEGER = re.compile(rb"[+-]?\d+")
+_DECIMAL = re.compile(rb"(" + NUMBER.pattern + rb"|[+-]?\d*,\d+)%?")
+_MISSING = re.compile(rb"\?|-|[+-]?(inf|infinity|nan)|n/?a|null|none", re.IGNORECASE)
 _PAIR = re.compile(rb".+:" + NUMBER.pattern)
+_COLONS = "|".join(":：﹕∶").encode()
+_NAMED = re.compile(rb".*?[^:](%b)+(?!//)[^:].*" % _COLONS)
 _MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
 _JOINED = re.compile(rb".*[,;].*|[^=]+=.*|.+/.+")
 
@@ -119,48 +129,88 @@ def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] |
     pairs = [(k, field) for k, fields in rows for field in fields if _PAIR.fullmatch(field)]
     if 2 * len({k for k, _ in pairs}) > len(rows):
         k, field = pairs[0]
-        return k, f"{_quoted([field])} is a feature and its value"
+        return k, _is_pair(field)
     columns = [*zip(*(fields for _, fields in rows), strict=True)]
-    separate = rows[-1][0] - first >= len(rows)
-    why = _other_table(columns) or ("" if stated else _no_evidence(columns, separate))
+    why = _other_table(columns) or ("" if stated else _no_evidence(columns, _sequences(rows)))
     return (first, why) if why else None
 
 
+def _is_pair(field: bytes) -> str:
+    return f"{_quoted([field])} is a feature and its value"
+
+
+def _sequences(rows: Sequence[tuple[int, list[bytes]]]) -> int:
+    """Return the number of sequences; a line alone at the top is none, as it may be a head."""
+    numbers = [k for k, _ in rows]
+    ends = [before + 1 < k for before, k in pairwise(numbers)]
+    return 1 + sum(ends[1:])
+
+
+def _typical(pattern: re.Pattern[bytes], entries: Sequence[bytes]) -> bytes | None:
+    """Return the first entry that matches, if most do; the head of a table need not."""
+    below = entries[len(entries) > _FEW :]
+    most = below and sum(map(bool, map(pattern.fullmatch, below))) >= _SHARE * len(below)
+    return next(filter(pattern.fullmatch, entries)) if most else None
+
+
 def _other_table(columns: Sequence[tuple[bytes, ...]]) -> str:
-    """Return what in all lines belongs to a table of another format; empty if nothing does."""
+    """Return what in most lines belongs to a table of another format; empty if nothing does."""
     labels = columns[-1]
     for entries in columns:
-        if all(map(_MARKED.fullmatch, entries)):
-            return f"{_quoted([entries[0]])} has a separator, as its whole column"
-    if all(map(_JOINED.fullmatch, labels)):
-        return f"{_quoted([labels[0]])} joins several entries, as its whole column"
+        if entry := _typical(_MARKED, entries):
+            return f"{_quoted([entry])} has a separator, as its whole column"
+    if (entry := _typical(_JOINED, labels)) and not _typical(_NAMED, labels):
+        return f"{_quoted([entry])} joins several entries, as its whole column"
     if len(columns) == _CONLL_U and b"_" in labels:
         return f"it may be CoNLL-U, whose {_CONLL_U} columns do not end with a label"
-    if all(map(NUMBER.fullmatch, labels)) and not all(map(_INTEGER.fullmatch, labels)):
-        return f"the last column has numbers, as {_quoted([labels[0]])}, and not labels"
+    if (kind := _numbers(labels)) and kind.decimal:
+        return f"the last column has numbers, as {_quoted([kind.decimal])}, and not labels"
     return ""
 
 
-def _no_evidence(columns: Sequence[tuple[bytes, ...]], separate: bool) -> str:
+class _Numbers(NamedTuple):
+    """A column of numbers: its first number that is no integer, if it has one."""
+
+    decimal: bytes | None
+
+
+def _numbers(entries: Sequence[bytes]) -> _Numbers | None:
+    """Return what numbers a column has, beside missing ones; None if it does not have numbers."""
+    there = [entry for entry in entries if not _MISSING.fullmatch(entry)]
+    if not _typical(_DECIMAL, there):
+        return None
+    decimals = (each for each in there if _DECIMAL.fullmatch(each) and not _INTEGER.fullmatch(each))
+    return _Numbers(next(decimals, None))
+
+
+def _no_evidence(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
     """Return what is missing to tell columns from another table; empty if nothing is.
 
-    ``separate`` says whether empty lines separate sequences.
+    Several sequences are evidence, unless they are very long.
     """
     lines, labels = len(columns[0]), len({*columns[-1]})
-    *are_numbers, of_labels = (all(map(NUMBER.fullmatch, entries)) for entries in columns)
-    *are_whole, _ = (all(map(_INTEGER.fullmatch, entries)) for entries in columns)
-    decimals = are_numbers != are_whole
+    separate = sequences > 1 and lines <= _LONGEST * sequences
+    named = [entry for entries in columns if (entry := _typical(_NAMED, entries))]
+    if len(named) > separate:
+        return _is_pair(named[0])
+    *observed, of_labels = map(_numbers, columns)
+    all_numbers, decimals = all(observed), any(each and each.decimal for each in observed)
     if separate:
-        is_table = all(are_numbers) and (decimals or of_labels)
+        is_table = all_numbers and (decimals or of_labels)
     else:
-        few = not any(are_numbers) and labels <= max(2, lines / 4)
-        is_table = all(are_numbers) or decimals or (of_labels and not few)
+        few = not any(observed) and labels <= max(2, lines / 4)
+        is_table = all_numbers or decimals or (of_labels and not few)
     if is_table:
         return "it may be a table of numbers, which comes as .npz"
     if labels > 10 + lines / 2:
         return f"the last column has {labels} different labels in {lines} lines"
     if not separate and lines > _LONGEST:
+        if sequences > 1:
+            return f"its {sequences} sequences have {lines} lines"
         return f"no empty line ends a sequence in {lines} lines"
+    for head, *below in [] if separate or lines <= _FEW else columns:
+        if not _DECIMAL.fullmatch(head) and all(map(_DECIMAL.fullmatch, below)):
+            return f"{_quoted([head])} is the head of a column of numbers"
     return ""
 
 
@@ -305,7 +355,7 @@ def apply_templates(
                 )
             of, at = columns[column], parts + row
             before, behind = begin - at, at - end + 1  # how far beyond the ends
-            marks = [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
+            marks = _marks(row)
             mark = len(of.values) - 1 + np.where(before > 0, before, abs(row) + behind)
             here = (before <= 0) & (behind <= 0)
             codes = np.where(here, of.codes[at.clip(0, parts.size - 1)], mark)
@@ -330,6 +380,11 @@ def apply_templates(
             found.append(np.full(offsets[-1], -1))
             found[-1][its_parts] = numbered([name])[0]
     return list(number), np.column_stack(found)
+
+
+def _marks(row: int) -> list[str]:
+    """Return what a reference to a row finds before and behind a sequence, from the ends on."""
+    return [f"_B{sign}{k}" for sign in "-+" for k in range(1, abs(row) + 1)]
 
 
 # ---- features -----------------------------------------------------------------------------------
@@ -462,12 +517,23 @@ def notes(found: Columns, vocabulary: Vocabulary) -> list[str]:
 def _known(number: int, vocabulary: Vocabulary) -> Callable[[str], bool] | None:
     """Return the test whether an observed column had an entry in training.
 
-    The templates of this entry alone tell; None if there is none.
+    The templates of this entry alone tell; None if there is none that saw an entry in training.
     """
     used = [parse_template(text) for text in vocabulary.templates]
-    alone = [each.format for each in used if [of for _, of in each.references] == [number]]
+    alone = [each for each in used if [of for _, of in each.references] == [number]]
     features = vocabulary.number_of_feature
-    return (lambda entry: any(each.format(entry) in features for each in alone)) if alone else None
+    if not any(_saw_entry(each, features) for each in alone):
+        return None
+    return lambda entry: any(each.format.format(entry) in features for each in alone)
+
+
+def _saw_entry(template: Template, features: Iterable[str]) -> bool:
+    """Whether a template with one reference made a feature of an entry: others are of marks."""
+    before, behind = template.format.format("\n").split("\n")  # no name has a line end
+    marks = {template.format.format(mark) for mark in _marks(template.references[0][0])}
+    return any(
+        name.startswith(before) and name.endswith(behind) and name not in marks for name in features
+    )
 
 
 def _check_labels_missing(found: Columns, vocabulary: Vocabulary) -> None:

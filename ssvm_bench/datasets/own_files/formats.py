@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ssvm_bench.base.errors import shown
 from ssvm_bench.config import FORMATS
 from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.reading import ContentError, ensure
+from ssvm_bench.datasets.vocabulary import BOUNDARIES, check_classes
 
 MODULES: dict[str, Any] = dict(zip(FORMATS, (columns, svmlight, npz), strict=True))
 """Format → the module that reads it."""
@@ -30,6 +32,7 @@ MODULES: dict[str, Any] = dict(zip(FORMATS, (columns, svmlight, npz), strict=Tru
 _LINES, _BYTES = 1000, 1 << 18
 """Lines that are looked at: so many, or of so many bytes together."""
 
+_USUAL = {"templates": None, "boundary": BOUNDARIES[0], "min_count": 1}
 _ZIP = b"PK\x03\x04", b"PK\x05\x06"
 _BOM = b"\xef\xbb\xbf"
 _OTHERS = {
@@ -107,21 +110,46 @@ def _head(raw: bytes) -> list[bytes]:
     return lines
 
 
+def begins_as_svmlight(raw: bytes) -> bool:
+    """Whether the first line of a file is a row of svmlight, or half of its lines resemble one."""
+    lines = _head(raw)
+    found = svmlight.objection(lines)
+    return found is None or found[0] > _first(lines) or svmlight.resembles(lines)
+
+
+def _first(lines: Sequence[bytes]) -> int:
+    """Return the number of the first line that is not blank, from 1."""
+    return next(k for k, line in enumerate(lines, 1) if line.strip())
+
+
 def _unknown(lines: Sequence[bytes], objections: dict[str, tuple[int, str]]) -> str:
     """Return what speaks against each format that comes near, the nearest one first.
 
-    A format comes near if some lines fit, or if no other one comes nearer.
+    A format comes near if some lines fit, or resemble its, or if no other one comes nearer.
     """
-    near = sorted(objections, key=lambda name: -objections[name][0])
-    first = next(k for k, line in enumerate(lines, 1) if line.strip())
-    furthest = objections[near[0]][0]
+    first, furthest = _first(lines), max(k for k, _ in objections.values())
+    alike = [name for name in (svmlight.FORMAT,) if svmlight.resembles(lines)]
+    near = [
+        name
+        for name in sorted(objections, key=lambda name: (name not in alike, -objections[name][0]))
+        if name in alike or objections[name][0] > first or furthest == first
+    ]
     said = []
     for name in near:
         k, why = objections[name]
-        if k > first or furthest == first:
-            line = lines[k - 1].strip()[:200].decode(errors="replace")
-            said.append(f"{name} (line {k}, {shown(repr(line), 50)}: {why})")
-    return (
-        f"no format is recognised: not {', and not '.join(said)}. "
-        f"dataset.format={' or '.join(near)} would read it as such"
-    )
+        line = lines[k - 1].strip()[:200].decode(errors="replace")
+        said.append(f"{name} (line {k}, {shown(repr(line), 50)}: {why})")
+    forced = [name for name in near if _reads(name, lines)]
+    advice = f". dataset.format={' or '.join(forced)} would read it as such" if forced else ""
+    return f"no format is recognised: not {', and not '.join(said)}{advice}"
+
+
+def _reads(name: str, lines: Sequence[bytes]) -> bool:
+    """Whether a format that is forced upon lines finds labels and features to learn from."""
+    module = MODULES[name]
+    usual = {"zero_based": svmlight.AUTO} if name == svmlight.FORMAT else _USUAL
+    with suppress(ContentError):
+        vocabulary, _ = module.learned(module.parse(b"".join(lines)), **usual)
+        check_classes(vocabulary.labels)
+        return True
+    return False

@@ -33,6 +33,7 @@ AUTO, FROM_0, FROM_1 = BASES = ("auto", "true", "false")
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _VALUE = re.compile(rb"[+-]?(inf|infinity|nan)|" + NUMBER.pattern, re.IGNORECASE)
+_ENTRY = re.compile(rb"\d+:(%b)" % _VALUE.pattern, re.IGNORECASE)
 _QUERY = re.compile(rb"qid:\d{1,18}")
 _NO_QUERY = re.compile(rb"qid(?!:\d{1,18}(\s|$))")
 _HOW = " (where they begin at 0, train with dataset.zero_based=true)"
@@ -71,6 +72,13 @@ def objection(lines: Sequence[bytes]) -> tuple[int, str] | None:
     if not any(b":" in line.partition(b"#")[0] for line in lines):
         return 1, "no line has an index:value"
     return None
+
+
+def resembles(lines: Sequence[bytes]) -> bool:
+    """Whether half of the lines or more have an ``index:value`` behind every label they have."""
+    rows = [fields for line in lines if (fields := line.partition(b"#")[0].split())]
+    alike = [entries and all(map(_ENTRY.fullmatch, entries)) for _, *entries in rows]
+    return 2 * sum(map(bool, alike)) >= max(len(rows), 1)
 
 
 def _why_no_row(line: bytes) -> str:

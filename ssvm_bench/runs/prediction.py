@@ -330,7 +330,7 @@ class Scored(NamedTuple):
     """A run, what its labels were compared with (`Examples.compared_with`), and the scores."""
 
     model: Model
-    compared_with: Hashable
+    compared_with: tuple[str, Hashable]
     numbers: Mapping[str, Any]
 
 

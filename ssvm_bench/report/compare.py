@@ -96,6 +96,12 @@ def compare(
             f"There are no two runs to compare ({counts}): none have the problem (data and λ), "
             "the seed and all options but the solver's, budgets and the clock in common."
         )
+    of_both = [pair for of in found for pair in of.runs]
+    if folders and all(_is_same(*pair) for pair in of_both):
+        raise ConfigError(
+            f"The runs of {a} and of {b} that fit together are the same runs: there is nothing to "
+            "compare. Make your own with another results_dir, and name its folder."
+        )
     table = pairs.ratios(found, _best(both, places), gaps, seconds)
     options = {
         "experiment": [experiment] if experiment != ALL else [],
@@ -114,6 +120,13 @@ def save(
 ) -> list[Path]:
     """Write the files of a comparison, its tables in LaTeX as well, and return their paths."""
     return kind.save(output, stem, (*(formats or output.formats), kind.TABLES), within)
+
+
+def _is_same(a: Trace, b: Trace) -> bool:
+    """Return whether both are one run, of which one trace may be thinned and stored elsewhere."""
+    places = [run.own_folder.parts[-4:] for run in (a, b)]
+    made = [(run.metadata.get("started"), run.summary.get("time")) for run in (a, b)]
+    return places[0] == places[1] and made[0] == made[1] and None not in made[0]
 
 
 def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:

@@ -124,9 +124,10 @@ def save(
 
 def _is_same(a: Trace, b: Trace) -> bool:
     """Return whether both are one run, of which one trace may be thinned and stored elsewhere."""
+    spent = ("wall_time", "cpu_time", "eval_time")  # never the same twice
+    measured = [[run.summary.get(name) for name in spent] for run in (a, b)]
     places = [run.own_folder.parts[-4:] for run in (a, b)]
-    made = [(run.metadata.get("started"), run.summary.get("time")) for run in (a, b)]
-    return places[0] == places[1] and made[0] == made[1] and None not in made[0]
+    return places[0] == places[1] and measured[0] == measured[1] and None not in measured[0]
 
 
 def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:

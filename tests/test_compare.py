@@ -6,11 +6,12 @@ import os
 
 import pandas as pd
 import pytest
-from program import call, completed, error_of
+from program import USPS, call, completed, error_of, run_here
 from traces import make_trace
 
 from ssvm_bench.figures import document, pairs, targets
 from ssvm_bench.results import folder, stored_traces
+from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.trace import Best, instance_of
 
 CALLS = [0, 20, 40, 60]
@@ -278,6 +279,19 @@ def test_own_runs_are_never_compared_with_committed_ones(committed, monkeypatch,
     for path in (committed / folder.OWN).glob("traces/*/*-bcfw*"):
         path.unlink()
     error_of(call(*words), 1)
+
+
+def test_runs_are_never_compared_with_themselves(tmp_path):
+    results, other = tmp_path / "results", tmp_path / "other"
+    few = ("solver=bcfw", "budget.max_iterations=5")
+    made = run_here(results, *few, data=USPS)
+    stored_traces.write([read_trace(made.folder)], results, "made_up")
+    (results / folder.MARKER).touch()
+    where = f"results_dir={results}"
+    for words in (("committed", "mine", where), (results, results)):
+        assert "are the same runs" in error_of(call("compare", *words), 2)
+    run_here(other, *few, data=USPS)  # the same configuration, executed once more
+    assert ratio(call("compare", results, other, where, "--format", "svg")) == 1.0
 
 
 def test_a_folder_is_compared_by_its_own_runs_or_its_committed_ones(committed, tmp_path):

@@ -97,6 +97,70 @@ def test_columns_of_edges_are_found_by_their_names():
         model.predict(framed([0, 1], ["p", "r"]))
 
 
+PAIRS = pd.MultiIndex.from_tuples([("a", "u"), ("a", "v"), ("b", "u")])
+
+
+@pytest.mark.parametrize("make", [chains, graphs])
+@pytest.mark.parametrize("names", [[0, 1, 2], [7, 3, 5], [2, 0, 1], [1.5, 0, -1], PAIRS])
+def test_columns_are_found_by_names_that_are_no_texts(make, names):
+    X, y = make()
+    structure = "graph" if make is graphs else "chain"
+    model = StructuredSVM(structure, potts=1.0, **FEW).fit(in_frames(X, names), y)
+    plain = StructuredSVM(structure, potts=1.0, **FEW).fit(X, y)
+    assert model.weights_.tolist() == plain.weights_.tolist()
+    assert hasattr(model, "feature_names_in_") == ([*names] != [0, 1, 2])
+    expected = answers(plain, X, y)
+    for other in (model, pickle.loads(pickle.dumps(model))):
+        for order in ((0, 1, 2), (2, 0, 1), (1, 0, 2)):
+            assert answers(other, in_frames(X, names, order), y) == expected
+    for orders in (((0, 1, 2), (1, 2, 0)), ((0, 1, 2), (1, 2, 0), (2, 1, 0))):
+        some = [
+            in_frames([x], names, orders[i % len(orders)])[0] for i, x in enumerate(X)
+        ]  # within a fit, the first example has the order
+        assert model.fit(some, y).weights_.tolist() == plain.weights_.tolist()
+    others = in_frames(X, [8, 1, 2])
+    with pytest.raises(
+        ValueError, match=r"(?s)X\[0\]: .*unseen at fit time:\n- .*now missing:\n- "
+    ):
+        model.predict(others)
+    with pytest.raises(ValueError, match=r"X\[1\]: "):
+        model.fit([in_frames(X, names)[0], *others[1:]], y)
+
+
+def test_columns_of_edges_are_found_by_their_numbers():
+    X, y = graphs(edge_features=2)
+
+    def framed(order):
+        return [(*each[:2], pd.DataFrame(each[2]).iloc[:, order]) for each in X]
+
+    model = StructuredSVM("graph", potts="learned", **FEW).fit(framed([0, 1]), y)
+    assert answers(model, framed([1, 0]), y) == answers(model, X, y)
+
+
+@pytest.mark.parametrize("names", [[0, 1], [4, 2], PAIRS[:2]])
+def test_a_row_per_example_has_columns_of_any_names(names):
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    frame, y = pd.DataFrame(x, columns=names), (x[:, 0] > 0).astype(int)
+    model = StructuredSVM(**FEW).fit(frame, y)
+    assert model.predict(frame).tolist() == StructuredSVM(**FEW).fit(x, y).predict(x).tolist()
+    if [*names] == [0, 1]:
+        assert model.predict(frame[[1, 0]]).tolist() == model.predict(x).tolist()
+    else:
+        with pytest.raises(ValueError, match="must be in the same order"):
+            model.predict(frame.iloc[:, [1, 0]])
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.predict(pd.DataFrame(x, columns=[1, 5]))
+
+
+def test_numbers_of_columns_mean_nothing_to_a_model_of_arrays():
+    X, y = chains()
+    model = StructuredSVM("chain", **FEW).fit(X, y)
+    expected = [each.tolist() for each in model.predict(X)]
+    assert [each.tolist() for each in model.predict(in_frames(X, [0, 1, 2]))] == expected
+    with pytest.warns(UserWarning, match="X has feature names, but"):
+        assert [each.tolist() for each in model.predict(in_frames(X, [1, 0, 2]))] == expected
+
+
 @pytest.mark.parametrize(
     ("names", "order", "message"),
     [

@@ -1,6 +1,7 @@
 """Held-out examples: which they are, and the losses that a run tells of them."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -166,12 +167,13 @@ def test_several_runs_are_scored_in_one_call(tmp_path):
     out = tmp_path / "scores.json"
     done = call("score", tmp_path / "tune", "--out", out)
     assert done.exit_code == 0, done.stderr
-    *lines, best = done.stdout.splitlines()
+    heading, *lines, best = done.stdout.splitlines()
+    assert re.fullmatch(r"the test examples of ocr \(\d+\):", heading)
     assert [line.split()[:2] for line in lines] == [["ocr", "bcfw"]] * 3
     numbers = json.loads(out.read_text())
     assert [of["run"] for of in numbers] == list(map(str, find_runs(tmp_path / "tune")))
     highest = max(numbers, key=lambda of: of["accuracy"])
-    assert best.startswith("best on ocr: ocr bcfw lam=")
+    assert best.startswith(f"best on {heading} ocr bcfw lam=")
     assert best.endswith(f"accuracy {highest['accuracy']:.5g}: {highest['run']}")
     alone = call("score", highest["run"])
     assert f"accuracy {highest['accuracy']:8.2%}" in alone.stdout
@@ -183,5 +185,66 @@ def test_several_runs_are_scored_in_one_call(tmp_path):
     (find_runs(tmp_path / "tune")[0] / "weights.npz").write_bytes(b"")
     done = call("score", tmp_path / "tune")
     assert done.exit_code == 1
-    assert len(done.stdout.splitlines()) == 3
+    assert len(done.stdout.splitlines()) == 1 + 2 + 1
     assert str(find_runs(tmp_path / "tune")[0]) in done.stderr
+
+
+# ---- the best is chosen among losses of the same examples --------------------------------------
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    """Return two files of 30 examples with other features."""
+    rng = np.random.default_rng(0)
+    files = []
+    for name in ("a", "b"):
+        rows = (f"{k % 2} 1:{rng.normal() + k % 2:.3f} 2:1" for k in range(30))
+        files.append(tmp_path / f"{name}.svm")
+        files[-1].write_text("\n".join(rows) + "\n")
+    return files
+
+
+def test_a_sweep_names_a_best_run_for_each_set_of_held_out_examples(tmp_path, two_files):
+    data = ("dataset=file", f"dataset.path={two_files[0]}", f"results_dir={tmp_path / 'r'}")
+    sweep = ("run", "-m", "lam=0.1,1", "solver=bcfw", *FEW, *data)
+    done = call(*sweep, "dataset.validation=0.2,0.4")
+    assert done.exit_code == 0, done.stderr
+    best = [line for line in done.stdout.splitlines() if line.startswith("best on ")]
+    assert [re.findall(r"dataset.validation=(\S+) lam=", line) for line in best] == [
+        ["0.2"],
+        ["0.4"],
+    ]
+    assert "fingerprint" not in done.stdout
+    # another number of training examples has the same held-out ones
+    done = call(*sweep, "dataset.validation=0.2", "dataset.n_samples=10,20")
+    assert sum(line.startswith("best on ") for line in done.stdout.splitlines()) == 1
+
+
+def test_scores_are_ranked_on_the_same_examples_alone(tmp_path, two_files):
+    where = f"results_dir={tmp_path / 'r'}"
+    for options in (
+        ("dataset.test=0.2",),
+        ("dataset.validation=0.3",),
+        (),
+        (f"dataset.test={two_files[0]}", "dataset.min_count=1"),
+    ):
+        data = (f"dataset.path={two_files[0]}", *options, where)
+        assert call("run", "-m", "lam=0.1,1", *FEW, "dataset=file", *data).exit_code == 0
+    data = (f"dataset.path={two_files[1]}", "dataset.test=0.2", where)
+    assert call("run", "lam=0.1", *FEW, "dataset=file", *data).exit_code == 0
+    lines = call("score", tmp_path / "r").stdout.splitlines()
+    headings = [line for line in lines if line.endswith(":")]
+    assert sorted(headings) == [
+        "the examples of file that were trained on (30):",
+        "the test examples of file (30):",
+        "the test examples of file (6):",  # one of each file
+        "the test examples of file (6):",
+        "the validation examples of file (9):",
+    ]
+    best = [line for line in lines if line.startswith("best on ")]
+    assert len(best) == 4  # one run of the other file is the best of nothing
+    assert all(any(line.startswith(f"best on {on}") for line in best) for on in headings)
+    assert "fingerprint" not in "".join(lines)
+    given = call("score", tmp_path / "r", "--data", two_files[1]).stdout.splitlines()
+    assert given[0] == f"{two_files[1]} (30):"
+    assert sum(line.startswith("best on ") for line in given) == 1

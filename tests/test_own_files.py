@@ -289,6 +289,32 @@ def test_an_option_of_an_oracle_that_the_data_do_not_decide_for_is_explained(tmp
     assert "cannot be used" in message(written(tmp_path, "a\n"))
 
 
+def test_the_options_of_a_call_choose_among_the_oracles_that_fit(tmp_path):
+    graph = saved(
+        tmp_path,
+        x=np.eye(4),
+        y=np.array([0, 1, 0, 1]),
+        offsets=np.array([0, 2, 4]),
+        edges=np.array([[0, 1], [2, 3]]),
+    )
+    rows = written(tmp_path, "0 1:1\n1 2:1\n0 1:2\n", "rows.svm")
+
+    def oracle_of(path, *words):
+        return compose_runs(["dataset=file", f"dataset.path={path}", *words])[0].oracle.kind
+
+    assert oracle_of(graph) == "mincut"
+    assert oracle_of(graph, "oracle.potts=1") == "mincut"
+    assert oracle_of(graph, "oracle.partial_optimality=true") == "alpha_expansion"
+    assert oracle_of(graph, "oracle.partial_optimality=true", "oracle.potts=1") == "alpha_expansion"
+    assert oracle_of(rows) == "binary"
+    assert oracle_of(rows, "oracle.kernel=rbf", "oracle.gamma=1") == "multiclass"
+    for path, its in ((graph, "oracle=mincut"), (rows, "oracle=binary")):
+        with pytest.raises(ConfigError, match=f"oracle.nonsense.*{its}"):
+            oracle_of(path, "oracle.nonsense=1")
+    with pytest.raises(ConfigError, match=r"oracle.kernel.*oracle=binary"):
+        oracle_of(rows, "oracle=binary", "oracle.kernel=rbf")  # what is chosen remains
+
+
 def test_arrays_say_their_structure(tmp_path):
     x, numbers = np.arange(8.0).reshape(4, 2) / 2, np.array([300, -2, 300, 7])
     plain = load(saved(tmp_path, x=x, y=np.array(["b", "a", "b", "c"])))

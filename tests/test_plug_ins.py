@@ -8,7 +8,7 @@ import re
 import sys
 from dataclasses import dataclass
 from itertools import permutations
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import ClassVar
 
@@ -43,15 +43,16 @@ class Config(SolverConfig):
 class Mine(Solver):
     def __init__(self, config, problem, clock):
         super().__init__(problem, clock)
-        self.step, self.w, self.dual = config.step, np.zeros(problem.d), 0.0
+        self.step, self.w, self.offset = config.step, np.zeros(problem.d), 0.0
 
     def iterate(self):
         with self.clock.exact(self.problem.n):
             risk = self.problem.risk(self.w)
         self.w = self.w - self.step * (self.w + risk.star / self.problem.lam)
+        self.offset += self.step * (risk.offset - self.offset)
 
     def reported(self):
-        return Iterate(self.w, 0.0)
+        return Iterate(self.w, self.problem.dual(self.w, self.offset) + 0.00)
 
 def build(config, problem, clock, seed):
     return Mine(config, problem, clock)
@@ -68,7 +69,7 @@ def _own_folders(monkeypatch):
 def mine(tmp_path):
     """Return a folder with one solver."""
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "mine.yaml").write_text("# my solver\nstep: 0.05\n")
+    (tmp_path / "solver" / "mine.yaml").write_text("# my solver\nstep: 0.02\n")
     (tmp_path / "solver" / "mine.py").write_text(SOLVER)
     yield tmp_path
     sys.modules.pop(MODULE, None)
@@ -89,7 +90,7 @@ def test_a_solver_is_a_file_beside_its_yaml(mine):
     result = call(*run_of(mine), "budget.max_iterations=3")
     assert result.exit_code == 0, result.stderr
     assert list((mine / "r" / "runs" / "usps" / "mine").iterdir())
-    assert solver_of(mine) == ("mine", "mine", 0.05)
+    assert solver_of(mine) == ("mine", "mine", 0.02)
     assert "mine" in registry.kinds("solver")
 
 
@@ -309,13 +310,14 @@ class Config(SolverConfig):
 
 
 class Steps(Solver):
-    """Subgradient steps, with the dual value 0 of the ground truth."""
+    """Subgradient steps, with the highest dual value of the means of their planes."""
 
-    STATE = ("w", "k")
+    STATE = ("w", "k", "offset", "dual")
 
     def __init__(self, problem, clock, seed):
         super().__init__(problem, clock)
         self.w, self.k = np.zeros(problem.d), 0
+        self.offset = self.dual = 0.0
 
     def iterate(self):
         with self.clock.exact(self.problem.n):
@@ -325,9 +327,11 @@ class Steps(Solver):
         risk = self.problem.risk(self.w)
         self.k += 1
         self.w = (1 - 1 / self.k) * self.w - risk.star / self.k / self.problem.lam
+        self.offset += (risk.offset - self.offset) / self.k
+        self.dual = max(self.dual, self.problem.dual(self.w, self.offset))
 
     def reported(self):
-        return Iterate(self.w, 0.0)
+        return Iterate(self.w, self.dual)
 
 
 class Twice(Steps):
@@ -353,7 +357,7 @@ class Falling(Steps):
 
 
 class Growing(Steps):
-    """After 25 steps, w grows by half each time, below a constant dual value."""
+    """After 25 steps, w grows by half each time, and the dual value remains."""
 
     def step(self):
         super().step()
@@ -381,7 +385,7 @@ SOLVERS = {
     "a new one that takes its state": type("Forgetful", (Steps,), {"STATE": ("w",)}),
     "primal is lower": type("Idle", (Steps,), {"step": lambda s: s.problem.risk(s.w)}),
     # its dual falls from 0, which is a lower bound all the same
-    "F does not end below its start": Falling,
+    "F rises": Falling,
     "counts and time only rise": Saving,
     "w is float64 of shape (d,), finite, and stays": InPlace,
     "w is float64": type("Half", (Steps,), {"reported": lambda s: Iterate(s.w[:-1], 0.0)}),
@@ -400,7 +404,20 @@ def test_a_broken_solver_is_found_out(claim):
 
 def test_a_gap_that_grows_is_found_out():
     _, broken = of_solver(Growing)
-    assert broken == ["F does not end below its start, and the gap falls"]
+    assert broken == ["F rises, and the gap falls"]
+
+
+@pytest.mark.parametrize("dual", [0.0, -1.0, -inf])
+def test_a_dual_that_never_rises_is_found_out(dual):
+    _, broken = of_solver(type("Still", (Steps,), {"reported": lambda s: Iterate(s.w, dual)}))
+    assert "F rises, and the gap falls" in broken
+
+
+def test_a_dual_may_be_unknown_at_first():
+    def reported(solver):
+        return Iterate(solver.w, solver.dual if solver.k else -inf)
+
+    assert not of_solver(type("Later", (Steps,), {"reported": reported}))[1]
 
 
 def test_a_missing_state_is_told_and_a_missing_dual_value():
@@ -434,7 +451,7 @@ def test_small_instances_are_of_every_structure():
 def test_a_check_fails_with_its_exit_status(mine):
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
-    (mine / "solver" / "mine.py").write_text(SOLVER.replace("self.w, 0.0)", "self.w, 9.00)"))
+    (mine / "solver" / "mine.py").write_text(SOLVER.replace("+ 0.00)", "+ 9.00)"))
     del sys.modules[MODULE]
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert result.exit_code == 1

@@ -18,7 +18,7 @@ from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.prediction import Examples, Model
+    from ssvm_bench.runs.prediction import Examples, Model, Scored
 
 
 @click.command("experiment", cls=Command)
@@ -319,30 +319,30 @@ def score_command(
             f"--data {data['data']} can be read once, and {run} has {len(folders)} runs. Store the "
             "examples in a file, or name one of the runs."
         )
-    several: list[tuple[Model, dict[str, Any]]] = []
+    several: list[Scored] = []
     for folder in folders:
         try:
-            model, numbers, lines = _scored(settings, folder, chunks, **data)
+            scored, lines = _scored(settings, folder, chunks, **data)
         except SsvmBenchError as error:
             if len(folders) == 1:
                 raise
             click.echo(f"{PROGRAM}: {folder}: {readable(str(error))}", err=True)
             continue
-        several.append((model, numbers))
+        several.append(scored)
     if len(folders) > 1:
-        lines = prediction.compared(several)
+        lines = [*prediction.compared(several)]
     click.echo("\n".join(lines))
     if out is not None:
-        of_each = [{"run": str(model.folder), **of} for model, of in several]
-        content: Any = of_each if len(folders) > 1 else several[0][1]
+        of_each = [{"run": str(run.model.folder), **run.numbers} for run in several]
+        content: Any = of_each if len(folders) > 1 else several[0].numbers
         write_file(out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return int(len(several) < len(folders))
 
 
 def _scored(
     settings: Settings, run: Path, chunks: bool | None, **data: Any
-) -> tuple[Model, dict[str, Any], list[str]]:
-    """Return a model, the numbers of its score, and the lines that show them."""
+) -> tuple[Scored, list[str]]:
+    """Return a run with its score, and the lines that show it."""
     from ssvm_bench.runs import prediction
 
     model, found, predicted = _predicted(settings, run, **data)
@@ -358,14 +358,14 @@ def _scored(
         errors = abs(predicted - found.dataset.y)
         numbers: dict[str, Any] = {"parts": errors.size, "mean_absolute_error": errors.mean()}
         line = f"mean absolute error {errors.mean():.6g}  ({errors.size} examples)"
-        return model, numbers, [line]
+        return prediction.Scored(model, found.compared_with, numbers), [line]
     scores = prediction.score(found.dataset, predicted, chunks)
     numbers, lines = scores.as_dict(), [*scores.lines()]
     loss = prediction.mean_loss(model, found.dataset, predicted)
     if loss is not None:
         numbers["mean_loss"] = loss
         lines.append(f"mean loss {loss:.6g}  (of oracle.loss)")
-    return model, numbers, lines
+    return prediction.Scored(model, found.compared_with, numbers), lines
 
 
 def _predicted(

@@ -8,7 +8,7 @@ Hydra that this project does not have.
 
 A config is composed from YAML files only. After that, the files that its dataset and its oracle
 name are read, as their content belongs to the run (the method ``read_files`` of a config). The
-files of a dataset may decide which oracle it needs (`DatasetConfig.default_oracle`).
+files of a dataset may decide which oracle it needs (`DatasetConfig.default_oracles`).
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ class Composer:
                 try:
                     _check_option(key, first)
                 except ConfigError:
-                    # the dataset's files may decide for another oracle, which has the option
-                    of_oracle = key.startswith("oracle.") and "oracle" not in chosen
-                    if key in _FIXED or not (of_oracle and _owners("oracle", key)):
+                    # the dataset's files may decide for another oracle: each run is checked
+                    if key in _FIXED or not key.startswith("oracle.") or "oracle" in chosen:
                         raise
         for setting in settings.values():  # after unknown options were reported
             if setting.added:
@@ -171,8 +170,9 @@ class Composer:
         _set(contents, options)
         dataset, unread = self._section("dataset", contents["dataset"]), None
         try:
-            if "oracle" not in choices and (oracle := getattr(dataset, "default_oracle", str)()):
-                contents["oracle"] = self._content("oracle", oracle).options
+            if "oracle" not in choices:
+                fitting: Sequence[str] = getattr(dataset, "default_oracles", tuple)()
+                contents["oracle"] = self._with_options(fitting, of_oracle) or contents["oracle"]
             known = _options_of("oracle", contents)
             defaults: dict[str, Any] = getattr(dataset, "oracle_options", dict)()
             its = {name: value for name, value in defaults.items() if name in known}
@@ -186,6 +186,13 @@ class Composer:
                 raise unread from None
             raise
         return RunConfig(**{name: self._section(name, val) for name, val in contents.items()})
+
+    def _with_options(self, oracles: Sequence[str], options: Iterable[str]) -> Any:
+        """Return the content of the first oracle that has all options, else of the first."""
+        found = [self._content("oracle", name).options for name in oracles]
+        names = {option.removeprefix("oracle.") for option in options}
+        able = (of for of in found if names.issubset(registry.options("oracle", of["kind"])))
+        return next(able, found[0] if found else None)
 
     def _section(self, name: str, value: Any) -> Any:
         """Return a typed section, or an option outside of sections; runs of a sweep share it."""

@@ -292,12 +292,13 @@ class DatasetConfig(Options):
         """Return the config, completed by options that depend on the content of its files."""
         return self
 
-    def default_oracle(self) -> str | None:
-        """Return the oracle that fits the content of the files; None: use the YAML file's.
+    def default_oracles(self) -> tuple[str, ...]:
+        """Return the oracles that fit the content of the files; none: use the YAML file's.
 
-        It may raise what reading the files raises.
+        The first that has the options of the call is chosen, else the first. It may raise what
+        reading the files raises.
         """
-        return None
+        return ()
 
     def oracle_options(self) -> dict[str, Any]:
         """Return the defaults of those options of the oracle for which the examples have others.

@@ -134,9 +134,9 @@ class Config(FileConfig, BiasConfig):
         # a letter first, so that no YAML file or override takes it for a number
         return f"f{hashlib.sha256(repr(content).encode()).hexdigest()[:15]}"
 
-    def default_oracle(self) -> str | None:
-        """Return the oracle of these examples."""
-        return _read(self.read_files()._key()).vocabulary.oracle
+    def default_oracles(self) -> tuple[str, ...]:
+        """Return the oracles that fit these examples."""
+        return _read(self.read_files()._key()).vocabulary.oracles
 
     def oracle_options(self) -> dict[str, Any]:
         """Return a learned Potts weight for graphs."""

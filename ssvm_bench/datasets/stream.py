@@ -65,9 +65,9 @@ class Config(FileConfig):
             return self._header.fingerprint
         return None
 
-    def default_oracle(self) -> str | None:
+    def default_oracles(self) -> tuple[str, ...]:
         """Return the oracle of these examples."""
-        return self._header.oracle
+        return (self._header.oracle,)
 
     def oracle_options(self) -> dict[str, Any]:
         """Return a learned Potts weight if the number of weights has room for it."""

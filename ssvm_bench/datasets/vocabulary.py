@@ -224,6 +224,12 @@ class Vocabulary:
         return cls(*about, edge_features=dataset.n_edge_features)
 
     @property
+    def oracles(self) -> tuple[str, ...]:
+        """Names of the oracles that fit: the default one, and that of any number of labels."""
+        found = self.oracle, *_ORACLES.get(self.structure, ())[:1]
+        return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    @property
     def oracle(self) -> str | None:
         """Name of the oracle that fits; None if the structure has no default oracle."""
         return _ORACLES.get(self.structure, (None, None))[len(self.labels) == 2]

@@ -367,6 +367,7 @@ class Model(ClassifierMixin, BaseEstimator):
     def _validated(self, X: Any, y: Any, fits: bool) -> tuple[Any, Any]:
         """Return a matrix with one row per example, and labels, as scikit-learn checks them."""
         how = {"accept_sparse": "csr", "ensure_all_finite": False}
+        X = with_names(self, X, fits)
         if not fits:
             return validate_data(self, X, reset=False, ensure_min_samples=0, **how), None
         x, labels = validate_data(self, X, y, **how)
@@ -446,6 +447,11 @@ def in_order(of: Any, X: list[Any], name: str, fits: bool) -> list[Any]:
         The names are others, in scikit-learn's words; or, in training, some examples have none.
     """
     frames = {i: x for i, x in enumerate(X) if hasattr(x, "columns") or hasattr(x, "__dataframe__")}
+    for learns in (True, False) if fits else (False,):  # the first frame has the names
+        for i in [*frames][:1] if learns else frames:
+            with _naming(name.format(i)):
+                frames[i] = with_names(of, frames[i], learns)
+    X = [frames.get(i, x) for i, x in enumerate(X)]
     names = {i: _column_names(x, name.format(i)) for i, x in frames.items()}
     named = [i for i, columns in names.items() if columns is not None]
     others = [i for i, x in enumerate(X) if names.get(i) is None and examples.count(x)]
@@ -473,6 +479,41 @@ def in_order(of: Any, X: list[Any], name: str, fits: bool) -> list[Any]:
                 validate_data(of, x, reset=False, skip_check_array=True)
             found[i] = check_array(x, **how)[:, order] if any(x.shape) else []
     return found
+
+
+def with_names(of: Any, frame: Any, fits: bool) -> Any:
+    """Return a data frame whose columns have texts as names: scikit-learn passes over all others.
+
+    The columns 0, 1, … in this order have no names, as those of an array. After training with
+    such a frame, they are found by their numbers. What has texts as names remains as it is.
+
+    Raises
+    ------
+    ValueError
+        Training had the columns 0, 1, …, and these have others, in scikit-learn's words.
+    """
+    numbers = None if fits else getattr(of, "_numbers", None)
+    if fits:
+        of._numbers = None
+    labels = frame.columns.tolist() if isinstance(frame, pd.DataFrame) else []
+    if not labels or any(isinstance(label, str) for label in labels):
+        return frame
+    names, places = [*map(repr, labels)], [*map(repr, range(len(labels)))]
+    named = frame.set_axis(names, axis=1)
+    if fits:
+        if names != places:
+            validate_data(of, named, skip_check_array=True)
+            return named
+        of._numbers = places
+        return frame
+    known = sorted(getattr(of, "feature_names_in_", ()))
+    if numbers is not None:
+        if sorted(names) == sorted(numbers):
+            return frame.iloc[:, [names.index(number) for number in numbers]]
+        probe = EdgeFeatures()
+        probe.feature_names_in_ = np.array(numbers, object)
+        validate_data(probe, named, reset=False, skip_check_array=True)
+    return frame if names == places and known != sorted(places) else named
 
 
 def _column_names(frame: Any, name: str) -> Any:

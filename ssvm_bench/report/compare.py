@@ -97,6 +97,12 @@ def compare(
             f"There are no two runs to compare ({counts}): none have the problem (data and λ), "
             "the seed and all options but the solver's, budgets and the clock in common."
         )
+    of_both = [pair for of in found for pair in of.runs]
+    if folders and all(_is_same(*pair) for pair in of_both):
+        raise ConfigError(
+            f"The runs of {a} and of {b} that fit together are the same runs: there is nothing to "
+            "compare. Make your own with another results_dir, and name its folder."
+        )
     table = pairs.ratios(found, _best(both, places), gaps, seconds)
     options = {
         "experiment": [experiment] if experiment != ALL else [],
@@ -123,6 +129,14 @@ def save(
     if old := [path for path in pictures if path.is_file() and path not in written]:
         logger.warning("Of an earlier comparison: %s.", ", ".join(map(str, old)))
     return written
+
+
+def _is_same(a: Trace, b: Trace) -> bool:
+    """Return whether both are one run, of which one trace may be thinned and stored elsewhere."""
+    spent = ("wall_time", "cpu_time", "eval_time")  # never the same twice
+    measured = [[run.summary.get(name) for name in spent] for run in (a, b)]
+    places = [run.own_folder.parts[-4:] for run in (a, b)]
+    return places[0] == places[1] and measured[0] == measured[1] and None not in measured[0]
 
 
 def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:

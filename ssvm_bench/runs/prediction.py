@@ -7,8 +7,9 @@ examples are predicted in one compiled pass.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -25,7 +26,7 @@ from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
-from ssvm_bench.results.repeats import NOT_A_CURVE, differences
+from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, flatten
 from ssvm_bench.runs.components import (
     in_turn,
@@ -97,6 +98,8 @@ class Examples(NamedTuple):
         Example i, with or without parts, has the parts ``offsets[i]:offsets[i + 1]``.
     of : str
         Description of the examples, in words.
+    data : hashable
+        Equal for the same examples of runs, whatever features these see; of another file, None.
     """
 
     dataset: Dataset | None
@@ -104,11 +107,19 @@ class Examples(NamedTuple):
     structure: str
     offsets: np.ndarray
     of: str
+    data: Hashable = None
 
     @classmethod
-    def of_run(cls, dataset: Dataset, of: str) -> Examples:
+    def of_run(cls, model: Model, dataset: Dataset, of: str) -> Examples:
         """Return examples of a run's own data."""
-        return cls(dataset, True, dataset.structure, dataset.offsets, of)
+        truth = hashlib.sha256(dataset.offsets.tobytes() + dataset.y.tobytes()).digest()
+        data = model.config["dataset"].get("fingerprint"), truth
+        return cls(dataset, True, dataset.structure, dataset.offsets, of, data)
+
+    @property
+    def compared_with(self) -> tuple[str, Hashable]:
+        """What predicted labels are compared with: in words, and which data these are."""
+        return f"{self.of} ({self.offsets.size - 1})", self.data
 
 
 def find(path: Path) -> Path:
@@ -221,8 +232,9 @@ def examples(model: Model, data: Path | None, format_: str | None = None) -> Exa
     dataset = _own(model)
     for split in HELD_OUT:
         if split in dataset.held_out:
-            return Examples.of_run(dataset.held_out[split], f"the {split} examples of {name}")
-    return Examples.of_run(dataset, f"the examples of {name} that were trained on")
+            words = f"the {split} examples of {name}"
+            return Examples.of_run(model, dataset.held_out[split], words)
+    return Examples.of_run(model, dataset, f"the examples of {name} that were trained on")
 
 
 def _own(model: Model) -> Dataset:
@@ -315,42 +327,49 @@ def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | 
     return None if matrix is None else loss_of_labels(matrix, dataset, predicted)
 
 
-def compared(scored: Sequence[tuple[Model, Mapping[str, Any]]]) -> list[str]:
-    """Return a line for each of several runs with its scores, and one with the best per dataset.
+class Scored(NamedTuple):
+    """A run, what its labels were compared with (`Examples.compared_with`), and the scores."""
+
+    model: Model
+    compared_with: tuple[str, Hashable]
+    numbers: Mapping[str, Any]
+
+
+def compared(scored: Sequence[Scored]) -> Iterator[str]:
+    """Yield, for all examples that runs were scored on, a line on each of these runs and the best.
 
     The best run has the highest F1 of chunks, else the highest accuracy; of regressions, the lowest
-    mean absolute error.
-
-    Parameters
-    ----------
-    scored : sequence of (Model, mapping)
-        Models and the numbers of their scores.
+    mean absolute error. Runs are only ranked on the same examples.
     """
-    options = [flatten(model.config) for model, _ in scored]
+    options = [flatten(run.model.config) for run in scored]
     groups = [(of["dataset.name"], of["solver.name"]) for of in options]
-    told = differences(options, groups, NOT_A_CURVE - {"lam", "seed"})
-    rows: list[tuple[str, dict[str, float]]] = []
-    best: dict[str, tuple[float, str]] = {}
-    for (model, numbers), (data, solver), differing in zip(scored, groups, told, strict=True):
-        name = f"{data} {solver} {differing}".strip()
+    told = differences(options, groups, _NOT_TOLD)
+    rows: list[tuple[Scored, str, dict[str, float]]] = []
+    for run, (data, solver), differing in zip(scored, groups, told, strict=True):
+        numbers = run.numbers
         found = {
             "F1 of chunks": numbers.get("chunks", {}).get("all", {}).get("f1"),
             "accuracy": numbers.get("accuracy"),
             "mean absolute error": numbers.get("mean_absolute_error"),
             "mean loss": numbers.get("mean_loss"),
         }
-        rows.append((name, {what: value for what, value in found.items() if value is not None}))
-        what, value = next(iter(rows[-1][1].items()))
-        rank = value if what in LOWEST else -value
-        if data not in best or rank < best[data][0]:
-            best[data] = rank, f"best on {data}: {name}, {what} {value:.5g}: {model.folder}"
-    width = max((len(name) for name, _ in rows), default=0)
-    shown = (
-        "  ".join([f"{name:<{width}}", *(f"{what} {value:.5g}" for what, value in of.items())])
-        for name, of in rows
-    )
-    return [*shown, *(line for _, line in best.values())]
+        of = {what: value for what, value in found.items() if value is not None}
+        rows.append((run, f"{data} {solver} {differing}".strip(), of))
+    width = max((len(name) for _, name, _ in rows), default=0)
+    for (on, *_), runs in grouped(rows, lambda row: row[0].compared_with).items():
+        yield f"{on}:"
+        for _, name, of in runs:
+            values = (f"{what} {value:.5g}" for what, value in of.items())
+            yield "  ".join([f"{name:<{width}}", *values])
+        if len(runs) > 1:
+            what = next(iter(runs[0][2]))
+            sign = 1 if what in LOWEST else -1
+            best, name, of = min(runs, key=lambda row: sign * row[2][what])
+            yield f"best on {on}: {name}, {what} {of[what]:.5g}: {best.model.folder}"
 
+
+_NOT_TOLD = (NOT_A_CURVE | {"dataset.fingerprint"}) - {"lam", "seed"}
+"""Options that the lines on runs leave out."""
 
 LOWEST = ("mean absolute error",)
 """Scores of which the lowest is the best."""

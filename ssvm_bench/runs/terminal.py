@@ -29,7 +29,9 @@ from ssvm_bench.results import words
 REDRAW_SECONDS = 0.1
 """A live line is redrawn at most this often."""
 
-_NOT_TOLD = frozenset({"seed", "results_dir", "force", "quiet", "dataset.source"})
+_NOT_TOLD = frozenset(
+    {"seed", "results_dir", "force", "quiet", "dataset.source", "dataset.fingerprint"}
+)
 """Options that the ``options`` column leaves out: they have a column or do not matter."""
 
 Row: TypeAlias = Mapping[str, Any]
@@ -217,15 +219,15 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
 
 
 def best_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
-    """Yield for each dataset which solver and options have the lowest held-out loss.
+    """Yield for each set of held-out examples which solver and options have the lowest loss.
 
     It is the loss on the validation examples, if there are any, as a mean over the seeds.
     """
-    of_data: dict[str, dict[str, list[Row]]] = {}
+    of_data: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for (config, _, summary), options in zip(runs, _options(runs), strict=True):
-        named = of_data.setdefault(_data(config, summary), {})
+        named = of_data.setdefault((_data(config, summary), _held_out_data(config)), {})
         named.setdefault(f"{config.solver.name} {options}".strip(), []).append(summary)
-    for data, summaries in of_data.items():
+    for (data, _), summaries in of_data.items():
         for loss in sorted(_held_out(runs), key=PREFERRED.__ne__):
             found = {
                 name: [float(of[loss]) for of in mine]
@@ -239,6 +241,16 @@ def best_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
                 yield f"best on {data}: {best}, {_named(loss)} {means[best]:.5g}{of_seeds}"
                 break
 
+
+def _held_out_data(config: RunConfig) -> str:
+    """Return what is equal for equal held-out examples: the fingerprint of files, else options."""
+    options = vars(config.dataset)
+    chosen = {name: value for name, value in options.items() if name not in _OF_TRAINING}
+    return str(options.get("fingerprint") or chosen)
+
+
+_OF_TRAINING = frozenset({"n_samples", "source", "trust"})
+"""Options of a dataset that leave the held-out examples as they are."""
 
 PREFERRED = "validation_loss"
 """The held-out loss by which options are chosen, if there is one."""

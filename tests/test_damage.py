@@ -163,6 +163,101 @@ def test_a_text_of_stored_traces_counts_in_every_row(tmp_path, folder):
     assert "it would take about 400 MB" in refused(stored_traces.read, tmp_path, "some")
 
 
+def varint(number):
+    """Return a whole number as Parquet's headers have it."""
+    number, found = number << 1, []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@pytest.fixture
+def forge(folder):
+    """Return a function that writes a trace of some rows and replaces parts of its bytes."""
+    path = folder / "trace.parquet"
+
+    def forge(n, *replaced, **how):
+        schema = pq.read_schema(path)
+        rows = {f.name: np.arange(n).astype(f.type.to_pandas_dtype()) for f in schema}
+        flat = pa.schema([f.with_nullable(False) for f in schema], schema.metadata)
+        how = {
+            "use_dictionary": False,
+            "data_page_size": 1 << 30,
+            "max_rows_per_page": 1 << 30,
+            **how,
+        }
+        pq.write_table(pa.table(rows, schema=flat), path, **how)
+        content = path.read_bytes()
+        for old, new in replaced:
+            assert len(old) == len(new)
+            content = content.replace(old, new)
+        path.write_bytes(content)
+        return refused(read_run, folder)
+
+    return forge
+
+
+@pytest.mark.parametrize("larger", [801, 8000])
+def test_a_page_is_no_larger_than_its_footer_says(forge, unread, larger):
+    page = b"\x15\0\x15"  # its kind, before its size
+    said = forge(100, (page + varint(800), page + varint(larger)))
+    assert "trace.parquet: the sizes of its column iteration contradict each other" in said
+
+
+@pytest.mark.parametrize("compression", ["ZSTD", "SNAPPY"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_larger_than_their_rows_count_as_a_whole(forge, unread, compression, version):
+    n, huge = 140_000, 60_000_000
+    pages = [(varint(8 * n), varint(huge))]
+    # in the footer, with the header of the page
+    footer = [(varint(8 * n + k), varint(huge + k)) for k in range(20, 100)]
+    how = {"compression": compression, "data_page_version": version}
+    assert "contradict each other" in forge(n, *pages, **how)
+    assert "would take about 780 MB, far more than its kind has" in forge(n, *pages, *footer, **how)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x15" + b"\xbf\x0c"),  # a negative size
+        (b"\x15\0\x15" + varint(800), b"\x15\2\x15" + varint(800)),  # no such kind
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x15" + b"\xff\xff"),  # an integer without end
+        (b"\x15\0\x15" + varint(800), b"\x1b\0\x15" + varint(800)),  # no such type
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x25" + varint(800)),  # no such field
+        (
+            b"\x15" + varint(800) + b"\x15" + varint(800),
+            b"\x15" + varint(800) + b"\x15" + varint(8000),  # beyond its chunk
+        ),
+    ],
+)
+def test_pages_that_cannot_be_read_are_refused(forge, unread, spoilt):
+    said = forge(100, spoilt, compression="NONE")
+    assert "trace.parquet: the pages of its column iteration cannot be read" in said
+
+
+def test_tables_of_other_writers_are_refused(forge, unread):
+    said = forge(100, (b"parquet-cpp-arrow version", b"parquet-mr version 1.2.8 "))
+    assert "trace.parquet: it was written by parquet-mr version 1.2.8 " in said
+
+
+def test_texts_that_continue_others_count_as_a_whole_whatever_the_footer_says(
+    tmp_path, monkeypatch
+):
+    stored_traces.write([run_of("bcfw")], tmp_path, "some")
+    monkeypatch.setattr(checks, "LARGEST_TABLE", 1_000_000)
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    table = pq.read_table(path)
+    table = table.take(np.zeros(2000, int))
+    how = {"use_dictionary": False, "column_encoding": {"run": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(table, path, **how)
+    content = path.read_bytes()
+    of_footer, plain = b"\x06\x0e", b"\x06\0"  # two of a list of encodings
+    assert of_footer in content
+    path.write_bytes(content.replace(of_footer, plain))
+    assert "far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
+
+
 @pytest.mark.parametrize(
     "column",
     [

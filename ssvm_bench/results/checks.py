@@ -9,6 +9,7 @@ checked in all cases: readers of a `Trace` rely on them.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import re
@@ -132,7 +133,8 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     """
     # of a text that many rows share, each row has an index only, until the size is known
     file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
-    _check_size(sum(sum(sizes(file, k).values()) for k in range(file.num_row_groups)), what)
+    groups, stored = range(file.num_row_groups), io.BytesIO(content)
+    _check_size(sum(sum(sizes(file, stored, k).values()) for k in groups), what)
     table = file.read(use_threads=False)
     for k, field in enumerate(table.schema):
         is_text = field.name in texts

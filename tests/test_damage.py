@@ -101,6 +101,52 @@ def test_a_summary_of_another_kind_is_refused(folder, text):
     assert not reading.is_finished(folder)
 
 
+ITEM, LARGE = "[[[]]],", 2_000_000
+"""JSON that takes 34 times its bytes in memory, and bytes of what is small on the disk."""
+
+
+@pytest.fixture
+def unparsed(monkeypatch):
+    """No long document is parsed, and no long text."""
+    loads = json.loads
+
+    def short(data, **how):
+        return loads(data, **how) if len(data) < LARGE else pytest.fail("is parsed")
+
+    monkeypatch.setattr(json, "loads", short)
+
+
+def test_a_long_document_of_a_run_is_refused_unparsed(folder, unparsed):
+    whole, long = reading.read_run(folder), [ITEM * (LARGE // len(ITEM))]
+    summary = {**whole.summary, "more": long}
+    trace.write_run(folder, whole.frame, whole.metadata, {}, summary, [0.0, 0.0, 0.0])
+    said = "it has 2.0 MB of JSON, far more than its kind has"
+    assert f"summary.json: {said}" in refused(reading.read_summary, folder)
+    assert not reading.is_finished(folder)
+    metadata = {**whole.metadata, "more": long}
+    trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
+    assert f"trace.parquet: {said}" in refused(reading.read_run, folder)
+    (folder / "optima.json").write_text('{"more": [' + ITEM * 3_000_000 + "0]}")
+    skipped = SkippedFiles()
+    optima.reference([whole], folder, skipped)
+    assert "it has 21.0 MB of JSON" in skipped.problems[0]
+
+
+@pytest.mark.parametrize("runs", [1, 40])
+def test_long_texts_of_stored_traces_are_refused_unparsed(tmp_path, runs, unparsed):
+    stored_traces.write([run_of("bcfw")], tmp_path, "some")
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    table = pq.read_table(path).replace_schema_metadata(None)  # without its checksum
+    size = LARGE if runs == 1 else 600_000
+    texts = [f'{{"format": 1, "more": [{ITEM * (size // len(ITEM))} {k}]}}' for k in range(runs)]
+    table = table.take(np.zeros(runs, int))
+    place = table.column_names.index("run")
+    pq.write_table(table.set_column(place, "run", pa.array(texts)), path)
+    assert path.stat().st_size < 3_000_000
+    said = "it has 2.0 MB of JSON" if runs == 1 else "it would take about 840 MB"
+    assert f"{said}, far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
+
+
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
 def test_metadata_of_another_kind_are_refused(folder, spoil):
     whole = reading.read_run(folder)

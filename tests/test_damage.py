@@ -1,6 +1,7 @@
 """Damaged results: whatever is changed in a file, it is refused in one line, or reads the same."""
 
 import datetime
+import gzip
 import json
 import random
 import signal
@@ -126,10 +127,25 @@ def test_a_long_document_of_a_run_is_refused_unparsed(folder, unparsed):
     metadata = {**whole.metadata, "more": long}
     trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
     assert f"trace.parquet: {said}" in refused(reading.read_run, folder)
-    (folder / "optima.json").write_text('{"more": [' + ITEM * 3_000_000 + "0]}")
+    best = folder / optima.FILE
+    best.parent.mkdir(exist_ok=True)
+    best.write_text('{"more": [' + ITEM * 3_000_000 + "0]}")
     skipped = SkippedFiles()
-    optima.reference([whole], folder, skipped)
+    optima.reference([run_of("bcfw")], folder, skipped)
     assert "it has 21.0 MB of JSON" in skipped.problems[0]
+
+
+def test_names_need_room_for_what_is_parsed(folder, unparsed, monkeypatch):
+    packed = gzip.compress(b'{"format": 1, "labels": [' + ITEM.encode() * 700_000 + b"0]}")
+    assert len(packed) < 100_000
+    path = folder / "names.json.gz"
+    written = reading.read(folder)._replace(files={path.name: packed})
+    monkeypatch.setattr(memory, "available", lambda: 100_000_000)
+    with pytest.raises(
+        RunFailedError, match=r"would take about \d+ MB, and 100 MB are free"
+    ) as said:
+        _ = written.vocabulary
+    assert str(said.value).startswith(f"The names in {path} would take")
 
 
 @pytest.mark.parametrize("runs", [1, 40])

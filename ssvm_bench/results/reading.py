@@ -111,7 +111,7 @@ class Written(NamedTuple):
         from ssvm_bench.datasets.vocabulary import Vocabulary
 
         with self._parsing(schema.NAMES) as content:
-            return Vocabulary.read(content)
+            return Vocabulary.read(content, f"The names in {self.folder / schema.NAMES}")
 
     def labels(self, n: int, n_labels: int) -> tuple[np.ndarray, int]:
         """Return the labels of n points from transduction, and after how many iterations."""

@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import io
 import json
 import random
 import signal
@@ -146,6 +147,19 @@ def test_names_need_room_for_what_is_parsed(folder, unparsed, monkeypatch):
     ) as said:
         _ = written.vocabulary
     assert str(said.value).startswith(f"The names in {path} would take")
+
+
+def test_weights_need_room_before_they_are_unpacked(folder, monkeypatch):
+    packed = io.BytesIO()
+    np.savez_compressed(packed, w=np.zeros(1_000_000))
+    assert packed.tell() < 10_000
+    path = folder / "weights.npz"
+    written = reading.read(folder)._replace(files={path.name: packed.getvalue()})
+    monkeypatch.setattr(memory, "available", lambda: 10_000_000)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", lambda *_: pytest.fail("is unpacked"))
+    for read in (lambda: written.weights, lambda: written.support(1), lambda: written.labels(1, 2)):
+        said = refused(read)
+        assert said.startswith(f"The arrays in {path} would take about 16 MB, and 10 MB are free")
 
 
 @pytest.mark.parametrize("runs", [1, 40])

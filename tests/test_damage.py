@@ -1,6 +1,8 @@
 """Damaged results: whatever is changed in a file, it is refused in one line, or reads the same."""
 
 import datetime
+import gzip
+import io
 import json
 import random
 import signal
@@ -101,6 +103,80 @@ def test_a_summary_of_another_kind_is_refused(folder, text):
     assert not reading.is_finished(folder)
 
 
+ITEM, LARGE = "[[[]]],", 2_000_000
+"""JSON that takes 34 times its bytes in memory, and bytes of what is small on the disk."""
+
+
+@pytest.fixture
+def unparsed(monkeypatch):
+    """No long document is parsed, and no long text."""
+    loads = json.loads
+
+    def short(data, **how):
+        return loads(data, **how) if len(data) < LARGE else pytest.fail("is parsed")
+
+    monkeypatch.setattr(json, "loads", short)
+
+
+def test_a_long_document_of_a_run_is_refused_unparsed(folder, unparsed):
+    whole, long = reading.read_run(folder), [ITEM * (LARGE // len(ITEM))]
+    summary = {**whole.summary, "more": long}
+    trace.write_run(folder, whole.frame, whole.metadata, {}, summary, [0.0, 0.0, 0.0])
+    said = "it has 2.0 MB of JSON, far more than its kind has"
+    assert f"summary.json: {said}" in refused(reading.read_summary, folder)
+    assert not reading.is_finished(folder)
+    metadata = {**whole.metadata, "more": long}
+    trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
+    assert f"trace.parquet: {said}" in refused(reading.read_run, folder)
+    best = folder / optima.FILE
+    best.parent.mkdir(exist_ok=True)
+    best.write_text('{"more": [' + ITEM * 3_000_000 + "0]}")
+    skipped = SkippedFiles()
+    optima.reference([run_of("bcfw")], folder, skipped)
+    assert "it has 21.0 MB of JSON" in skipped.problems[0]
+
+
+def test_names_need_room_for_what_is_parsed(folder, unparsed, monkeypatch):
+    packed = gzip.compress(b'{"format": 1, "labels": [' + ITEM.encode() * 700_000 + b"0]}")
+    assert len(packed) < 100_000
+    path = folder / "names.json.gz"
+    written = reading.read(folder)._replace(files={path.name: packed})
+    monkeypatch.setattr(memory, "available", lambda: 100_000_000)
+    with pytest.raises(
+        RunFailedError, match=r"would take about \d+ MB, and 100 MB are free"
+    ) as said:
+        _ = written.vocabulary
+    assert str(said.value).startswith(f"The names in {path} would take")
+
+
+def test_weights_need_room_before_they_are_unpacked(folder, monkeypatch):
+    packed = io.BytesIO()
+    np.savez_compressed(packed, w=np.zeros(1_000_000))
+    assert packed.tell() < 10_000
+    path = folder / "weights.npz"
+    written = reading.read(folder)._replace(files={path.name: packed.getvalue()})
+    monkeypatch.setattr(memory, "available", lambda: 10_000_000)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", lambda *_: pytest.fail("is unpacked"))
+    for read in (lambda: written.weights, lambda: written.support(1), lambda: written.labels(1, 2)):
+        said = refused(read)
+        assert said.startswith(f"The arrays in {path} would take about 16 MB, and 10 MB are free")
+
+
+@pytest.mark.parametrize("runs", [1, 40])
+def test_long_texts_of_stored_traces_are_refused_unparsed(tmp_path, runs, unparsed):
+    stored_traces.write([run_of("bcfw")], tmp_path, "some")
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    table = pq.read_table(path).replace_schema_metadata(None)  # without its checksum
+    size = LARGE if runs == 1 else 600_000
+    texts = [f'{{"format": 1, "more": [{ITEM * (size // len(ITEM))} {k}]}}' for k in range(runs)]
+    table = table.take(np.zeros(runs, int))
+    place = table.column_names.index("run")
+    pq.write_table(table.set_column(place, "run", pa.array(texts)), path)
+    assert path.stat().st_size < 3_000_000
+    said = "it has 2.0 MB of JSON" if runs == 1 else "it would take about 840 MB"
+    assert f"{said}, far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
+
+
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
 def test_metadata_of_another_kind_are_refused(folder, spoil):
     whole = reading.read_run(folder)
@@ -161,6 +237,101 @@ def test_a_text_of_stored_traces_counts_in_every_row(tmp_path, folder):
     pq.write_table(pa.table(columns, names=table.column_names), path)
     assert path.stat().st_size < 100_000
     assert "it would take about 400 MB" in refused(stored_traces.read, tmp_path, "some")
+
+
+def varint(number):
+    """Return a whole number as Parquet's headers have it."""
+    number, found = number << 1, []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@pytest.fixture
+def forge(folder):
+    """Return a function that writes a trace of some rows and replaces parts of its bytes."""
+    path = folder / "trace.parquet"
+
+    def forge(n, *replaced, **how):
+        schema = pq.read_schema(path)
+        rows = {f.name: np.arange(n).astype(f.type.to_pandas_dtype()) for f in schema}
+        flat = pa.schema([f.with_nullable(False) for f in schema], schema.metadata)
+        how = {
+            "use_dictionary": False,
+            "data_page_size": 1 << 30,
+            "max_rows_per_page": 1 << 30,
+            **how,
+        }
+        pq.write_table(pa.table(rows, schema=flat), path, **how)
+        content = path.read_bytes()
+        for old, new in replaced:
+            assert len(old) == len(new)
+            content = content.replace(old, new)
+        path.write_bytes(content)
+        return refused(read_run, folder)
+
+    return forge
+
+
+@pytest.mark.parametrize("larger", [801, 8000])
+def test_a_page_is_no_larger_than_its_footer_says(forge, unread, larger):
+    page = b"\x15\0\x15"  # its kind, before its size
+    said = forge(100, (page + varint(800), page + varint(larger)))
+    assert "trace.parquet: the sizes of its column iteration contradict each other" in said
+
+
+@pytest.mark.parametrize("compression", ["ZSTD", "SNAPPY"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_larger_than_their_rows_count_as_a_whole(forge, unread, compression, version):
+    n, huge = 140_000, 60_000_000
+    pages = [(varint(8 * n), varint(huge))]
+    # in the footer, with the header of the page
+    footer = [(varint(8 * n + k), varint(huge + k)) for k in range(20, 100)]
+    how = {"compression": compression, "data_page_version": version}
+    assert "contradict each other" in forge(n, *pages, **how)
+    assert "would take about 780 MB, far more than its kind has" in forge(n, *pages, *footer, **how)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x15" + b"\xbf\x0c"),  # a negative size
+        (b"\x15\0\x15" + varint(800), b"\x15\2\x15" + varint(800)),  # no such kind
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x15" + b"\xff\xff"),  # an integer without end
+        (b"\x15\0\x15" + varint(800), b"\x1b\0\x15" + varint(800)),  # no such type
+        (b"\x15\0\x15" + varint(800), b"\x15\0\x25" + varint(800)),  # no such field
+        (
+            b"\x15" + varint(800) + b"\x15" + varint(800),
+            b"\x15" + varint(800) + b"\x15" + varint(8000),  # beyond its chunk
+        ),
+    ],
+)
+def test_pages_that_cannot_be_read_are_refused(forge, unread, spoilt):
+    said = forge(100, spoilt, compression="NONE")
+    assert "trace.parquet: the pages of its column iteration cannot be read" in said
+
+
+def test_tables_of_other_writers_are_refused(forge, unread):
+    said = forge(100, (b"parquet-cpp-arrow version", b"parquet-mr version 1.2.8 "))
+    assert "trace.parquet: it was written by parquet-mr version 1.2.8 " in said
+
+
+def test_texts_that_continue_others_count_as_a_whole_whatever_the_footer_says(
+    tmp_path, monkeypatch
+):
+    stored_traces.write([run_of("bcfw")], tmp_path, "some")
+    monkeypatch.setattr(checks, "LARGEST_TABLE", 1_000_000)
+    (path,) = (tmp_path / "traces" / "some").glob("*")
+    table = pq.read_table(path)
+    table = table.take(np.zeros(2000, int))
+    how = {"use_dictionary": False, "column_encoding": {"run": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(table, path, **how)
+    content = path.read_bytes()
+    of_footer, plain = b"\x06\x0e", b"\x06\0"  # two of a list of encodings
+    assert of_footer in content
+    path.write_bytes(content.replace(of_footer, plain))
+    assert "far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
 
 
 @pytest.mark.parametrize(

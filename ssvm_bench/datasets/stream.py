@@ -186,9 +186,9 @@ class DataStream:
     @cached_property
     def nbytes(self) -> int:
         """Bytes of all training examples: what the header says, or more if the columns have it."""
-        with self._opened() as (_, parquet):
+        with self._opened() as opened:
             groups = range(self.header.train.row_groups)
-            return max(self.header.train.nbytes, sum(self._size(parquet, k) for k in groups))
+            return max(self.header.train.nbytes, sum(self._size(*opened, k) for k in groups))
 
     @cached_property
     def held_out(self) -> Mapping[str, Dataset]:
@@ -251,7 +251,7 @@ class DataStream:
             for k in range(begin, begin + sizes[split]):
                 self._check_identity(file)
                 check_room(
-                    2.0 * self._size(parquet, k),
+                    2.0 * self._size(file, parquet, k),
                     f"Row group {k} of {self.path}, and a dataset made of it,",
                     "Free memory, or export the examples again, which makes small row groups.",
                 )
@@ -260,10 +260,10 @@ class DataStream:
                     table = parquet.read_row_group(k, columns=columns, use_threads=False)
                 yield table
 
-    def _size(self, parquet: Any, group: int) -> int:
+    def _size(self, file: BinaryIO, parquet: Any, group: int) -> int:
         """Return the bytes that a row group takes in a `Dataset`; refuse one that is too large."""
         with reading.parsing(f"row group {group} is damaged"):
-            found, growth = sizes(parquet, group), self.header.growth
+            found, growth = sizes(parquet, file, group), self.header.growth
             needed = round(sum(found[name] * growth[name] for name in growth))
             ensure(
                 needed <= _LARGEST_ROW_GROUP,

@@ -7,6 +7,7 @@ same numbers of labels and features, regardless of their order in the file.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import re
@@ -19,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets.arrays import LARGEST, MOST_LABELS, label_type, why_no_label
 from ssvm_bench.datasets.arrays import names as checked_names
-from ssvm_bench.datasets.reading import ContentError, content, ensure, parsing, unpack
+from ssvm_bench.datasets.reading import ContentError, content, ensure, parsing, unpacked
 
 _ORACLES = {
     "independent": ("multiclass", "binary"),
@@ -55,6 +57,9 @@ _BIGRAM = re.compile(r"B\w*:?")
 
 _MOST = 1 << 30
 """Largest unpacked vocabulary, in bytes."""
+
+_OF_TEXT, _OF_LIST = 20, 190
+"""Bytes of memory for a byte of JSON with short texts, and for each list or mapping, at most."""
 
 _MOST_FEATURES = np.iinfo(np.int32).max
 
@@ -280,22 +285,31 @@ class Vocabulary:
         return gzip.compress(text.encode(), mtime=0)
 
     @classmethod
-    def read(cls, content: bytes) -> Vocabulary:
-        """Return the vocabulary that `dumped` has written.
+    def read(cls, content: bytes, what: str = "The names of labels and features") -> Vocabulary:
+        """Return the vocabulary that `dumped` has written; ``what`` begins a message on memory.
 
         Raises
         ------
+        RunFailedError
+            It does not fit into memory.
         ContentError
             The content is no vocabulary, or of another version; or no file can be read with it.
         ConfigError
             One of its templates is invalid.
         """
         with parsing("it is no vocabulary"):
-            values = json.loads(unpack(content, _MOST))
+            blocks, needed = [], 0
+            with unpacked(io.BytesIO(content), _MOST) as stream:
+                for block in stream:
+                    blocks.append(block)
+                    lists = block.count(b"[") + block.count(b"{")
+                    needed += _OF_TEXT * len(block) + _OF_LIST * lists
+                    check_room(needed, what, "Free memory, or delete that folder and run again.")
+            values = json.loads(b"".join(blocks))
             if (version := values.pop("format")) != FORMAT:
                 raise ContentError(f"it has format version {version}; this program reads {FORMAT}")
-            lists = {name for name, value in values.items() if isinstance(value, list)}
-            found = cls(**values | {name: tuple(values[name]) for name in lists})
+            several = {name for name, value in values.items() if isinstance(value, list)}
+            found = cls(**values | {name: tuple(values[name]) for name in several})
             found._check()
             return found
 

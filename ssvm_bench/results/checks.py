@@ -9,6 +9,7 @@ checked in all cases: readers of a `Trace` rely on them.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import re
@@ -35,6 +36,15 @@ LARGEST_TABLE = 1 << 28
 
 _COPIES = 3
 """How often a table is in memory while it is checked and turned into a `Trace`."""
+
+_PARSED = 35
+"""How many bytes a byte of JSON takes in memory at most: nested empty lists do."""
+
+_LARGEST_DOCUMENT = 1 << 20
+"""No run has more bytes of JSON in one place."""
+
+_LARGEST_COLLECTION = 1 << 24
+"""No document of many runs has more bytes."""
 
 _DEEPEST = 20
 _LARGEST = 1 << 63
@@ -64,7 +74,7 @@ def opened(data: bytes) -> dict[str, Any]:
     ValueError
         If it is no JSON document, or not the one that was written.
     """
-    content = document(data)
+    content = document(data, _LARGEST_COLLECTION)
     if not isinstance(content, dict):
         raise ValueError("it is not a mapping")
     checksum = content.pop(CHECKSUM, None)
@@ -82,8 +92,13 @@ def _checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def document(data: bytes | str) -> Any:
-    """Return the content of a JSON document; raise ``ValueError`` if it is not standard JSON."""
+def document(data: bytes | str, most: int = _LARGEST_DOCUMENT) -> Any:
+    """Return the content of a JSON document; raise ``ValueError`` if it is not standard JSON.
+
+    One of more than ``most`` bytes is refused unparsed: its content would take many times as many.
+    """
+    if len(data) > most:
+        raise ValueError(f"it has {len(data) / 1e6:.1f} MB of JSON, far more than its kind has")
     try:
         value = json.loads(data)
     except RecursionError:
@@ -121,7 +136,7 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     what : str
         Its name in the message.
     texts : collection of str
-        The columns of texts; the others are of numbers, without gaps.
+        The columns of JSON; the others are of numbers, without gaps.
 
     Raises
     ------
@@ -132,7 +147,8 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     """
     # of a text that many rows share, each row has an index only, until the size is known
     file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
-    _check_size(sum(sum(sizes(file, k).values()) for k in range(file.num_row_groups)), what)
+    groups, stored = range(file.num_row_groups), io.BytesIO(content)
+    _check_size(sum(sum(sizes(file, stored, k).values()) for k in groups), what)
     table = file.read(use_threads=False)
     for k, field in enumerate(table.schema):
         is_text = field.name in texts
@@ -144,7 +160,9 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
         if is_text:
             numbers, found = coded(table[k])
             counts = np.bincount(numbers, minlength=len(found)).tolist()
-            _check_size(sum(map(mul, counts, map(len, found))), what)
+            lengths = [*map(len, found)]
+            _check_size(sum(map(mul, counts, lengths)), what)
+            _check_size(_PARSED * sum(lengths), what)
             table = table.set_column(k, field.name, table[k].cast(pa.string()))
     return table
 

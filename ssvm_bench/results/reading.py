@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.results import checks
 from ssvm_bench.results import trace as schema
 from ssvm_bench.results.run_folder import OWN, PARTIAL, partial_folder, recover, results_of
@@ -69,7 +70,7 @@ class Written(NamedTuple):
     def weights(self) -> tuple[np.ndarray, int]:
         """The weights w, and after how many iterations."""
         with self._parsing(schema.WEIGHTS) as content:
-            w = _array(content, "w")
+            w = _array(content, "w", self._arrays_there)
             if w.ndim != 1 or w.dtype != np.float64 or not np.isfinite(w).all():
                 raise ValueError("it holds no vector of finite numbers")
         return w, self._iteration
@@ -91,7 +92,7 @@ class Written(NamedTuple):
 
         with self._parsing(schema.WEIGHTS) as content:
             dense, *of_csr = SUPPORT
-            found = _arrays(content, SUPPORT)
+            found = _arrays(content, SUPPORT, self._arrays_there)
             if not found:
                 return None
             if found.keys() == {dense}:
@@ -111,15 +112,19 @@ class Written(NamedTuple):
         from ssvm_bench.datasets.vocabulary import Vocabulary
 
         with self._parsing(schema.NAMES) as content:
-            return Vocabulary.read(content)
+            return Vocabulary.read(content, f"The names in {self.folder / schema.NAMES}")
 
     def labels(self, n: int, n_labels: int) -> tuple[np.ndarray, int]:
         """Return the labels of n points from transduction, and after how many iterations."""
         with self._parsing(schema.WEIGHTS) as content:
-            y = _array(content, "y")
+            y = _array(content, "y", self._arrays_there)
             if y.shape != (n,) or y.dtype != np.uint8 or y.max() >= n_labels:
                 raise ValueError(f"it holds no labels of {n} points")
         return y, self._iteration
+
+    @property
+    def _arrays_there(self) -> str:
+        return f"The arrays in {self.folder / schema.WEIGHTS}"
 
     @property
     def _iteration(self) -> int:
@@ -319,19 +324,24 @@ def _summary(content: bytes) -> dict[str, Any]:
     return summary
 
 
-def _array(content: bytes, name: str) -> np.ndarray:
-    """Return an array of an ``.npz``."""
-    found = _arrays(content, (name,))
+def _array(content: bytes, name: str, what: str) -> np.ndarray:
+    """Return an array of an ``.npz``. Raises as `_arrays` does."""
+    found = _arrays(content, (name,), what)
     if not found:
         raise ValueError(f"it has no array {name}")
     return found[name]
 
 
-def _arrays(content: bytes, names: Collection[str]) -> dict[str, np.ndarray]:
-    """Return the named arrays that an ``.npz`` has; raise ``ValueError`` if it is too large."""
+def _arrays(content: bytes, names: Collection[str], what: str) -> dict[str, np.ndarray]:
+    """Return the named arrays that an ``.npz`` has; raise ``ValueError`` if it is too large.
+
+    If memory has no room for it, raise ``RunFailedError``; its message begins with ``what``.
+    """
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        if sum(member.file_size for member in stored.zip.infolist()) > files.LARGEST:
+        size = sum(member.file_size for member in stored.zip.infolist())
+        if size > files.LARGEST:
             raise ValueError(f"it has more than {files.LARGEST} bytes, unpacked")
+        check_room(2.0 * size, what, "Free memory, or delete that folder and run again.")
         return {name: np.asarray(stored[name]) for name in names if name in stored.files}
 
 

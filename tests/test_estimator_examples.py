@@ -443,3 +443,10 @@ def test_an_entry_that_is_no_number_is_named_with_its_place():
     missing = pd.DataFrame({"u": [1, 2], "v": [3, pd.NA]})
     with pytest.raises(ValueError, match="feature v of part 1 of example 0 is <NA>, expected a"):
         StructuredSVM("chain", **FEW).fit([missing], [[0, 1]])
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda y: np.array(y, object), pd.Series])
+def test_a_missing_label_of_pandas_is_named_with_its_place(kind):
+    y = kind([0, 1, pd.NA, 1])
+    with pytest.raises(ValueError, match=r"y\[2\] is missing \(NA\)"):
+        StructuredSVM().fit(np.eye(4), y)

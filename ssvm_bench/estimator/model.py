@@ -370,6 +370,10 @@ class Model(ClassifierMixin, BaseEstimator):
         X = with_names(self, X, fits)
         if not fits:
             return validate_data(self, X, reset=False, ensure_min_samples=0, **how), None
+        if getattr(y, "dtype", np.dtype(object)) == object:  # pandas' NA has no truth value
+            for i, label in enumerate(np.ravel(np.asarray(y, dtype=object))):
+                if label is pd.NA:
+                    raise ValueError(f"y[{i}] is missing (NA)")
         x, labels = validate_data(self, X, y, **how)
         examples.check_labels(y, labels)
         check_classification_targets(labels)

@@ -148,7 +148,8 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     # of a text that many rows share, each row has an index only, until the size is known
     file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
     groups, stored = range(file.num_row_groups), io.BytesIO(content)
-    _check_size(sum(sum(sizes(file, stored, k).values()) for k in groups), what)
+    columns = [column for k in groups for column in sizes(file, stored, k).items()]
+    _check_size(sum(size * (_PARSED if name in texts else 1) for name, size in columns), what)
     table = file.read(use_threads=False)
     for k, field in enumerate(table.schema):
         is_text = field.name in texts
@@ -160,9 +161,7 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
         if is_text:
             numbers, found = coded(table[k])
             counts = np.bincount(numbers, minlength=len(found)).tolist()
-            lengths = [*map(len, found)]
-            _check_size(sum(map(mul, counts, lengths)), what)
-            _check_size(_PARSED * sum(lengths), what)
+            _check_size(sum(map(mul, counts, map(len, found))), what)
             table = table.set_column(k, field.name, table[k].cast(pa.string()))
     return table
 

@@ -370,7 +370,7 @@ class Model(ClassifierMixin, BaseEstimator):
         X = with_names(self, X, fits)
         if not fits:
             return validate_data(self, X, reset=False, ensure_min_samples=0, **how), None
-        if getattr(y, "dtype", np.dtype(object)) == object:  # pandas' NA has no truth value
+        if getattr(getattr(y, "dtype", None), "kind", "O") == "O":  # NA has no truth value
             for i, label in enumerate(np.ravel(np.asarray(y, dtype=object))):
                 if label is pd.NA:
                     raise ValueError(f"y[{i}] is missing (NA)")

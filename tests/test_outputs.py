@@ -223,7 +223,7 @@ def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp
     for variants in ("10", "10, 20"):
         file.write_text(text.format(variants).replace("[bcfw, mpbcfw]", "mpbcfw"))
         make_runs(file, results, *(["solver.N=20"] if "20" in variants else []))
-        assert plot(file, results)[1] == []
+        assert all("before it changed" in said for said in plot(file, results)[1])
         (results / "runs").rename(tmp_path / f"moved {variants}")  # only those stored are left
     stored = stored_traces.read(results, "two")
     made = {run.metadata["config"]["solver"]["N"] for run in stored}
@@ -420,6 +420,21 @@ def test_what_an_earlier_drawing_has_left_is_named_and_stays(file, results, blan
     _, (said,) = plot(file, results)
     assert "selection.csv, selection.svg were not drawn now, and may show other runs" in said
     assert (results / "figures/two/selection.svg").is_file()
+
+
+def test_another_experiment_of_the_same_name_does_not_replace_figures_silently(
+    file, results, blank, tmp_path
+):
+    plot(file, results)
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / file.name
+    other.write_text(FILE.replace("seed: [0, 1]", "seed: [0]"))
+    _, said = plot(other, results)
+    assert any(
+        "what was there was of another two.yaml, or of that file before" in one for one in said
+    )
+    _, said = plot(other, results)
+    assert said == []
 
 
 def test_a_drawing_that_cannot_be_written_changes_none_of_its_files(file, results, monkeypatch):

@@ -35,6 +35,8 @@ one set of runs, several sets of figures. ``like: [NAME, NAME]`` takes the runs 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,6 +104,8 @@ class Experiment:
         Kind of figure → its x axes, or other choices.
     gaps : tuple of float
         Relative gaps of the figures ``targets`` and ``scaling``, errors of ``rates``, falling.
+    digest : str
+        Of what a user's file says of its runs; empty for the program's own.
     """
 
     name: str
@@ -110,6 +114,7 @@ class Experiment:
     grids: tuple[Grid, ...]
     figures: Mapping[str, tuple[str, ...]]
     gaps: tuple[float, ...]
+    digest: str = ""
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -313,7 +318,13 @@ def load(
         tuple(grids),
         {kind: _chosen(kind, names, kinds, file) for kind, names in figures.items()},
         _gaps(content.get("gaps", list(GAPS)), file),
+        "" if file.is_relative_to(catalog.shipped("experiments")) else _digest(content),
     )
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    runs = {key: content[key] for key in (*RUNS, "like") if key in content}
+    return hashlib.sha256(json.dumps(runs, default=str).encode()).hexdigest()[:12]
 
 
 def _as_meant(name: str) -> str:

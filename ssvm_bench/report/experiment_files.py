@@ -21,9 +21,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
@@ -376,12 +378,29 @@ def draw(
     contents: dict[Path, bytes] = {}
     for each in made:
         contents |= each.contents(where.made, formats)
+    folder = where.made / "figures" / experiment.name / variant
+    if experiment.digest and _experiment_of(folder, where.root) not in ("", experiment.digest):
+        logger.warning(
+            "%s: what was there was of another %s.yaml, or of that file before it changed, and is "
+            "replaced. Give experiments different names to keep the figures of each.",
+            folder,
+            experiment.name,
+        )
     write_files(contents, where.root)
-    _warn_of_others(where.made / "figures" / experiment.name / variant, contents, traces)
+    _warn_of_others(folder, contents, traces)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
     changed = [told] * (told.exists() and told.stat().st_mtime_ns != before)
     return [*contents, *(where.made / "traces" / place for place in places), *changed]
+
+
+def _experiment_of(folder: Path, root: Path) -> str:
+    """Return the digest of the user's experiment that was drawn in a folder; empty: of none."""
+    for path in folder.glob("provenance*.json"):
+        with suppress(OSError, ValueError, AttributeError):
+            if digest := json.loads(files.read(path, within=root)).get("experiment"):
+                return str(digest)
+    return ""
 
 
 def _warn_of_others(folder: Path, written: Iterable[Path], traces: Sequence[Trace]) -> None:
@@ -485,5 +504,6 @@ def outputs(
             for output in made.files(data, choices) if wanted(made) else ():
                 place = Path() if made.at_top and of_paper else folder
                 yield Made(place / f"{output.name}{suffix}", output)
-        text = json.dumps(provenance_of(data.traces), indent=2)
+        of = {"experiment": experiment.digest} if experiment.digest else {}
+        text = json.dumps({**of, **provenance_of(data.traces)}, indent=2)
         yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

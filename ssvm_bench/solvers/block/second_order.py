@@ -38,8 +38,7 @@ from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete
 from ssvm_bench.solvers.block import mpbcfw_beyond
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
-from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses
-from ssvm_bench.solvers.block.steps import move
+from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses, move
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -198,8 +198,8 @@ def visit_working_sets(policy, blocks, order, state):
     for k in range(order.size):
         i = order[k]
         # features are prefetched one visit before the weights that they index
-        operations.look_ahead_to_visit(policy, blocks, order, k + 1)
-        operations.look_ahead_in(blocks, state.w, order, k)
+        operations.prefetch_visit(policy, blocks, order, k + 1)
+        operations.prefetch_weights(blocks, state.w, order, k)
         evaluated += operations.approximate_visit(policy, blocks, i, state)
     return evaluated
 

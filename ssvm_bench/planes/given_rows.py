@@ -137,8 +137,8 @@ def _row(blocks, slot):
     return blocks.indices[begin:end], blocks.values[begin:end]
 
 
-@implements(operations.look_ahead, FixedRows)
-def _look_ahead(blocks, order, k):
+@implements(operations.prefetch_term, FixedRows)
+def _prefetch_term(blocks, order, k):
     far, i = _ahead(order, k)
     prefetch(blocks.start, far)
     prefetch(blocks.n_planes, far)
@@ -286,8 +286,8 @@ def line_rows(constraints: Constraints, d: int) -> LineRows | None:
     return blocks
 
 
-@implements(operations.look_ahead, LineRows)
-def _look_ahead_on_line(blocks, order, k):
+@implements(operations.prefetch_term, LineRows)
+def _prefetch_line(blocks, order, k):
     far, i = _ahead(order, k)
     prefetch(blocks.begin, far)
     prefetch(blocks.numbers, STRIDE * far)

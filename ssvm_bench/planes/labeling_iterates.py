@@ -200,7 +200,7 @@ def visit_with_oracle(policy, oracle, exact, blocks, order, state, may_skip):
             break
         visits = k + 1
         i = order[k]
-        operations.look_ahead(blocks, order, k)
+        operations.prefetch_term(blocks, order, k)
         if may_skip:
             seen = operations.visit_without_oracle(policy, blocks, i, state)
             if seen > 0:

@@ -264,8 +264,8 @@ def set_candidate(storage, i, y):
             storage.links[base + l] = k
 
 
-@implements(operations.look_ahead_in, Labelings)
-def _look_ahead_in(blocks, w, order, k):
+@implements(operations.prefetch_weights, Labelings)
+def _prefetch_weights(blocks, w, order, k):
     i = order[k + 1 if k + 1 < order.size else k]
     fetch(blocks.features, w, i, blocks.seen, blocks.seen_count)
 
@@ -320,8 +320,8 @@ def _load_moves(storage, w, i):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
 
-@implements(operations.look_ahead, Labelings)
-def _look_ahead(blocks, order, k):
+@implements(operations.prefetch_term, Labelings)
+def _prefetch_term(blocks, order, k):
     features = blocks.features
     last = order.size - 1
     later = order[k + 2 if k + 2 < last else last]  # those of k + 1 were prefetched before

@@ -231,7 +231,7 @@ class AcceleratedPasses(PlainPasses):
             norm2 = self.phi.squared_norm(left)
         dual = self.phi.dual(norm2)
         average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
-        self._since = 1 if self.judged else self._since + 1
+        self._since = 1 if self.rule_applies else self._since + 1
         if dual < self._dual:
             self.ended = self.acceleration.kappa < _LEAST_KAPPA * state.lam
             if not self.ended:
@@ -241,7 +241,7 @@ class AcceleratedPasses(PlainPasses):
         return dual
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether the gain of the last passes is to be judged now."""
         return self.ended or self._since >= self._window
 

@@ -224,11 +224,11 @@ class MultiPlane(DualSolver):
             while self.approx_passes < self.most_passes:
                 visited = self.order.of_approximate_pass(order)
                 if self.approx_passes > 0:
-                    visited = self.visits.worth_visiting(visited)
+                    visited = self.visits.not_shrunk(visited)
                 dual = self.passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
-                judged = self.passes.judged and self.config.rule == SLOPE
-                if judged and not rule.pays(self.clock.now(), dual):
+                by_rule = self.config.rule == SLOPE and self.passes.rule_applies
+                if by_rule and not rule.continues(self.clock.now(), dual):
                     break
             self.passes.end()
 
@@ -304,8 +304,8 @@ class Visits(Stateful):
             It knows the time of visits and calls so far.
         """
 
-    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
-        """Return the terms that an approximate pass should visit, if it is not the first."""
+    def not_shrunk(self, order: np.ndarray) -> np.ndarray:
+        """Return the terms that an approximate pass visits, if it is not the first (shrinking)."""
         return order
 
     def warm_start(self, clock: Clock) -> None:
@@ -339,7 +339,7 @@ class PlainPasses(Stateful):
         return self.phi.dual()
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether to apply the rule that ends the passes after the last one."""
         return True
 
@@ -362,7 +362,7 @@ class SlopeRule:
     def __init__(self, start: tuple[float, float], last: tuple[float, float]) -> None:
         self._start, self._last = start, last
 
-    def pays(self, now: float, dual: float) -> bool:
+    def continues(self, now: float, dual: float) -> bool:
         """Return whether the passes since the last call have paid; record where they end."""
         (start, dual_at_start), (before, dual_before) = self._start, self._last
         self._last = now, dual

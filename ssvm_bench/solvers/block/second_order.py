@@ -122,9 +122,9 @@ class PassesAndStep(PlainPasses):
         return self.passes.do(number, order, clock)
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether to apply the rule that ends the passes after the last one."""
-        return self.passes.judged
+        return self.passes.rule_applies
 
     def end(self) -> None:
         """Finish the passes of an iteration, and do a second-order step if it pays."""

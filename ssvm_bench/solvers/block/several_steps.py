@@ -115,12 +115,12 @@ def _visit_without_oracle(policy, blocks, i, state):
     return evaluated
 
 
-@implements(operations.look_ahead_to_visit, SeveralSteps)
-def _look_ahead_to_visit(policy, blocks, order, k):
+@implements(operations.prefetch_visit, SeveralSteps)
+def _prefetch_visit(policy, blocks, order, k):
     i = order[min(k + 1, order.size - 1)]
     if _is_sure(policy, blocks, i):
         return
-    operations.look_ahead(blocks, order, k)
+    operations.prefetch_term(blocks, order, k)
     numbers = policy.simplex
     m = blocks.n_planes[i]
     prefetch_range(numbers.alpha, numbers.start[i], numbers.start[i] + m)
@@ -386,7 +386,7 @@ class SeveralStepVisits(Visits):
                 floor=floor,
             )
 
-    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
+    def not_shrunk(self, order: np.ndarray) -> np.ndarray:
         """Return the terms, without those with little to gain."""
         if self.shrink == 0:
             return order

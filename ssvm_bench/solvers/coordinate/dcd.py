@@ -124,7 +124,7 @@ class DCD(DualSolver):
     ----------
     phi : DualIterate
         w and the planes; its φ^i stay 0, as the weights determine them.
-    visits : Visits
+    visits : CoordinateVisits
         The visits, with the weights.
     upper, tracked : float
         UB, NaN if the last sweep has not computed it, and UB'.
@@ -153,10 +153,10 @@ class DCD(DualSolver):
         phi = every or dual_iterate(problem, N=sys.maxsize)
         super().__init__(phi, clock)
         limits = cone(phi.pack(floor) if floor.size else floor)
-        self.visits: Visits
+        self.visits: CoordinateVisits
         if isinstance(phi.blocks, LineRows):
             policy = Line(config.epsilon, limits, np.zeros(1), np.zeros(2, np.int64))
-            self.visits = Visits(phi, policy)
+            self.visits = CoordinateVisits(phi, policy)
         else:
             self.visits = TurnVisits(phi, config, limits, seed)
         self.upper = self.tracked = math.nan
@@ -206,11 +206,11 @@ class DCD(DualSolver):
         """Sweep over the known planes, until that does not pay any more."""
         rule = SlopeRule(start, (self.clock.now(), self.phi.dual()))
         while self.approx_passes < self.config.M:
-            visited = self.visits.worth_visiting(order, self.config.shrink)
+            visited = self.visits.not_shrunk(order, self.config.shrink)
             self.visits.prepare(visited, new=0)
             self.phi.approximate_pass(self.visits.policy, visited, self.clock)
             self.approx_passes += 1
-            if not rule.pays(self.clock.now(), self.phi.dual()):
+            if not rule.continues(self.clock.now(), self.phi.dual()):
                 break
 
     def warm_start(self, lam: float, clock: Clock) -> None:
@@ -241,7 +241,7 @@ class DCD(DualSolver):
         }
 
 
-class Visits(Stateful):
+class CoordinateVisits(Stateful):
     """The visits of a solver, and what happens around sweeps, if each term's planes lie on a line.
 
     Attributes
@@ -289,17 +289,17 @@ class Visits(Stateful):
     def renew(self, changed: np.ndarray) -> None:
         """Get ready after planes of some terms have changed; their weights stay."""
 
-    def worth_visiting(self, order: np.ndarray, shrink: float) -> np.ndarray:
+    def not_shrunk(self, order: np.ndarray, shrink: float) -> np.ndarray:
         """Return the terms with a violation above ε, and above ``shrink`` times the mean."""
-        worth = np.empty_like(order)
-        size = select(self.violations, order, self.policy.epsilon, shrink, worth)
-        return worth[:size]
+        selected = np.empty_like(order)
+        size = select(self.violations, order, self.policy.epsilon, shrink, selected)
+        return selected[:size]
 
 
-class TurnVisits(Visits):
+class TurnVisits(CoordinateVisits):
     """Visits in which each plane takes a turn."""
 
-    STATE = (*Visits.STATE, "policy.simplex", "policy.violations", "_bits")
+    STATE = (*CoordinateVisits.STATE, "policy.simplex", "policy.violations", "_bits")
     policy: Coordinates
 
     def __init__(self, phi: DualIterate, config: Config, limits: Cone, seed: int) -> None:
@@ -316,7 +316,7 @@ class TurnVisits(Visits):
 
     @property
     def violations(self) -> np.ndarray:
-        """See `Visits`."""
+        """See `CoordinateVisits`."""
         return self.policy.violations
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -344,7 +344,7 @@ class TurnVisits(Visits):
             simplex.renew(self.policy.simplex, self.phi.blocks, changed)
 
     def drop_idle(self, T: int) -> None:
-        """See `Visits`."""
+        """See `CoordinateVisits`."""
         drop_idle(self.policy, self.phi.blocks, self.phi.shared.now, T)
 
 

@@ -11,7 +11,7 @@ from ssvm_bench.oracles.base import Problem, Risk
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.solvers.bundle import qp
-from ssvm_bench.solvers.coordinate.turns import exchanged
+from ssvm_bench.solvers.coordinate.dcd import exchanged
 
 pytestmark = pytest.mark.processors
 

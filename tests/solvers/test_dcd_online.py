@@ -17,7 +17,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.solvers.coordinate import cached_problem
+from ssvm_bench.solvers.coordinate import dcd_online
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 
 DATA = {
@@ -262,7 +262,7 @@ def test_what_a_stream_cannot_do_is_told_before_it_is_read(path, word, message):
 
 
 def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, monkeypatch):
-    optimise = cached_problem.CachedProblem.optimise
+    optimise = dcd_online.CachedProblem.optimise
 
     def deleting(self, *arguments):
         path.unlink(missing_ok=True)
@@ -270,6 +270,6 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, mo
 
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
     made = helpers.solver(in_chunks(stream.open(config.dataset), 8), "dcd_online")
-    monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)
+    monkeypatch.setattr(dcd_online.CachedProblem, "optimise", deleting)
     with pytest.raises(RunFailedError, match="it was deleted while it was read"):
         made.iterate()

@@ -12,7 +12,7 @@ from ssvm_bench.base.jit import implements
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem, Risk
-from ssvm_bench.oracles.joint_scores import JointFeatures
+from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
 from ssvm_bench.runs import components, loop
 from ssvm_bench.runs.recorder import Recorder

@@ -85,7 +85,7 @@ class GraphConfig(ClassesConfig):
         features if it has any; ``learned``: one more weight, or one for each of these features, the
         last ones, which training keeps ≥ 0.
     engine : str
-        What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.max_flow`), or
+        What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.cut`), or
         ``pymaxflow``, the package; the answers are the same. ``auto``: the faster one, which is
         ``compiled``.
     """

@@ -38,8 +38,13 @@ from ssvm_bench.base.linalg import matrix_product
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_features import padded, product
-from ssvm_bench.oracles.joint_scores import JointFeatures, check_room_of_pairs, features_with
+from ssvm_bench.oracles.joint_features import (
+    JointFeatures,
+    check_room_of_pairs,
+    features_with,
+    padded,
+    product,
+)
 from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
 from ssvm_bench.oracles.labeling import LabelingOracle
 
@@ -60,7 +65,7 @@ class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
     Attributes
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`: every part has one feature
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`: every part has one feature
         of its own, G has kernel values, and ``n_features`` is 2B + P.
     transitions, scale, losses
         As in that class.

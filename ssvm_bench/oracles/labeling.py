@@ -22,7 +22,7 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel,
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.oracles.joint_features import WideFeatures
 
 # mypy: disable-error-code="no-untyped-def"
 

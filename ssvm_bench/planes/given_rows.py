@@ -28,7 +28,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_at
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.base import Constraints
 from ssvm_bench.planes import operations
 
 # mypy: disable-error-code="no-untyped-def"

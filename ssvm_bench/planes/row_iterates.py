@@ -9,8 +9,7 @@ import numpy as np
 
 from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.oracles.base import Plane, Problem
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.base import Constraints, Plane, Problem
 from ssvm_bench.planes import given_rows, operations, rows
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, approximate_pass, scale_term
 from ssvm_bench.planes.given_rows import BETA, STRIDE, VIOLATION, FixedRows, LineRows

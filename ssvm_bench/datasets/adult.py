@@ -21,8 +21,8 @@ from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
 from ssvm_bench.datasets.own_files import svmlight
-from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, Arrays, check_lines
+from ssvm_bench.datasets.sources import ParsedFile, home
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig

@@ -40,10 +40,9 @@ from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.images.preparation import PictureFile
-from ssvm_bench.datasets.images.superpixels import N_FEATURES
-from ssvm_bench.datasets.raw_files import Content, Finding, home
+from ssvm_bench.datasets.images.preparation import N_FEATURES, PictureFile
 from ssvm_bench.datasets.reading import Arrays, ContentError, check_equal, ensure, parsing
+from ssvm_bench.datasets.sources import Content, Finding, home
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -228,7 +228,7 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     If a package that one of them takes is not installed, no run begins.
     """
-    from ssvm_bench.runs.extras import check_extras
+    from ssvm_bench.runs.requirements import check_extras
 
     check_extras(configs)
     done, statuses, reported = [], [], set()
@@ -360,7 +360,7 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
 
         ✓ kept   ✗ broken   ! worth knowing   – not checked
     """
-    from ssvm_bench.runs.contracts.check import check
+    from ssvm_bench.runs.contracts import check
 
     settings: Settings = context.obj
     broken = 0

@@ -13,7 +13,7 @@ from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import FORMATS, LOCAL
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ every budget that ends within its rows, at the first row with
 Rows, best values and stop reason of such a beginning are known. Losses and weights are known only
 for the end of the finished run. A run that ended for a reason of its own is the run of every budget
 that does not end earlier, with two exceptions, as a solver's own precision ends only runs that ask
-for no gap (:mod:`ssvm_bench.runs.loop`). A run that has converged at a larger gap than the one
+for no gap (:mod:`ssvm_bench.runs.runner`). A run that has converged at a larger gap than the one
 asked for has not ended for that budget. One that went on is cut where its solver first converged,
 if no gap is asked for.
 

@@ -1,4 +1,4 @@
-"""What version 1.0.0 wrote is read: pickled estimators, run folders, partial runs with a checkpoint.
+"""What version 1.0.0 wrote is read: pickled estimators, run folders; or refused: checkpoints.
 
 ``made_by_1_0`` has its files, on simulated data. (`test_hashes` reads its stored traces.)
 """

@@ -220,7 +220,7 @@ class KernelOracle(LabelingOracle):
         return self._packed[1].copy()
 
     def _inner(self, w: np.ndarray) -> np.ndarray:
-        features, inner = self.features, np.zeros(self.inner_size)
+        features, inner = self.features, np.zeros(self.inner_d)
         K, B = features.n_labels, features.basis
         beta = w[: K * B].reshape(K, B)
         features.coefficients(inner)[:] = beta.T

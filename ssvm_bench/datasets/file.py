@@ -336,7 +336,7 @@ def load(config: Config) -> Dataset:
     return sources.first_samples(config, dataset).derived(held_out=held_out)
 
 
-class Examples(NamedTuple):
+class ReadExamples(NamedTuple):
     """Examples of another file, read with a vocabulary.
 
     Attributes
@@ -357,7 +357,7 @@ class Examples(NamedTuple):
     notes: list[str]
 
 
-def examples(path: Path, vocabulary: Vocabulary, name: str, format_: str | None) -> Examples:
+def examples(path: Path, vocabulary: Vocabulary, name: str, format_: str | None) -> ReadExamples:
     """Read another file with a vocabulary.
 
     Parameters
@@ -381,19 +381,19 @@ def examples(path: Path, vocabulary: Vocabulary, name: str, format_: str | None)
     with _explained(path):
         raw = text(reading.content_of_users(path, descriptors=True))
         if not raw.strip() and (format_ or vocabulary.form) != "npz":
-            return Examples(None, False, np.zeros(1, np.int64), [])
+            return ReadExamples(None, False, np.zeros(1, np.int64), [])
         fields, notes = _fields(path, raw, vocabulary, format_)
         parts = fields["x"].shape[0]
         offsets = offsets_of(fields["offsets"], "offsets", parts, "rows of x", 0)
         _leave_out_empty(fields, offsets)
     if not parts:
-        return Examples(None, "y" in fields, offsets, notes)
+        return ReadExamples(None, "y" in fields, offsets, notes)
     labelled = "y" in fields
     if not labelled:
         kind = np.float64 if vocabulary.structure == "regression" else np.uint8
         fields["y"] = np.zeros(parts, kind)
     dataset = described(name, vocabulary, vocabulary.bias, fields)
-    return Examples(dataset, labelled, offsets, notes)
+    return ReadExamples(dataset, labelled, offsets, notes)
 
 
 def _leave_out_empty(fields: dict[str, Any], offsets: np.ndarray) -> None:

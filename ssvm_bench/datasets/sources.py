@@ -64,7 +64,7 @@ class AlteredError(ContentError):
     """A raw file that can be read is not the genuine one; the message says how to accept it."""
 
 
-class Finding(NamedTuple):
+class Property(NamedTuple):
     """A property of a copy of raw data.
 
     Attributes
@@ -79,7 +79,7 @@ class Finding(NamedTuple):
     expected: str = ""
 
     @classmethod
-    def compared(cls, what: str, found: object, expected: object) -> Finding:
+    def compared(cls, what: str, found: object, expected: object) -> Property:
         """Return a finding, given the value for the genuine data."""
         return cls(what, str(found), "" if found == expected else str(expected))
 
@@ -174,7 +174,7 @@ class RawFile(ABC):
                     f"{known[:16]}… (dataset.trust=true uses it, as source `{ALTERED}`)"
                 )
 
-    def integrity_report(self, path: Path) -> Iterator[Finding]:
+    def integrity_report(self, path: Path) -> Iterator[Property]:
         """Yield findings that compare the raw data with the genuine ones.
 
         Raises
@@ -184,7 +184,7 @@ class RawFile(ABC):
         """
         for name, digest in self.read(path).sha256.items():
             known = self.sha256.get(name, digest)
-            yield Finding.compared(f"sha256 of what is in {name}", digest, known)
+            yield Property.compared(f"sha256 of what is in {name}", digest, known)
 
     @property
     def n_synthetic(self) -> int:
@@ -467,7 +467,7 @@ def fetch(name: str) -> Path:
     return raw_file(name).get()
 
 
-def integrity_report(name: str) -> tuple[Path, list[Finding]]:
+def integrity_report(name: str) -> tuple[Path, list[Property]]:
     """Return the path of a dataset's raw data, and findings that compare it with genuine data.
 
     Raises

@@ -64,7 +64,7 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     return has
 
 
-class Model(ClassifierMixin, BaseEstimator):
+class Predictor(ClassifierMixin, BaseEstimator):
     """The methods and properties of a fitted estimator."""
 
     structure: str

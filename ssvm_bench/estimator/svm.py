@@ -23,12 +23,12 @@ from sklearn.utils import check_random_state
 from ssvm_bench.base.errors import ConfigError, described, shown
 from ssvm_bench.config import compose, overrides, registry
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.config.validation import Table, check_choice, convert, lam_number
+from ssvm_bench.config.validation import NamedNumbers, check_choice, convert, lam_number
 from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import check_classes
-from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Model
+from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Predictor
 from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
@@ -39,7 +39,7 @@ _LIMITS = ("max_iterations", "max_seconds")
 
 
 @dataclass(eq=False, repr=False)
-class StructuredSVM(Model):
+class StructuredSVM(Predictor):
     """A structural SVM.
 
     Parameters
@@ -429,13 +429,13 @@ def _class_weight(model: Any, dataset: Dataset) -> Any:
                     f"class_weight has a weight for {shown(repr(label))}, and the labels of y are "
                     f"{shown(', '.join(map(repr, names)), 300)}."
                 )
-        return Table((names[label], float(weight)) for label, weight in weights.items())
+        return NamedNumbers((names[label], float(weight)) for label, weight in weights.items())
     if weights == "balanced" and dataset.costs is not None:
         # an example of weight 2 counts as two
         of_parts = np.repeat(dataset.costs, np.diff(dataset.offsets))
         mass = np.bincount(dataset.y, of_parts)
         shares = mass.sum() / (mass.size * mass)
-        return Table(zip(dataset.label_names, shares.tolist(), strict=True))
+        return NamedNumbers(zip(dataset.label_names, shares.tolist(), strict=True))
     return weights
 
 

@@ -45,7 +45,7 @@ from ssvm_bench.oracles.joint_features import (
     padded,
     product,
 )
-from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
+from ssvm_bench.oracles.kernels import SUPPORT, KernelConfig, KernelFunction, KernelPoints
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -112,8 +112,8 @@ class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
 
 
 def build(
-    kernel: Kernel,
-    points: Points,
+    kernel: KernelFunction,
+    points: KernelPoints,
     dataset: Dataset,
     costs: np.ndarray | None = None,
     weights: np.ndarray | None = None,
@@ -123,8 +123,8 @@ def build(
 
     Parameters
     ----------
-    kernel : Kernel
-    points : Points
+    kernel : KernelFunction
+    points : KernelPoints
         The dataset's parts.
     dataset : Dataset
     costs, weights, losses : ndarrays of float64, optional
@@ -173,22 +173,22 @@ class KernelOracle(LabelingOracle):
     ----------
     compiled : NamedTuple
         As in `LabelingOracle`, with `KernelFeatures`.
-    kernel : Kernel
-    points : Points
+    kernel : KernelFunction
+    points : KernelPoints
         The parts of the examples.
     loss_matrix : ndarray of float64, shape (K, K), optional
         As in `LabelingOracle`.
-    basis : Points, optional
+    basis : KernelPoints, optional
         The points that w is a sum over; None: ``points``.
     """
 
     def __init__(
         self,
         compiled: Any,
-        kernel: Kernel,
-        points: Points,
+        kernel: KernelFunction,
+        points: KernelPoints,
         loss_matrix: np.ndarray | None = None,
-        basis: Points | None = None,
+        basis: KernelPoints | None = None,
     ) -> None:
         super().__init__(compiled, loss_matrix)
         self.kernel, self.points = kernel, points
@@ -206,7 +206,7 @@ class KernelOracle(LabelingOracle):
         x : ndarray or csr_array, shape (B, f)
             Features of the basis.
         """
-        basis, parts = Points.of(x), self.points.squares.size
+        basis, parts = KernelPoints.of(x), self.points.squares.size
         B = basis.squares.size
         features = self.features._replace(basis=B, n_features=2 * B + parts)
         compiled = self.compiled._replace(features=features)
@@ -281,7 +281,7 @@ def oracle(
     **factors : ndarray or None
         Costs or weights, as in `build`.
     """
-    points, kernel = Points.of(dataset.x), config.made()
+    points, kernel = KernelPoints.of(dataset.x), config.made()
     features = build(kernel, points, dataset, losses=losses, **factors)
     return KernelOracle(compiled(features), kernel, points, losses)
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
-from ssvm_bench.config.schema import Budget, RunConfig, plain
+from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.reading import SkippedFiles, read_run
 from ssvm_bench.results.run_folder import recover
@@ -169,7 +169,7 @@ def truncate(trace: Trace, config: RunConfig) -> Trace | None:
             **best(*(frame[name].to_numpy(float) for name in ("primal", "dual"))),
             **dict.fromkeys(unknown),
         }
-    return Trace(frame, about, plain(summary), trace.folder)
+    return Trace(frame, about, plain_values(summary), trace.folder)
 
 
 def best(primal: np.ndarray, dual: np.ndarray) -> dict[str, float]:

@@ -71,7 +71,7 @@ import numpy as np
 from ssvm_bench.base import interrupts, memory
 from ssvm_bench.base.errors import RunFailedError, contained, described
 from ssvm_bench.config import LOCAL
-from ssvm_bench.config.schema import Budget, RunConfig, plain
+from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.vocabulary import Vocabulary
@@ -431,7 +431,7 @@ class PathStep:
             **provenance(),
         }
         try:
-            checks.check(plain(about), checks.METADATA)
+            checks.check(plain_values(about), checks.METADATA)
         except ValueError as error:  # the value is a component's
             raise RunFailedError(f"No run can be made of that: {error}.") from error
         return about

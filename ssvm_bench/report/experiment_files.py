@@ -52,7 +52,7 @@ from ssvm_bench.results.run_folder import write_files
 from ssvm_bench.results.trace import BestValues, Trace
 
 if TYPE_CHECKING:
-    from ssvm_bench.config.grid import Shard
+    from ssvm_bench.config.experiment import Shard
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome

@@ -35,7 +35,7 @@ import yaml
 
 from ssvm_bench.base import files
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import (
@@ -314,8 +314,8 @@ def write_run(
             w.write(file)
     else:
         np.savez(stored, **{**arrays, "w": np.asarray(w, dtype=np.float64)})
-    text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
-    summed = checks.json_bytes(plain(summary))
+    text = yaml.safe_dump(plain_values(config), sort_keys=False, allow_unicode=True)
+    summed = checks.json_bytes(plain_values(summary))
     beside = {CONFIG: text.encode(), WEIGHTS: stored.getvalue(), SUMMARY: summed}
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
@@ -360,7 +360,7 @@ def write_partial(
     """
     if summary.get("stop_reason") not in UNFINISHED:
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
-    beside = {SUMMARY: checks.json_bytes(plain(summary))}
+    beside = {SUMMARY: checks.json_bytes(plain_values(summary))}
     if traceback is not None:
         beside[TRACEBACK] = traceback.encode(errors="backslashreplace")
     # quickly, because runs wait for it
@@ -388,7 +388,7 @@ def _parquet(
     types |= {str(name): "float64" for name in columns if name not in COLUMNS}
     values = {name: np.ascontiguousarray(columns[name], of) for name, of in types.items()}
     table = pa.table({name: _array(each) for name, each in values.items()})
-    header = json.dumps({"format": FORMAT, **plain(metadata)}, allow_nan=False).encode()
+    header = json.dumps({"format": FORMAT, **plain_values(metadata)}, allow_nan=False).encode()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     sums[TRACE] = checks.table_checksum(table, header)
     about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}

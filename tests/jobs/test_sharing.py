@@ -14,7 +14,7 @@ from program import FILES, call, config_of, error_of, run_folders, run_here
 from traces import with_metadata
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.results import merging
 from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock

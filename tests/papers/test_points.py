@@ -15,8 +15,8 @@ from scipy.io import savemat
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, validation
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import export
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.streams import export
 from ssvm_bench.papers.transduction.datasets import moons, ssl
 from ssvm_bench.results.reading import read_run
 

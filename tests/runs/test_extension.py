@@ -20,7 +20,7 @@ from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
 from ssvm_bench.results.repeats import labels
-from ssvm_bench.runs import checkpoints, path_step, runner
+from ssvm_bench.runs import checkpoints, runner
 from ssvm_bench.runs.terminal import Display
 
 WORK = ("clock=work", "solver=mpbcfw")
@@ -231,7 +231,7 @@ def test_a_shorter_run_that_resumes_on_the_way_keeps_its_state(tmp_path, monkeyp
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
     options = (*KEPT, "budget.gap_tol=0.95")
-    original = path_step.loop
+    original = runner.loop
 
     def killed(config, solver, recorder, warm_started, progress, look):
         def until(solver, recorder, progress, reason):
@@ -242,7 +242,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
         return original(config, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(path_step, "loop", killed)
+        patch.setattr(runner, "loop", killed)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             made(tmp_path / "a", *options)
     outcome, _ = made(tmp_path / "a", *options)

@@ -26,7 +26,7 @@ from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds, load
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 NAN = float("nan")
 N = 10
@@ -235,9 +235,9 @@ def test_without_repeats_there_is_no_spread_to_compare_with():
 
 def test_the_gap_to_reach_leaves_time_to_reach_it():
     trace = run("usps", "bcfw")
-    within = trace.frame["time"] <= 0.8 * trace.frame["time"].iloc[-1]
+    within = trace.frame["time"] <= 0.8 * trace["time"][-1]
     assert measures.target_gap([trace]) == trace.frame["gap"][within].min()
-    assert measures.target_gap([trace]) > trace.frame["gap"].min()
+    assert measures.target_gap([trace]) > trace["gap"].min()
     alike = [run("usps", solver, seed) for solver in ("bcfw", "mpbcfw") for seed in range(2)]
     assert one(alike, "fewer_plain", "usps").verdict == HOLDS
 

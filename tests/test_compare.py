@@ -12,7 +12,7 @@ from traces import make_trace
 from ssvm_bench.figures import document, pairs, targets
 from ssvm_bench.results import folder, stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 CALLS = [0, 20, 40, 60]
 PRIMAL, DUAL = [1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 0.95, 0.995]  # gaps 1, 0.5, 0.05, 0.005

@@ -19,7 +19,7 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate import measures, paper
 from ssvm_bench.papers.dual_coordinate.paper import PAPER, SCHEDULES, SUBGRADIENT
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 N = 1000
 ITERATIONS = np.arange(0, 41)
@@ -61,7 +61,7 @@ def dcd(
     primal, dual = options.pop("primal", 1 + error), options.pop("dual", 1 - error)
     options = {**measures.SWEEPS, **columns, **options}
     run = trace("dcd", dataset, primal, dual, seconds, seed, **options)
-    time = run.frame["time"].to_numpy()
+    time = run["time"]
     run.frame["time"] = time + (later - 1.0) * np.maximum(time - time[time.size // 2], 0.0)
     return run
 
@@ -297,7 +297,7 @@ def test_repeats_are_paired_by_seed():
 
 def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
     run = dcd("usps", bound="true")
-    upper = run.frame["upper_bound"].to_numpy().copy()
+    upper = run["upper_bound"].copy()
     tracked = upper * 1.1
     tracked[1:4] = upper[1:4] * (1 - np.array([1e-7, 0.02, 0.03]))
     tracked[10:], upper[30:] = math.nan, math.nan

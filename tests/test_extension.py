@@ -19,7 +19,7 @@ from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
-from ssvm_bench.results.repeats import labels
+from ssvm_bench.results.table import labels
 from ssvm_bench.runs import checkpoints, path_step, runner
 from ssvm_bench.runs.terminal import Display
 
@@ -296,7 +296,7 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     status = call("experiment", file, "--status", f"results_dir={tmp_path}")
     assert "3 done, of 3 runs" in status.output
     stored = stored_traces.read(tmp_path, "budgets")
-    ends = {trace.summary["iteration"]: len(trace.frame) for trace in stored}
+    ends = {trace.summary["iteration"]: len(trace) for trace in stored}
     assert ends == {3: 4, 5: 6, 6: 7}
     table = pd.read_csv(tmp_path / "figures" / "budgets" / "iterations-synthetic.csv")
     drawn = {f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)}

@@ -20,7 +20,7 @@ from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.papers.mpbcfw.paper import costs
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
-from ssvm_bench.results.trace import instance_of
+from ssvm_bench.results.table import instance_of
 
 QUESTIONS = {question.key: question for question in MPBCFW.questions}
 OPEN = [question for question in QUESTIONS.values() if question.option]

@@ -14,8 +14,7 @@ from ssvm_bench.figures import convergence, curves, drawing, style
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.kind import FigureData, Output, save
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import labels
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of, labels
 
 NAN = float("nan")
 SELECTION = ("planes per example", "approximate passes per iteration")
@@ -494,5 +493,5 @@ def test_times_of_several_processors_are_told():
     moved = timed(0, "bcfw", "B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}])
     assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
     for trace in traces:
-        trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
+        trace.clock = "work"  # counted seconds are the same on all of them
     assert curves.processors_note(traces) == ""

@@ -12,7 +12,8 @@ from traces import make_trace
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
 from ssvm_bench.results.reading import SkippedFiles
-from ssvm_bench.results.trace import ProblemInstance, write_run
+from ssvm_bench.results.table import ProblemInstance
+from ssvm_bench.results.trace import write_run
 
 REAL, STAND_IN = ProblemInstance("f-real", 0.5), ProblemInstance("f-synthetic", 0.5)
 

@@ -24,7 +24,8 @@ from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, optima, stored_traces
-from ssvm_bench.results.trace import COLUMNS, Best, instance_of, write_run
+from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.trace import COLUMNS, write_run
 
 FILE = """
 title: Two solvers
@@ -45,8 +46,8 @@ def long_trace(rows=3000, seed=0, **changes):
     columns = {"approx_calls": 70 * k, "working_set_mean": 1 + k / (10 + k)}
     spent = {"oracle_calls": 10 * k, "time": 0.1 * k + 0.01 * seed, "columns": columns}
     run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **spent, **changes)
-    run.summary["best_primal"] = float(run.frame["primal"].min())
-    run.summary["best_dual"] = float(run.frame["dual"].max())
+    run.summary["best_primal"] = float(run["primal"].min())
+    run.summary["best_dual"] = float(run["dual"].max())
     return run
 
 
@@ -65,7 +66,7 @@ def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
         pd.testing.assert_frame_equal(kept.frame[exact], whole[exact], check_exact=True)
         pd.testing.assert_frame_equal(kept.frame, whole[kept.frame.columns], rtol=1e-6)
         for row in (0, -1):
-            assert kept.frame["iteration"].iloc[row] == run.frame["iteration"].iloc[row]
+            assert kept.frame["iteration"].iloc[row] == run["iteration"][row]
         assert kept.frame["primal"].min() == run.summary["best_primal"]
         assert kept.frame["dual"].max() == run.summary["best_dual"]
     shared = np.intersect1d(stored[0].frame["iteration"], stored[1].frame["iteration"])
@@ -113,7 +114,7 @@ def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
 
     stored(long_trace(20, 0), long_trace(20, 1))
     kept = stored(long_trace(10, 1), long_trace(10, 2))
-    assert [len(run.frame) for run in kept] == [20, 10, 10]
+    assert [len(run) for run in kept] == [20, 10, 10]
     moved = replace(long_trace(5), folder=tmp_path / "runs/toy/bcfw/new/seed=0")
     assert [run.folder.parent.name for run in stored(moved)] == ["new"]
     assert len(stored(long_trace(5, source="synthetic"))) == 2

@@ -17,7 +17,7 @@ from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster import paper as poster
 from ssvm_bench.papers.bcfw_poster.paper import FACTOR
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
 POSTER = replace(poster.PAPER, folder=Path("no/remarks"))

@@ -8,7 +8,7 @@ from traces import make_trace
 
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bcfw_poster import paper
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 ERRORS = (0.1, 0.05, 0.02)
 P, D = 3.0, 2.999

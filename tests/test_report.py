@@ -23,7 +23,8 @@ from ssvm_bench.report import page as report
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import MARKER
 from ssvm_bench.results.reading import SkippedFiles, read_trace
-from ssvm_bench.results.trace import Best, instance_of, write_partial, write_run
+from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.trace import write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
@@ -71,7 +72,7 @@ def store(root, trace, dataset="toy", config="0123456789ab", partial=None):
     metadata = {**about, "config": config_, "dataset": data}
     solver, seed = config_["solver"]["name"], config_["seed"]
     folder = root / "runs" / dataset.replace("/", "") / solver / config / f"seed={seed}"
-    best = {"best_primal": trace.frame["primal"].min(), "best_dual": trace.frame["dual"].max()}
+    best = {"best_primal": trace["primal"].min(), "best_dual": trace["dual"].max()}
     summary = {**trace.frame.iloc[-1].to_dict(), **best, "train_loss": 0.25}
     summary["stop_reason"] = partial or "max_iterations"
     if partial:

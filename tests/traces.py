@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench.results import checks
-from ssvm_bench.results.trace import CHECKSUMS_KEY, COLUMNS, METADATA_KEY, TRACE, Trace
+from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import CHECKSUMS_KEY, COLUMNS, METADATA_KEY, TRACE
 
 
 def make_trace(
@@ -51,7 +52,7 @@ def make_trace(
         **meta,
     }
     folder = Path(f"runs/toy/{solver}/hash/seed={seed}")
-    return Trace(frame, metadata, {"stop_reason": "max_iterations"}, folder)
+    return Run(frame, metadata, {"stop_reason": "max_iterations"}, folder)
 
 
 def sealed(folder, changed):

@@ -32,8 +32,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import measurements
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run, grouped
 from ssvm_bench.results.words import NONE, counts, number
 
 CHANGES, STAYS = "the verdict changes", "the verdict does not change"
@@ -101,14 +100,14 @@ class Finding(NamedTuple):
 
 
 def find(
-    paper: Paper, runs: Sequence[Trace], best: BestValues, results_dir: Path | None, source: str
+    paper: Paper, runs: Sequence[Run], best: BestValues, results_dir: Path | None, source: str
 ) -> list[Finding]:
     """Return the findings on every question of a paper.
 
     Parameters
     ----------
     paper : Paper
-    runs : sequence of Trace
+    runs : sequence of Run
         Finished runs, of one source.
     best : dict
         Best values known.
@@ -128,7 +127,7 @@ def find(
 
 
 def _of_runs(
-    paper: Paper, question: Question, runs: Sequence[Trace], best: BestValues, source: str
+    paper: Paper, question: Question, runs: Sequence[Run], best: BestValues, source: str
 ) -> Iterator[Finding]:
     numbers = {claim.key: number for number, claim in enumerate(paper.claims, 1)}
     stands_for = {name: paper.stands_for.get(name, name) for name in question.datasets}

@@ -29,12 +29,11 @@ from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_
 from ssvm_bench.claims.claim import Claim, UnmeasurableError
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
-from ssvm_bench.figures.curves import clocks_of, processors_of
+from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.repeats import band, grouped
-from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
+from ssvm_bench.results.table import BestValues, ProblemInstance, Run, band, grouped
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"
@@ -108,24 +107,24 @@ class Row(NamedTuple):
 
 def evaluate(
     paper: Paper,
-    traces: Sequence[Trace],
+    traces: Sequence[Run],
     best: BestValues,
     bench: Sequence[Measurement] = (),
-    others: Sequence[Trace] = (),
+    others: Sequence[Run] = (),
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
     Parameters
     ----------
     paper : Paper
-    traces : sequence of Trace
+    traces : sequence of Run
         Finished runs. Those on datasets that are not the paper's, and on instances without runs of
         the paper's own solvers, are ignored.
     best : dict
         Best values known.
     bench : sequence of Measurement
         The bench's measurements on any dataset.
-    others : sequence of Trace
+    others : sequence of Run
         Finished runs with other settings than the paper's: where there are only such, no claim is
         measurable.
 
@@ -159,7 +158,7 @@ def evaluate(
 
 
 def _cases(
-    paper: Paper, traces: Sequence[Trace], best: BestValues
+    paper: Paper, traces: Sequence[Run], best: BestValues
 ) -> dict[tuple[str, Variant], list[Case]]:
     """Return source and variant → the problem instances that a paper is about."""
     costs = paper.costs()
@@ -180,9 +179,9 @@ def _asked(claim: Claim, variant: Variant) -> bool:
     return not claim.variants or variant.suffix.strip() in claim.variants
 
 
-def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
+def _is_at(costs: Mapping[str, Costs], run: Run) -> bool:
     """Return whether a run's time was measured, or counted at the paper's costs."""
-    dataset, config = run.data["name"], run.config
+    dataset, config = run.dataset, run.config
     return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
 
 
@@ -279,7 +278,7 @@ def _clock(case: Case) -> str:
     runs = list(case.traces())
     beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
     text = f", {beside} of {len(runs)} runs beside others" if beside else ""
-    processors = len({name for run in runs for name in processors_of(run)})
-    if processors > 1 and any(run.metadata.get("clock") != "work" for run in runs):
+    processors = len({name for run in runs for name in run.processors})
+    if processors > 1 and any(run.clock != "work" for run in runs):
         text += f", on {processors} different processors"
     return clocks_of(runs) + text

@@ -31,14 +31,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
+from ssvm_bench.claims.cases import Case, Costs, Selection, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
 from ssvm_bench.config import GENUINE, experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import counts, number, seconds
 
 # ---- questions --------------------------------------------------------------------------------
@@ -96,36 +96,36 @@ class Question:
     numbers: tuple[Number, ...] = ()
     bench: str = ""
 
-    def value(self, run: Trace) -> Any:
+    def value(self, run: Run) -> Any:
         """Return the value of the option in a run; traces omit neutral values."""
         return run.options.get(self.option, self.default)
 
-    def varied(self, run: Trace) -> bool:
+    def varied(self, run: Run) -> bool:
         """Return whether a run has one of the other values."""
         return bool(self.option) and self.value(run) in self.others
 
 
-def usual(questions: Sequence[Question], runs: Sequence[Trace]) -> list[Trace]:
+def usual(questions: Sequence[Question], runs: Sequence[Run]) -> list[Run]:
     """Return the runs that a paper's claims are judged by: those that vary no question.
 
     Where every run on a dataset varies a question, all of them are returned.
     """
 
-    def varies(run: Trace) -> bool:
+    def varies(run: Run) -> bool:
         return any(question.varied(run) for question in questions)
 
     known = {_place(run) for run in runs if not varies(run)}
     return [run for run in runs if not varies(run) or _place(run) not in known]
 
 
-def _place(run: Trace) -> tuple[str, str]:
+def _place(run: Run) -> tuple[str, str]:
     data = run.data
     return str(data["source"]), str(data["name"])
 
 
 def sides(
-    question: Question, value: Any, questions: Sequence[Question], runs: Sequence[Trace]
-) -> tuple[list[Trace], list[Trace]]:
+    question: Question, value: Any, questions: Sequence[Question], runs: Sequence[Run]
+) -> tuple[list[Run], list[Run]]:
     """Return the runs with the default of a question's option, and those with another value.
 
     They vary no other question, and both sides have the same datasets, variants and seeds. Solvers
@@ -138,26 +138,26 @@ def sides(
         One of the question's ``others``.
     questions : sequence of Question
         All questions of the paper.
-    runs : sequence of Trace
+    runs : sequence of Run
         Finished runs.
     """
     others = [other for other in questions if other is not question]
     alike = [
         run
         for run in runs
-        if run.data["name"] in question.datasets and not any(other.varied(run) for other in others)
+        if run.dataset in question.datasets and not any(other.varied(run) for other in others)
     ]
     usual = [run for run in alike if question.value(run) == question.default]
     changed = [run for run in alike if question.value(run) == value]
     common = {_kind(run) for run in usual} & {_kind(run) for run in changed}
     usual, changed = ([run for run in side if _kind(run) in common] for side in (usual, changed))
     if question.option.startswith("solver."):
-        solvers = {run.solver["name"] for run in changed}
-        changed += [run for run in usual if run.solver["name"] not in solvers]
+        solvers = {run.solver for run in changed}
+        changed += [run for run in usual if run.solver not in solvers]
     return usual, changed
 
 
-def _kind(run: Trace) -> tuple[Any, ...]:
+def _kind(run: Run) -> tuple[Any, ...]:
     """Return what compared runs must have in common: dataset, variant and seed."""
     return (*_place(run), variant_of(run), run.seed)
 
@@ -193,11 +193,11 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
 @measure
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    runs = Runs(asked.solver)
+    runs = Selection(asked.solver)
     found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
     values, at = [], []
     for run in found.values():
-        iterations = run.frame["iteration"].to_numpy(int)
+        iterations = run["iteration"].astype(int)
         ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
         row = run.frame[iterations <= asked.after].iloc[-1]
         values.append(float(QUANTITIES[asked.what][1](row)))
@@ -299,14 +299,14 @@ class Paper:
         """The datasets that its claims are about."""
         return tuple(dict.fromkeys(name for claim in self.claims for name in claim.paper))
 
-    def at_settings(self, runs: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
+    def at_settings(self, runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
         """Return the runs with the paper's settings, and the others.
 
         Runs on other data than papers use are never among the others: they are marked as such.
         """
-        found: tuple[list[Trace], list[Trace]] = [], []
+        found: tuple[list[Run], list[Run]] = [], []
         for run in runs:
-            judged = self.experiments and run.data["source"] in GENUINE
+            judged = self.experiments and run.source in GENUINE
             found[bool(judged) and run.own_hash not in self._settings].append(run)
         return found
 

@@ -22,7 +22,7 @@ from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.results import measurements, words
-from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.table import grouped
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:

@@ -272,7 +272,7 @@ def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
     if len(runs) < 2:
         return [""] * len(runs)
     from ssvm_bench.results.repeats import differences
-    from ssvm_bench.results.trace import flatten
+    from ssvm_bench.results.table import flatten
 
     configs = [config for config, _, _ in runs]
     groups = [(config.solver.name, config.dataset.name) for config in configs]

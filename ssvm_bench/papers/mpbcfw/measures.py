@@ -23,11 +23,10 @@ from typing import Any, Concatenate, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs, ends, least_positive
+from ssvm_bench.claims.cases import Case, Selection, ends, least_positive
 from ssvm_bench.claims.claim import Measure, Measured, Options, ensure, measure
-from ssvm_bench.figures.curves import along, crossing, first_at
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.results.trace import Trace, dual_of_reported
+from ssvm_bench.results.table import Run, crossing, first
 from ssvm_bench.results.words import counts, number, percent, seconds, span, times
 
 PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
@@ -46,8 +45,8 @@ def as_printed(case: Case) -> Case:
     If all runs of a solver have other options, these runs are kept.
     """
 
-    def is_so(runs: Mapping[int, Trace]) -> bool:
-        solver = next(iter(runs.values())).solver
+    def is_so(runs: Mapping[int, Run]) -> bool:
+        solver = next(iter(runs.values())).solver_options
         return all(solver.get(name, value) == value for name, value in PRINTED.items())
 
     known = {label.split(" ")[0] for label, runs in case.runs.items() if is_so(runs)}
@@ -96,19 +95,19 @@ def common(
     Iteration 0 is left out: w is the same there for all solvers.
     """
     found = []
-    for first, second in _seeds(case, one, other):
-        (k, here), (l, there) = _known(first, first_column), _known(second, column)
+    for single, multi in _seeds(case, one, other):
+        (k, here), (l, there) = _known(single, first_column), _known(multi, column)
         at, of_one, of_two = np.intersect1d(k, l, assume_unique=True, return_indices=True)
         if at.size:
             found.append(Common(at, here[of_one], there[of_two]))
     return found
 
 
-def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
+def _known(run: Run, column: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the iterations ≥ 1 with a value in a column, and the values; for averages, their F."""
-    at = run.frame["iteration"].to_numpy(int)
+    at = run["iteration"].astype(int)
     values = run.frame.get(column, pd.Series(math.nan, run.frame.index)).to_numpy(float)
-    values = dual_of_reported(run) if column == "dual" else values
+    values = run["reported_dual"] if column == "dual" else values
     known = (at > 0) & ~np.isnan(values)
     return at[known], values[known]
 
@@ -165,9 +164,9 @@ def _evaluated(case: Case, pair: str) -> list[Common]:
 NOTHING_COMMON = "no iteration was evaluated in two runs with the same seed"
 
 
-def _seeds(case: Case, one: str, other: str) -> list[tuple[Trace, Trace]]:
+def _seeds(case: Case, one: str, other: str) -> list[tuple[Run, Run]]:
     """Return the pairs of runs of two solvers with the same seed."""
-    first, second = (Runs(solver).by_seed(case) for solver in (one, other))
+    first, second = (Selection(solver).by_seed(case) for solver in (one, other))
     return [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
 
 
@@ -226,24 +225,24 @@ PART = 0.8
 """Share of the time of the single-plane runs within which they reach a target."""
 
 
-def target_gap(runs: Sequence[Trace]) -> float:
+def target_gap(runs: Sequence[Run]) -> float:
     """Return the smallest positive gap that each of the runs reaches in `PART` of its time."""
     return max(least_positive(early(run)["gap"].to_numpy(float)) for run in runs)
 
 
-def early(run: Trace) -> pd.DataFrame:
+def early(run: Run) -> pd.DataFrame:
     """Return the rows within `PART` of a run's time."""
-    time = run.values("time")
+    time = run["time"]
     return run.frame[time <= PART * time[-1]]
 
 
-def reach(run: Trace, target: float, axis: str) -> float:
+def reach(run: Run, target: float, axis: str) -> float:
     """Return the x at which a run's gap is first at most the target; infinite if it never is.
 
     Time is interpolated in log gap between two rows; an iteration is the first evaluated one.
     """
-    read = crossing if axis == "time" else first_at
-    return read(along(run, axis), run.values("gap"), target)
+    read = crossing if axis == "time" else first
+    return read(run[axis], run["gap"], target)
 
 
 @of_printed
@@ -262,7 +261,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     """
     solvers = PAIRS[pair]
     if axis == "time":
-        case.timed(*map(Runs, solvers))
+        case.timed(*map(Selection, solvers))
     single, multi = map(case.repeats, solvers)
     target = target_gap(single)
     times = np.array([reach(run, target, axis) for run in single])
@@ -270,7 +269,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
     ensure(base != 0, "the gap does not fall below its first value")
     there = len(times) > 1 or not not_beyond
     ensure(there, "no repeats, hence no spread to tell a difference from")
-    primal = float(np.nanmedian([run.values("primal")[-1] for run in single]))
+    primal = float(np.nanmedian([run["primal"][-1] for run in single]))
     relative = target / max(abs(primal), 1e-12)
     unit = " s" if axis == "time" else " iterations"
     note = f"gap {target:.3g} ({relative:.2g} of the primal); "
@@ -281,7 +280,7 @@ def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
         min(times.min() / base, 1 / AS_FAST) if not_beyond == "fastest" else -math.inf,
         max(times.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
         note,
-        bounds=np.array([float(run.values(axis)[-1]) / base for run in multi]),
+        bounds=np.array([float(run[axis][-1]) / base for run in multi]),
         ended=f"{solver_label(solvers[1])} ended before it reached that gap",
     )
 
@@ -296,12 +295,12 @@ def not_sooner(case: Case, pair: str) -> Measured:
     optimum = max(abs(case.reference.dual), 1e-12)
     found, smallest = [], []
     for runs in _seeds(case, *PAIRS[pair]):
-        gaps = [run.values("gap") for run in runs]
+        gaps = [run["gap"] for run in runs]
         smallest.append(max(map(least_positive, gaps)))
         known = np.unique(np.concatenate(gaps))
         known = known[known >= smallest[-1]]
         single, multi = (
-            np.array([crossing(along(run, "iteration"), of, gap) for gap in known])
+            np.array([crossing(run["iteration"], of, gap) for gap in known])
             for run, of in zip(runs, gaps, strict=True)
         )
         found.append(known[multi >= single].min())
@@ -359,7 +358,7 @@ def call_time(case: Case) -> Measured:
     return found._replace(note=note)
 
 
-def _late_share(run: Trace) -> float:
+def _late_share(run: Run) -> float:
     """Return oracle time / time over the rows in the last quarter of the iterations."""
     frame = run.frame
     begin = int(np.searchsorted(frame["iteration"], 0.75 * frame["iteration"].iloc[-1]))
@@ -369,7 +368,7 @@ def _late_share(run: Trace) -> float:
 
 def _spent(case: Case, solver: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the oracle calls, oracle time and time of whole runs."""
-    runs = [[*case.timed(Runs(solver))[0].values()]]
+    runs = [[*case.timed(Selection(solver))[0].values()]]
     calls, inside, whole = (ends(runs, name)[0] for name in ("oracle_calls", "oracle_time", "time"))
     ensure((calls > 0).all() and (whole > 0).all(), "a run made no oracle call")
     return calls, inside, whole

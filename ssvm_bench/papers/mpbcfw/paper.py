@@ -24,30 +24,29 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Costs, Runs, least_positive, relative_gap
+from ssvm_bench.claims.cases import Case, Costs, Selection, least_positive, relative_gap
 from ssvm_bench.claims.claim import Claim, Measured, Statements, above, below, ensure, measure
 from ssvm_bench.claims.comparisons import suboptimality
 from ssvm_bench.claims.paper import Paper, about
 from ssvm_bench.config import catalog
-from ssvm_bench.figures.curves import along, first_at
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.papers.mpbcfw import tables
 from ssvm_bench.papers.mpbcfw.measures import as_printed, early, of_printed, reach, target_gap
 from ssvm_bench.results import words
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, first
 from ssvm_bench.results.words import counts, percent, seconds, times
 
 # ---- working sets and approximate passes: section 4.2, Figure 6 --------------------------------
 
 
-def passes(run: Trace) -> np.ndarray:
+def passes(run: Run) -> np.ndarray:
     """Return the approximate passes of every iteration, as means between two evaluations."""
-    steps = np.diff(run.frame["iteration"].to_numpy(int))
+    steps = np.diff(run["iteration"].astype(int))
     ensure(steps.sum(), "a run made no iteration")
-    calls = np.diff(run.values("approx_calls"))
+    calls = np.diff(run["approx_calls"])
     done = steps > 0
-    mean = calls[done] / (float(run.data["n"]) * steps[done])
+    mean = calls[done] / (run.n * steps[done])
     return np.repeat(mean, steps[done])
 
 
@@ -114,8 +113,8 @@ def of_planes(
     """
     values, peaks, notes, shares = [], [], [], []
     for run in case.repeats("mpbcfw"):
-        at = run.frame["iteration"].to_numpy(int)
-        planes = run.values("working_set_mean")
+        at = run["iteration"].astype(int)
+        planes = run["working_set_mean"]
         ensure(at.size >= 3, "fewer than three evaluated iterations")
         ends = [_rows_until(run, gap) for gap in GAPS]
         rows = _rows_until(run, until.get(case.dataset, 0.0)) or at.size
@@ -135,7 +134,7 @@ def of_planes(
     return Measured(np.array(values), note=note)
 
 
-def _rows_until(run: Trace, gap: float) -> int:
+def _rows_until(run: Run, gap: float) -> int:
     """Return the number of rows up to the first with at most a relative gap; 0 if there is none."""
     small = relative_gap(run) <= gap
     return int(small.argmax()) + 1 if small.any() else 0
@@ -166,9 +165,9 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
     early_values = (suboptimality(case, run)[: len(early(run))] for run in plain)
     target = max(least_positive(values, "primal suboptimality") for values in early_values)
 
-    def reached(runs: Sequence[Trace]) -> np.ndarray:
-        curves = ((along(run, "iteration"), suboptimality(case, run)) for run in runs)
-        return np.array([first_at(*curve, target) for curve in curves])
+    def reached(runs: Sequence[Run]) -> np.ndarray:
+        curves = ((run["iteration"], suboptimality(case, run)) for run in runs)
+        return np.array([first(*curve, target) for curve in curves])
 
     base = float(np.median(reached(plain)))
     ensure(base != 0, "the primal does not fall below its first value")
@@ -177,7 +176,7 @@ def averaged_sooner(case: Case, solver: str) -> Measured:
     return Measured(
         reached(averaged) / base,
         note=f"{note}{base:.3g} iterations",
-        bounds=np.array([float(run.values("iteration")[-1]) / base for run in averaged]),
+        bounds=np.array([float(run["iteration"][-1]) / base for run in averaged]),
         ended=f"{solver_label(solver)}-avg ended before it reached that",
     )
 
@@ -191,7 +190,7 @@ def of_limits(case: Case) -> Measured:
     """
     shares, most, planes, bounds = [], 0.0, 0.0, 0
     for run in case.repeats("mpbcfw"):
-        frame, solver = run.frame, run.solver
+        frame, solver = run.frame, run.solver_options
         here = max(float(passes(run).max()), float(frame["approx_passes"].max()))
         bound = int(frame["iteration"].iloc[-1]) + 1
         limits = [float(solver.get(name, 1000)) for name in "MN"]
@@ -207,10 +206,10 @@ def of_limits(case: Case) -> Measured:
 def over_best_fixed(case: Case) -> Measured:
     """Measure the slope rule's time to the target gap over that of the best fixed number."""
     target = target_gap(case.repeats("bcfw"))
-    rule = Runs("mpbcfw").by_seed(as_printed(case))
+    rule = Selection("mpbcfw").by_seed(as_printed(case))
     fixed = {}
     for runs in case.runs.values():
-        solver = next(iter(runs.values())).solver
+        solver = next(iter(runs.values())).solver_options
         if solver["name"] == "mpbcfw" and solver.get("rule") == "fixed":
             fixed[int(solver["M"])] = runs
     seeds = sorted(rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
+from ssvm_bench.claims.cases import USUAL, Case, Selection, cases, column
 from ssvm_bench.claims.claim import ensure
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Cells, beside, table_of
@@ -39,8 +39,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import band
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run, band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +53,7 @@ PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_
 """Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
-def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def scale(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
@@ -92,7 +91,7 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- the slope rule, and T --------------------------------------------------------------------
 
 
-def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def slope(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each dataset and configuration of MP-BCFW, sorted by T and M."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
@@ -100,7 +99,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
         target = by.target_gap(case.repeats("bcfw"))
-        usual = Runs("mpbcfw").by_seed(by.as_printed(case))
+        usual = Selection("mpbcfw").by_seed(by.as_printed(case))
         for label in of_rule:
             runs = case.runs[label]
             both = sorted(runs.keys() & usual.keys())
@@ -110,7 +109,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
                 for of in (usual, runs)
             )
             iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
-            solver = runs[both[0]].solver
+            solver = runs[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
             row |= {"gap": target, "time": np.median(times)}
@@ -148,7 +147,7 @@ AT = (10, 30)
 """The iterations after which averages are compared."""
 
 
-def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def averages(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each dataset and number of iterations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
@@ -160,10 +159,10 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
+def _suboptimal(case: Case, run: Run, at: int) -> dict[str, float]:
     """Return the dual suboptimality of the interpolation, and each average's as a multiple."""
-    last = run.frame["iteration"].to_numpy(int) <= at
-    ensure(run.values("iteration")[-1] >= at, f"a run ended before iteration {at}")
+    last = run["iteration"].astype(int) <= at
+    ensure(run["iteration"][-1] >= at, f"a run ended before iteration {at}")
     between = case.reference.dual - column(run, "dual_of_average")[last][-1]
     return {"interpolation": between} | {
         name: (case.reference.dual - column(run, f"dual_of_{name}_average")[last][-1]) / between
@@ -180,7 +179,7 @@ def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- Figure 3 ---------------------------------------------------------------------------------
 
 
-def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def passes(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
 
     ``pays`` says whether the rule continues after the pass; ``ended`` is the number of passes of
@@ -191,10 +190,11 @@ def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         curve: dict[int, np.ndarray] = {}
         ended = -1
         for run in case.traces():
-            if run.solver.get("rule") == "fixed":
-                curve[-1], curve[run.solver["M"]] = run.frame[["time", "dual"]].to_numpy()[[0, -1]]
+            if run.solver_options.get("rule") == "fixed":
+                begin, end = np.stack([run["time"], run["dual"]], axis=1)[[0, -1]]
+                curve[-1], curve[run.solver_options["M"]] = begin, end
             else:
-                ended = int(run.frame["approx_passes"].iloc[-1])
+                ended = int(run["approx_passes"][-1])
         if not curve or ended < 0:
             continue
         at = pd.DataFrame.from_dict(curve, "index", columns=["time", "dual"]).sort_index()

@@ -28,10 +28,11 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Selection, relative_gap
-from ssvm_bench.claims.claim import Claim, Statements, above
+from ssvm_bench.claims.cases import Selection
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import Statements, about, above
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
@@ -99,7 +100,7 @@ def gaps(option: str) -> Callable[[Sequence[Run], BestValues, str], pd.DataFrame
 
     def table(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
         names = _named(traces, _value_of(option))
-        return tabulate(traces, lambda run: {GAP: relative_gap(run)}, axis, log=True, names=names)
+        return tabulate(traces, lambda run: {GAP: run["relative_gap"]}, axis, log=True, names=names)
 
     return table
 
@@ -292,7 +293,7 @@ PAPER = Paper(
     title="the dual-coordinate paper",
     kinds=(KIND,),
     file="claims-dual-coordinate",
-    claims=CLAIMS,
+    claims_=CLAIMS,
     solvers=frozenset({"dcd", "dcd_online"}),
     beside_runs_of=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, dcd runs alone
     partial=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvm_bench.results.trace import Trace
+    from ssvm_bench.results.table import Run
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,6 @@ class Outcome:
     summary: dict[str, Any]
 
     @classmethod
-    def of(cls, status: str, run: Trace) -> Outcome:
+    def of(cls, status: str, run: Run) -> Outcome:
         """Return the outcome of a stored run, which may be truncated to a budget."""
-        return cls(status, run.summary["stop_reason"], run.folder, run.summary)
+        return cls(status, run.end["stop_reason"], run.folder, run.end)

@@ -81,7 +81,8 @@ from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
-from ssvm_bench.results.trace import Trace, as_columns, write_partial, write_run
+from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import as_columns, write_partial, write_run
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.checkpoints import Progress
 from ssvm_bench.runs.components import build_solver, load_dataset, warm_up
@@ -184,10 +185,10 @@ def run(
         return outcome if found is None else Outcome.of("finished", found)
 
 
-def _skipped(before: Trace) -> Outcome:
+def _skipped(before: Run) -> Outcome:
     """Say that the run has finished before; return its outcome."""
     if before.is_truncated:
-        end, whole = before.summary["iteration"], before.metadata["cut_from"]["iteration"]
+        end, whole = before.end["iteration"], before.metadata["cut_from"]["iteration"]
         logger.info(
             "A longer run has finished before, of %s iterations: %s. This one is its beginning, "
             "until iteration %s; weights and losses are those of the end (force=true makes this "

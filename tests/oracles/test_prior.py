@@ -27,8 +27,7 @@ from ssvm_bench.report import contents
 from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.repeats import differences, labels
-from ssvm_bench.results.trace import flatten, instance_of
+from ssvm_bench.results.table import differences, flatten, instance_of, labels
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display, PlainLines

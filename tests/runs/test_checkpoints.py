@@ -287,7 +287,7 @@ def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why
     assert told.startswith(f"The checkpoint in {file.parent} is left aside: ")
     assert why in told
     trace = read_trace(outcome.folder)
-    assert ("resumed" in trace.metadata, len(trace.frame)) == (False, 9)
+    assert ("resumed" in trace.metadata, len(trace)) == (False, 9)
 
 
 def test_force_begins_anew(tmp_path, monkeypatch):

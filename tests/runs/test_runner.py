@@ -123,7 +123,7 @@ def test_an_error_keeps_what_was_measured(tmp_path, sabotage, error, text):
     assert text in str(caught.value)
     assert str(partial) in str(caught.value)
     trace = read_trace(partial)
-    assert (trace.summary["stop_reason"], [*trace.frame["iteration"]]) == ("error", [0, 1, 2])
+    assert (trace.end["stop_reason"], [*trace.frame["iteration"]]) == ("error", [0, 1, 2])
     assert "in fail" in (partial / "traceback.txt").read_text()
     assert not is_finished(config.folder)
 

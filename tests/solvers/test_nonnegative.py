@@ -16,7 +16,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.trace import instance_of
+from ssvm_bench.results.table import instance_of
 from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 

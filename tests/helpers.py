@@ -319,7 +319,7 @@ class Dense:
 
 def cached(blocks, table, i):
     """Decode W_i, oldest first: labelings as rows of the table, and dense planes."""
-    if isinstance(blocks, rows.Rows):
+    if isinstance(blocks, rows.SparseRows):
         support, planes = blocks.support[blocks.support_start[i] :], []
         for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
             entries = slice(blocks.begin[slot], blocks.begin[slot] + blocks.length[slot])

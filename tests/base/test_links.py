@@ -203,7 +203,7 @@ def test_no_text_behind_a_link_is_in_the_report(results, outside):
     partial = run.with_name("seed=7.partial")
     whole = read_trace(run)
     rows = whole.frame.to_dict("records")
-    summary = {**whole.summary, "stop_reason": "error"}
+    summary = {**whole.end, "stop_reason": "error"}
     trace.write_partial(run.with_name("seed=7"), rows, whole.metadata, summary)
     for name in ("traceback.txt", "log"):
         (partial / name).symlink_to(outside / "text")

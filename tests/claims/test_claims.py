@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from program import call, real_data
-from traces import make_trace
+from traces import columns_of, make_trace, set_columns
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
@@ -26,7 +26,7 @@ from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds, load
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 NAN = float("nan")
 N = 10
@@ -73,7 +73,7 @@ def run(dataset, solver, seed=0, source="real", keep=slice(None), **change):
     about["dataset"] = {"name": dataset, "n": N, "d": 3, "fingerprint": f"{dataset}-{source}"}
     primal, dual, time = (columns[name] for name in ("primal", "dual", "time"))
     trace = make_trace(primal, dual, iteration=ITERATIONS, time=time, columns=columns, **about)
-    return replace(trace, frame=trace.frame.iloc[keep].reset_index(drop=True))
+    return replace(trace, columns=columns_of(trace.frame.iloc[keep].reset_index(drop=True)))
 
 
 def behind(last):
@@ -170,7 +170,7 @@ def flipped(trace):
         frame["working_set_mean"] = 1.0 + frame["iteration"] ** 2
     rate = {"usps": 50.0, "ocr": 50.0, "weizmann": 3.0, "stanford": 3.0}[name]
     frame["approx_calls"] = np.round(N * rate * frame["iteration"])
-    return replace(trace, frame=frame)
+    return replace(trace, columns=columns_of(frame))
 
 
 def swapped(trace):
@@ -182,7 +182,9 @@ def swapped(trace):
 def test_flipped_runs_flip_the_verdicts():
     def slower(trace):  # a swap is not enough where the two are alike in time
         factor = 30e3 if solver_of(trace) in MULTI else 1e3
-        return replace(trace, frame=trace.frame.assign(time=trace.frame["time"] * factor))
+        return replace(
+            trace, columns=columns_of(trace.frame.assign(time=trace.frame["time"] * factor))
+        )
 
     rows = judge([flipped(slower(swapped(trace))) for trace in paper()])
     kept = {(r.key, r.dataset) for r in rows if r.verdict != FAILS}
@@ -235,9 +237,9 @@ def test_without_repeats_there_is_no_spread_to_compare_with():
 
 def test_the_gap_to_reach_leaves_time_to_reach_it():
     trace = run("usps", "bcfw")
-    within = trace.frame["time"] <= 0.8 * trace.frame["time"].iloc[-1]
+    within = trace.frame["time"] <= 0.8 * trace["time"][-1]
     assert measures.target_gap([trace]) == trace.frame["gap"][within].min()
-    assert measures.target_gap([trace]) > trace.frame["gap"].min()
+    assert measures.target_gap([trace]) > trace["gap"].min()
     alike = [run("usps", solver, seed) for solver in ("bcfw", "mpbcfw") for seed in range(2)]
     assert one(alike, "fewer_plain", "usps").verdict == HOLDS
 
@@ -312,7 +314,7 @@ def test_duals_are_compared_as_primals_are_averages_by_their_own():
     runs = [run("ocr", solver) for solver in ("bcfw_avg", "mpbcfw_avg")]
     assert one(runs, "duals_avg", "ocr").verdict == HOLDS
     for trace, own in zip(runs, (0.5, 0.1), strict=True):
-        trace.frame["dual_of_average"] = own
+        set_columns(trace, dual_of_average=own)
     assert one(runs, "duals_avg", "ocr").verdict == FAILS
 
 
@@ -340,7 +342,7 @@ def test_shares_are_those_of_iterations_not_of_evaluations():
 def test_the_primal_after_the_exact_pass_is_a_second_measure():
     def seen(after_exact, **change):
         trace = run("stanford", "mpbcfw", **change)
-        trace.frame["primal_after_exact"] = after_exact
+        set_columns(trace, primal_after_exact=after_exact)
         return one([run("stanford", "bcfw"), trace], "below_plain", "stanford")
 
     late = np.where(ITERATIONS <= 10, 3.0, 1.0)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from program import call
 from test_claims import BEST, EVERY, ITERATIONS, dataset_of, paper, run, solver_of, varied
+from traces import columns_of
 
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
@@ -20,7 +21,7 @@ from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.papers.mpbcfw.paper import costs
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
-from ssvm_bench.results.trace import instance_of
+from ssvm_bench.results.table import instance_of
 
 QUESTIONS = {question.key: question for question in MPBCFW.questions}
 OPEN = [question for question in QUESTIONS.values() if question.option]
@@ -153,7 +154,7 @@ def scaled(trace, factor):
     """Return a run whose gap is so many times as large."""
     primal, dual = (1 + factor * (trace.frame[name] - 1) for name in ("primal", "dual"))
     frame = trace.frame.assign(primal=primal, dual=dual, gap=primal - dual)
-    return replace(trace, frame=frame)
+    return replace(trace, columns=columns_of(frame))
 
 
 def test_a_number_is_that_of_the_last_evaluated_iteration():

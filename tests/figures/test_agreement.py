@@ -8,7 +8,7 @@ from traces import make_trace
 from ssvm_bench.figures import convergence
 from ssvm_bench.figures.document import TEXTS, markdown
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 RUNS = [
     make_trace([9.0, 2.5, 3.0], [0.0, 1.9, 1.5], solver="bcfw"),

@@ -7,15 +7,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import convergence, curves, drawing, style
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.figures.kind import FigureData, Output, save
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import labels
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of, labels
 
 NAN = float("nan")
 SELECTION = ("planes per example", "approximate passes per iteration")
@@ -246,7 +245,7 @@ def test_notes_and_axis_label():
         assert "; 3 repeats" in notes_of(table_of(runs), runs, "iteration")[0]
     quiet = make_trace([4.0, 2.0], [0.0, 0.0])
     busy = make_trace([4.0, 2.0], [0.0, 0.0], seed=1, concurrent_runs=1)
-    busy.frame["cpu_time"] = busy.frame["time"] * 0.8
+    set_columns(busy, cpu_time=busy.frame["time"] * 0.8)
     table = table_of([quiet, busy], "time")
     assert len(notes_of(table, [quiet], "time")) == 1
     text = " ".join(notes_of(table, [quiet, busy], "time"))
@@ -494,5 +493,5 @@ def test_times_of_several_processors_are_told():
     moved = timed(0, "bcfw", "B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}])
     assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
     for trace in traces:
-        trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
+        trace.clock = "work"  # counted seconds are the same on all of them
     assert curves.processors_note(traces) == ""

@@ -8,7 +8,7 @@ from traces import make_trace
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.document import markdown
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 
 def run_of(solver, seed, *, times, gaps, **more):

@@ -14,7 +14,7 @@ from program import FILES, call, config_of, error_of, run_folders, run_here
 from traces import with_metadata
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.results import merging
 from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock
@@ -106,7 +106,7 @@ def two(tmp_path):
 def left_after(folder, rows):
     """Let a finished run be one that was left after some rows."""
     trace = read_trace(folder)
-    unfinished = {**trace.summary, "stop_reason": "interrupted"}
+    unfinished = {**trace.end, "stop_reason": "interrupted"}
     write_partial(folder, trace.frame[:rows], trace.metadata, unfinished)
     shutil.rmtree(folder)
 
@@ -273,7 +273,7 @@ def test_a_finished_run_leaves_the_state_of_an_extension(tmp_path, two):
     (folder,) = find_runs(tmp_path / "c")
     trace = read_trace(folder)
     further = trace.frame.assign(iteration=trace.frame["iteration"] + 7)
-    write_partial(folder, further, trace.metadata, {**trace.summary, "stop_reason": "interrupted"})
+    write_partial(folder, further, trace.metadata, {**trace.end, "stop_reason": "interrupted"})
     shutil.rmtree(folder)
     merging.merge([a], tmp_path / "c")
     assert sorted(run_folders(tmp_path / "c")) == ["seed=0", "seed=0.partial"]

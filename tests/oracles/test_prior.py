@@ -27,9 +27,8 @@ from ssvm_bench.report import contents
 from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.repeats import differences, labels
-from ssvm_bench.results.trace import flatten, instance_of
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.results.table import differences, flatten, instance_of, labels
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display, PlainLines
 
@@ -215,7 +214,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
     recorder = Recorder(posed, Display(), {"test": test.mean_loss})
     made = helpers.solver(posed, "mpbcfw", clock=Clock("work"))
-    loop.loop(run, made, recorder)
+    runner.loop(run, made, recorder)
     seen = made.reported().w
     np.testing.assert_array_equal(recorder.w, posed.oracle.weights(seen))
 

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 from bundles import above, run_of, statement_runs
+from traces import set_columns
 
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.figures.document import bold
@@ -127,8 +128,7 @@ def started(solver, lam_n, seconds, iterations, **more):
     """Return a run that begins with ten passes of SGD, which take half a second each."""
     run = run_of(solver, lam_n, seconds=seconds, iterations=iterations, **more)
     run.metadata["config"]["solver"]["init"] = "sgd"
-    frame = run.frame
-    frame.loc[1, ["iteration", "cpu_time", "oracle_time"]] = [10, 5.0, 2.0]
+    set_columns(run, 1, iteration=10, cpu_time=5.0, oracle_time=2.0)
     return run
 
 
@@ -151,7 +151,7 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
 
 def test_a_run_that_ended_in_its_start_is_not_read_without_it():
     run = started("prox_bmrm", 1, 2, 4)
-    run.frame["iteration"] = [0, 2, 4]
+    set_columns(run, iteration=[0, 2, 4])
     rows = {row["solver"]: row for row in rows_of(costs([run_of("bmrm", 1), run]))}
     assert math.isnan(rows["prox_bmrm"]["start_iterations"])
 
@@ -160,7 +160,7 @@ def test_the_costs_are_read_at_the_seconds_of_the_report_s_passes():
     pass_seconds = 3600 * 0.04878 / 157
     runs = [run_of("bmrm", 1, seconds=10), run_of("prox_bmrm", 1, seconds=20, iterations=10)]
     for run in runs:
-        run.frame["gram_time"], run.frame["qp_time"] = 1.0, 2.0
+        set_columns(run, gram_time=1.0, qp_time=2.0)
     plain, prox = rows_of(readings(costs(runs))["at the report's pass"])
     many, few = 100 * pass_seconds + 3, 10 * pass_seconds + 3
     found = [of(plain, "seconds").low, of(prox, "seconds").low, of(prox, "speedup").low]
@@ -217,7 +217,7 @@ def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
 @pytest.mark.parametrize(("solved", "verdict"), [(250, HOLDS), (100, FAILS), (400, FAILS)])
 def test_inner_problems_are_counted_by_iteration(solved, verdict, share):
     run = run_of("prox_bmrm", 1)
-    run.frame["qps"], run.frame["rejected"] = share * solved, 100.0 * (1 - share)
+    set_columns(run, qps=share * solved, rejected=100.0 * (1 - share))
     runs = [run_of("bmrm", 1), run]
     ((_, found),) = told(runs, "few_qps").values()
     assert found == verdict

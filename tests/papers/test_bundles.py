@@ -20,7 +20,7 @@ from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs, of
 from ssvm_bench.report import contents, experiment_files, page
 from ssvm_bench.results.folder import plain
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 
 def test_methods_have_their_names_in_the_report():

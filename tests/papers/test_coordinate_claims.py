@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from matplotlib.figure import Figure
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
@@ -19,7 +19,7 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate import measures, paper
 from ssvm_bench.papers.dual_coordinate.paper import PAPER, SCHEDULES, SUBGRADIENT
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 N = 1000
 ITERATIONS = np.arange(0, 41)
@@ -42,7 +42,7 @@ def trace(solver, dataset, primal, dual, seconds, seed=0, *, n=N, met=True, path
     calls, time = n * np.arange(primal.size), np.linspace(0, seconds, primal.size)
     options = {"tol": TOL, **more}
     run = make_trace(primal, dual, oracle_calls=calls, time=time, options=options, **about)
-    run.summary["stop_reason"] = "converged" if met else "max_seconds"
+    run.end["stop_reason"] = "converged" if met else "max_seconds"
     return run
 
 
@@ -61,8 +61,8 @@ def dcd(
     primal, dual = options.pop("primal", 1 + error), options.pop("dual", 1 - error)
     options = {**measures.SWEEPS, **columns, **options}
     run = trace("dcd", dataset, primal, dual, seconds, seed, **options)
-    time = run.frame["time"].to_numpy()
-    run.frame["time"] = time + (later - 1.0) * np.maximum(time - time[time.size // 2], 0.0)
+    time = run["time"]
+    set_columns(run, time=time + (later - 1.0) * np.maximum(time - time[time.size // 2], 0.0))
     return run
 
 
@@ -79,14 +79,14 @@ def online(dataset, schedule, seed=0, *, gaps=(1, 0.005), seconds=1.0, kept=50.0
 def started(dataset, seed=0, *, hot=True, visits=100.0):
     """Return a pass of Algorithm 2 whose calls of Optimize have so many visits."""
     run = online(dataset, "gap", seed, verify=False, hot=hot)
-    run.frame["approx_calls"] = [0.0, visits]
+    set_columns(run, approx_calls=[0.0, visits])
     return run
 
 
 def streamed(dataset, seed=0, *, left=400.0, **more):
     """Return a run of one pass without a cache, in which so many examples leave with a weight."""
     run = online(dataset, "one_pass", seed, verify=False, cache=paper.ROOM, **more)
-    run.frame["fixed_examples"] = [0.0, left]
+    set_columns(run, fixed_examples=[0.0, left])
     return run
 
 
@@ -297,11 +297,12 @@ def test_repeats_are_paired_by_seed():
 
 def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
     run = dcd("usps", bound="true")
-    upper = run.frame["upper_bound"].to_numpy().copy()
+    upper = run["upper_bound"].copy()
     tracked = upper * 1.1
     tracked[1:4] = upper[1:4] * (1 - np.array([1e-7, 0.02, 0.03]))
     tracked[10:], upper[30:] = math.nan, math.nan
-    run.frame["upper_bound"], run.frame["tracked_bound"] = upper, tracked
+    set_columns(run, upper_bound=upper)
+    set_columns(run, tracked_bound=tracked)
     row = one([run], "tracked_above", "usps")
     assert row.median == pytest.approx(7 / 9)
     said = "9 sweeps, of the second half of them 100 %; on the mean UB' is above UB by 6.11 %; "
@@ -362,7 +363,7 @@ def test_one_pass_stores_w_and_what_it_has_room_for():
 def test_what_is_kept_is_compared_with_half_of_the_examples():
     def row(kept, left=0.0):
         runs = [online("digits", "gap", kept=kept), online("digits", "gap", n=N // 2)]
-        runs[0].frame["fixed_examples"] = [0.0, left]
+        set_columns(runs[0], fixed_examples=[0.0, left])
         return one(runs, "cache", "digits")
 
     most = 50 * paper.STEADY

@@ -12,7 +12,7 @@ from raw_data import packed
 from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets.images.superpixels import borders
+from ssvm_bench.datasets.images.preparation import borders
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import figures

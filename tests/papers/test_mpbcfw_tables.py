@@ -6,7 +6,7 @@ from traces import make_trace
 
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.mpbcfw import tables
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 COUNTED = {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
 

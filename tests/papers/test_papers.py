@@ -52,7 +52,7 @@ PAPER = Paper(
 """
 COUNTS = """
 def calls(run):
-    return float(run.frame["oracle_calls"].iloc[-1])
+    return float(run["oracle_calls"][-1])
 """
 CLAIMS = """
 few:

@@ -15,8 +15,8 @@ from scipy.io import savemat
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, validation
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import export
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.streams import export
 from ssvm_bench.papers.transduction.datasets import moons, ssl
 from ssvm_bench.results.reading import read_run
 
@@ -181,7 +181,7 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
     assert trace.frame[["dual", "gap"]].isna().all(axis=None)
     assert trace.frame["oracle_calls"].tolist() == [1, 2, 3, 4]
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["accuracy"] == trace.frame["accuracy"].iloc[-1]
+    assert summary["accuracy"] == trace["accuracy"][-1]
     assert summary["test_loss"] == pytest.approx(1 - summary["accuracy"])
     assert trace.metadata["lam"] == 0.05
     assert trace.metadata["objective"] == "softmax, linear, scaling none, balance 0.1"

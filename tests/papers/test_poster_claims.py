@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims import table as claims_table
@@ -17,7 +17,7 @@ from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
 from ssvm_bench.papers.bcfw_poster import paper as poster
 from ssvm_bench.papers.bcfw_poster.paper import FACTOR
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
 POSTER = replace(poster.PAPER, folder=Path("no/remarks"))
@@ -125,8 +125,8 @@ def contrary(n):
     ours = ("bcfw", "bcfw_avg", "bcfw_tail")
     traces = [run(s, bad, seed, dual=false, **tiny) for s in ours for seed in (0, 1)]
     for trace in traces:
-        trace.frame["time"] *= 3
-        trace.frame["working_set_mean"] = 1 + 2 * PASSES
+        set_columns(trace, time=trace["time"] * 3)
+        set_columns(trace, working_set_mean=1 + 2 * PASSES)
     for falls in (False, True):
         traces.append(run("bcfw_inexact", 1.5 * bad, dual=false, falls=falls, **tiny))
     traces += [run("bcfw", slow, step=FIXED, **tiny), run("eg", slow, **tiny)]
@@ -304,12 +304,13 @@ def test_a_call_costs_its_share_of_the_time_and_finds_planes():
     ours, baseline, tail, empty = (
         run(solver, [10, 5, 1]) for solver in ("bcfw", "ssg", "bcfw_tail", "bcfw_tail")
     )
-    ours.frame["time"] = [0.0, 1.0, 3.0]
+    set_columns(ours, time=[0.0, 1.0, 3.0])
     row = one([ours, baseline], "call")
     assert (row.median, row.verdict) == (1.5, HOLDS)
     baseline.metadata["clock"] = "cpu"
     assert "different clocks" in one([ours, baseline], "call").note
-    tail.frame["working_set_mean"], empty.frame["working_set_mean"] = [1.0, 1.5, 1.8], 0.0
+    set_columns(tail, working_set_mean=[1.0, 1.5, 1.8])
+    set_columns(empty, working_set_mean=0.0)
     row = one([tail, baseline], "sparse")
     assert (row.median, row.note) == (pytest.approx(0.4), "0.8 planes a term after 2 passes")
     assert "has not kept" in one([empty, baseline], "sparse").note

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bcfw_poster import paper
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 ERRORS = (0.1, 0.05, 0.02)
 P, D = 3.0, 2.999
@@ -78,8 +78,7 @@ def test_medians_are_over_repeats_that_count_as_infinite_where_they_end_early():
     needed = paper.calls(runs, known(runs), ERRORS)
     assert needed["calls"].tolist() == pytest.approx([20 / eps for eps in ERRORS])
     for made in runs[1:]:
-        made.frame.loc[:, "gap"] = 1.0
-        made.frame.loc[:, "dual"] = made.frame["primal"] - 1.0
+        set_columns(made, gap=1.0, dual=made["primal"] - 1.0)
     assert paper.calls(runs, known(runs), ERRORS)["calls"].isna().all()
 
 

@@ -11,7 +11,7 @@ from traces import make_trace
 from ssvm_bench.claims import judging
 from ssvm_bench.papers.bcfw_poster import measures, theorems
 from ssvm_bench.papers.bcfw_poster.paper import PAPER as POSTER
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 EVERY_SOLVER = replace(POSTER, solvers=POSTER.solvers | POSTER.beside_runs_of, beside_runs_of=())
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.claims import judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
@@ -148,7 +148,7 @@ def test_other_settings_are_not_judged(other):
 def test_a_rising_penalty_is_compared_with_a_fixed_one(primal):
     rising = cell(kernel="rbf")
     for run in rising:
-        run.frame["primal"] = primal
+        set_columns(run, primal=primal)
     row = judged([*rising, *cell(kernel="rbf", config=paper.FIXED.options)])["adaptive_100"]
     assert row.verdict == (HOLDS if primal < 8.0 else FAILS)
     assert row.median == pytest.approx(primal / 8.0)
@@ -334,7 +334,7 @@ def test_draws_are_repeats_and_other_options_of_the_data_are_not():
 def test_without_accuracy_nothing_is_measured():
     traces = runs()
     for run in traces:
-        del run.frame["accuracy"]
+        del run.columns["accuracy"]
     assert {row.verdict for row in judged(traces).values()} == {UNKNOWN}
 
 
@@ -364,7 +364,10 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
 def test_convergence_is_that_of_the_first_draw():
     traces = runs()
     for k, run in enumerate(traces):
-        run.frame[[*figures.QUANTITIES.values()]] = [[8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0]]
+        drawn = zip(
+            figures.QUANTITIES.values(), [8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0], strict=True
+        )
+        set_columns(run, **{name: [*ends] for name, *ends in drawn})
     (output,) = figures.KINDS[1].outputs(FigureData(traces, {}, "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}

@@ -11,15 +11,15 @@ from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem
-from ssvm_bench.oracles.joint_scores import DenseFeatures
+from ssvm_bench.oracles.joint_features import DenseFeatures
 from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
-from ssvm_bench.solvers.block.steps import AtOracle
+from ssvm_bench.solvers.block.mpbcfw import AtOracle
 
 # Values below 10 from some hundred operations each: 100 · 10 · 2⁻⁵³ ≈ 1e-13, with a margin.
 ROUNDING = 1e-12
 
 DATA = {name: helpers.SMALL[name] for name in ("chains", "multiclass")}
-STORAGES = ("labelings", "rows")
+STORAGES = {"labelings": "Labelings", "rows": "SparseRows"}
 
 
 def make(data, storage, name, **options):
@@ -28,7 +28,7 @@ def make(data, storage, name, **options):
     if storage == "rows":
         posed = Problem(helpers.Plain(posed.oracle), posed.lam)
     made = helpers.solver(posed, name, **options)
-    assert type(made.phi.blocks).__name__ == storage.capitalize()
+    assert type(made.phi.blocks).__name__ == STORAGES[storage]
     return made
 
 
@@ -78,7 +78,7 @@ def iterate_of(blocks, table, i):
     """Return φ^i as a dense plane."""
     phi = np.zeros(table.d + 1)
     phi[-1] = blocks.term_offset[i]
-    if isinstance(blocks, rows.Rows):
+    if isinstance(blocks, rows.SparseRows):
         here = slice(blocks.support_start[i], blocks.support_start[i] + blocks.size[i])
         phi[blocks.support[here]] = blocks.phi[here]
         return phi / table.n

@@ -111,12 +111,12 @@ def test_a_slightly_wrong_line_search_is_noticed(name, monkeypatch):
 
 @on_one_problem
 def test_one_approximate_pass_too_many_is_noticed(name, monkeypatch):
-    approximate = dual_iterate.approximate_pass
+    approximate = dual_iterate.visit_working_sets
 
     def twice(*arguments):
         return approximate(*arguments) + approximate(*arguments)
 
-    monkeypatch.setattr(dual_iterate, "approximate_pass", twice)
+    monkeypatch.setattr(dual_iterate, "visit_working_sets", twice)
     assert solvers_that_differ(name) == {
         *(solver for solver in reference.SOLVERS if solver.startswith("mpbcfw")),
         *("one_slack", "cutting_plane", "dcd", "dcd_online"),

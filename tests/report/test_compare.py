@@ -7,12 +7,12 @@ import os
 import pandas as pd
 import pytest
 from program import USPS, call, completed, error_of, run_here
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.figures import document, pairs, targets
 from ssvm_bench.results import folder, stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.trace import Best, instance_of
+from ssvm_bench.results.table import Best, instance_of
 
 CALLS = [0, 20, 40, 60]
 PRIMAL, DUAL = [1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 0.95, 0.995]  # gaps 1, 0.5, 0.05, 0.005
@@ -24,7 +24,7 @@ def trace(solver, seed=0, factor=1.0, cpu="one", **more):
     scaled["time"] = [0.1 * factor * calls for calls in CALLS]
     options = {"solver": solver, "seed": seed, "cpu": cpu, **more}
     made = make_trace(PRIMAL, DUAL, **scaled, **options)
-    made.summary.update(iteration=3, primal=1.0, dual=0.995, best_primal=1.0, best_dual=0.995)
+    made.end.update(iteration=3, primal=1.0, dual=0.995, best_primal=1.0, best_dual=0.995)
     return made
 
 
@@ -38,7 +38,7 @@ def ratios(a, b, gaps=(0.1,), same_curve=False, seconds=False):
 def test_runs_without_a_known_gap_have_none_in_common(dual):
     both = [trace(solver) for solver in ("ssg", "ssg_tail")]
     for run in both:
-        run.frame[["dual", "gap"]] = math.nan
+        set_columns(run, dual=math.nan, gap=math.nan)
     found = pairs.paired([both[0]], [both[1]], same_curve=False)
     best = dict.fromkeys((instance_of(run.metadata) for run in both), Best(1.0, dual))
     table = pairs.ratios(found, best, (), seconds=False)
@@ -51,7 +51,7 @@ def test_runs_without_a_known_gap_have_none_in_common(dual):
 
 def test_a_row_without_a_gap_is_left_out():
     late = trace("bcfw")
-    late.frame.loc[1, ["dual", "gap"]] = math.nan
+    set_columns(late, 1, dual=math.nan, gap=math.nan)
     common, whole = (
         set(ratios([run], [trace("mpbcfw")], gaps=())["gap"]) for run in (late, trace("bcfw"))
     )
@@ -71,7 +71,7 @@ def test_ratios_are_medians_over_seeds_with_their_ends():
 
 def test_who_does_not_get_there_is_infinitely_slow():
     late = trace("bcfw")
-    late.frame.loc[2:, "dual"], late.frame.loc[2:, "gap"] = 0.5, 0.5
+    set_columns(late, slice(2, None), dual=0.5, gap=0.5)
     early = trace("mpbcfw")
     (row,) = ratios([late], [early]).to_dict("records")
     assert (row["time"], row["reached_a"], row["reached_b"]) == (0.0, 0, 1)
@@ -221,7 +221,7 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     base = [trace("bcfw", seed) for seed in range(3)]
     fast = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.5, 0.5, 0.25))]
     for run in fast:
-        run.frame["approx_passes"] = [0, 4, 4, 4]
+        set_columns(run, approx_passes=[0, 4, 4, 4])
     best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
     table = targets.compare([*base, *fast], best)
     costs = table.set_index("solver")[["passes", "to_passes", "to_time"]]
@@ -234,7 +234,7 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     )
     assert "4 passes over them for each" in keeps
     for run in fast:
-        run.frame.loc[1:, ["dual", "gap"]] = 0.5
+        set_columns(run, slice(1, None), dual=0.5, gap=0.5)
     table = targets.compare([*base, *fast], best)
     assert list(targets.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."
 

@@ -57,7 +57,7 @@ def refused(read, *arguments):
 def check_same(one, other):
     """Two traces are of one run: the spoilt bytes of a table may be some that nobody reads."""
     pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
-    assert (one.metadata, one.summary) == (other.metadata, other.summary)
+    assert (one.metadata, one.summary) == (other.metadata, other.end)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -120,13 +120,13 @@ def unparsed(monkeypatch):
 
 def test_a_long_document_of_a_run_is_refused_unparsed(folder, unparsed):
     whole, long = reading.read_run(folder), [ITEM * (LARGE // len(ITEM))]
-    summary = {**whole.summary, "more": long}
+    summary = {**whole.end, "more": long}
     trace.write_run(folder, whole.frame, whole.metadata, {}, summary, [0.0, 0.0, 0.0])
     said = "it has 2.0 MB of JSON, far more than its kind has"
     assert f"summary.json: {said}" in refused(reading.read_summary, folder)
     assert not reading.is_finished(folder)
     metadata = {**whole.metadata, "more": long}
-    trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
+    trace.write_run(folder, whole.frame, metadata, {}, whole.end, [0.0, 0.0, 0.0])
     assert f"trace.parquet: {said}" in refused(reading.read_run, folder)
     best = folder / optima.FILE
     best.parent.mkdir(exist_ok=True)
@@ -181,7 +181,7 @@ def test_long_texts_of_stored_traces_are_refused_unparsed(tmp_path, runs, unpars
 def test_metadata_of_another_kind_are_refused(folder, spoil):
     whole = reading.read_run(folder)
     metadata = {**whole.metadata, **spoil}
-    trace.write_run(folder, whole.frame, metadata, {}, whole.summary, [0.0, 0.0, 0.0])
+    trace.write_run(folder, whole.frame, metadata, {}, whole.end, [0.0, 0.0, 0.0])
     assert next(iter(spoil)) in refused(reading.read_run, folder)
 
 

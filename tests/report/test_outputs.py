@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from program import figures_of
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
@@ -24,7 +24,8 @@ from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, optima, stored_traces
-from ssvm_bench.results.trace import COLUMNS, Best, instance_of, write_run
+from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.trace import COLUMNS, write_run
 
 FILE = """
 title: Two solvers
@@ -45,8 +46,8 @@ def long_trace(rows=3000, seed=0, **changes):
     columns = {"approx_calls": 70 * k, "working_set_mean": 1 + k / (10 + k)}
     spent = {"oracle_calls": 10 * k, "time": 0.1 * k + 0.01 * seed, "columns": columns}
     run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **spent, **changes)
-    run.summary["best_primal"] = float(run.frame["primal"].min())
-    run.summary["best_dual"] = float(run.frame["dual"].max())
+    run.end["best_primal"] = float(run["primal"].min())
+    run.end["best_dual"] = float(run["dual"].max())
     return run
 
 
@@ -57,7 +58,7 @@ def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
     types = {name: column.dtype for name, column in COLUMNS.items()}
     for run, kept in zip(runs, stored, strict=True):
         assert len(kept.frame) <= 150
-        assert (kept.metadata, kept.summary) == (run.metadata, run.summary)
+        assert (kept.metadata, kept.end) == (run.metadata, run.end)
         assert kept.folder == tmp_path / run.folder
         assert kept.frame[[*types]].dtypes.astype(str).to_dict() == types
         whole = run.frame.set_index("iteration").loc[kept.frame["iteration"]].reset_index()
@@ -65,9 +66,9 @@ def test_a_thinned_trace_is_small_and_keeps_what_matters(tmp_path):
         pd.testing.assert_frame_equal(kept.frame[exact], whole[exact], check_exact=True)
         pd.testing.assert_frame_equal(kept.frame, whole[kept.frame.columns], rtol=1e-6)
         for row in (0, -1):
-            assert kept.frame["iteration"].iloc[row] == run.frame["iteration"].iloc[row]
-        assert kept.frame["primal"].min() == run.summary["best_primal"]
-        assert kept.frame["dual"].max() == run.summary["best_dual"]
+            assert kept.frame["iteration"].iloc[row] == run["iteration"][row]
+        assert kept.frame["primal"].min() == run.end["best_primal"]
+        assert kept.frame["dual"].max() == run.end["best_dual"]
     shared = np.intersect1d(stored[0].frame["iteration"], stored[1].frame["iteration"])
     assert len(shared) > 120
 
@@ -113,7 +114,7 @@ def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
 
     stored(long_trace(20, 0), long_trace(20, 1))
     kept = stored(long_trace(10, 1), long_trace(10, 2))
-    assert [len(run.frame) for run in kept] == [20, 10, 10]
+    assert [len(run) for run in kept] == [20, 10, 10]
     moved = replace(long_trace(5), folder=tmp_path / "runs/toy/bcfw/new/seed=0")
     assert [run.folder.parent.name for run in stored(moved)] == ["new"]
     assert len(stored(long_trace(5, source="synthetic"))) == 2
@@ -122,7 +123,7 @@ def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
 
 def test_further_columns_are_kept_for_the_runs_that_have_them(tmp_path):
     one, two = long_trace(5), long_trace(5, 1)
-    one.frame["fixed"] = 0.5
+    set_columns(one, fixed=0.5)
     stored = stored_traces.write([one, two], tmp_path, "some")
     assert stored[0].frame["fixed"].tolist() == [0.5] * 5
     assert stored[1].frame.get("fixed", pd.Series(dtype=float)).isna().all()
@@ -162,13 +163,13 @@ def make_runs(file, results, *overrides, source="real", year=2020):
         config = config.with_source(source)
         run = long_trace(40, config.seed, solver=config.solver.name, source=source)
         if config.solver.name == "bcfw":
-            run.frame["primal"] += 0.1
-            run.frame["working_set_mean"] = 0.0
+            set_columns(run, primal=run["primal"] + 0.1)
+            set_columns(run, working_set_mean=0.0)
         metadata = {**run.metadata, "config": config.resolved(), "hash": config.own_hash()}
         metadata["dataset"] = {**run.metadata["dataset"], "name": "ocr"}
         metadata |= {"versions": {"numpy": "2.0"}, "git": "c0ffee", "concurrent_runs": config.seed}
         metadata["started"] = f"{year}-01-0{1 + config.seed}T00:00:00+00:00"
-        write_run(config.folder, run.frame, metadata, {}, run.summary, np.zeros(1))
+        write_run(config.folder, run.frame, metadata, {}, run.end, np.zeros(1))
 
 
 def plot(file, results, *overrides):

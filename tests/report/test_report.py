@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from program import call, error_of
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import document, targets
@@ -23,7 +23,8 @@ from ssvm_bench.report import page as report
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import MARKER
 from ssvm_bench.results.reading import SkippedFiles, read_trace
-from ssvm_bench.results.trace import Best, instance_of, write_partial, write_run
+from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.trace import write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
@@ -71,7 +72,7 @@ def store(root, trace, dataset="toy", config="0123456789ab", partial=None):
     metadata = {**about, "config": config_, "dataset": data}
     solver, seed = config_["solver"]["name"], config_["seed"]
     folder = root / "runs" / dataset.replace("/", "") / solver / config / f"seed={seed}"
-    best = {"best_primal": trace.frame["primal"].min(), "best_dual": trace.frame["dual"].max()}
+    best = {"best_primal": trace["primal"].min(), "best_dual": trace["dual"].max()}
     summary = {**trace.frame.iloc[-1].to_dict(), **best, "train_loss": 0.25}
     summary["stop_reason"] = partial or "max_iterations"
     if partial:
@@ -86,8 +87,8 @@ def run_of(solver, seed=0, speed=1.0, source="real", **more):
     primal, dual = 1 + 2.0 ** (-speed * steps * (1 + seed / 10)), 1 - 3.0 ** (-speed * steps)
     trace = make_trace(primal, dual, solver=solver, seed=seed, source=source, lam=0.02, **more)
     if solver.startswith("mp"):
-        trace.frame["working_set_mean"] = 1.0 + steps
-        trace.frame["approx_calls"] = 3 * steps
+        set_columns(trace, working_set_mean=1.0 + steps)
+        set_columns(trace, approx_calls=3 * steps)
     return trace
 
 
@@ -199,7 +200,7 @@ def test_metadata_that_a_page_needs_are_checked(tmp_path):
     folder = store(tmp_path, run_of("bcfw"))
     trace = read_trace(folder)
     broken = {key: value for key, value in trace.metadata.items() if key != "lam"}
-    write_run(folder, trace.frame, broken, {}, trace.summary, np.zeros(3))
+    write_run(folder, trace.frame, broken, {}, trace.end, np.zeros(3))
     page = built(tmp_path)
     assert "trace.parquet: it has no lam." in page.text
     assert "No run has finished." in page.text
@@ -379,7 +380,7 @@ def test_a_figure_has_the_curves_of_every_axis():
         for solver in ("bcfw", "mpbcfw")
         for seed in (0, 1)
     ]
-    traces[1].frame.loc[1, ["primal", "gap"]] = 2.5
+    set_columns(traces[1], 1, primal=2.5, gap=2.5)
     best = {instance_of(traces[0].metadata): Best(1.5, 0.5)}
     figure = json.loads(json.dumps(drawn(traces, best, "iteration", "calls", "time")))
     assert [axis["button"] for axis in figure["axes"]] == ["iterations", "oracle calls", "time"]

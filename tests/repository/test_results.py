@@ -58,7 +58,7 @@ def test_the_paper_s_runs_are_of_real_data_and_of_one_commit_a_dataset(name):
     commits = {}
     for path in stored_traces.files_of(RESULTS, name):
         for trace in stored_traces.read_file(path, RESULTS):
-            commits.setdefault(trace.data["name"], []).append(trace.metadata["git"])
+            commits.setdefault(trace.dataset, []).append(trace.metadata["git"])
     assert [len(of_runs) for of_runs in commits.values()] == [40] * 4
     assert all(len(set(of_runs)) == 1 for of_runs in commits.values())
     table = pd.read_csv(RESULTS / "figures" / name / "iterations.csv")

@@ -12,7 +12,8 @@ from traces import make_trace
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
 from ssvm_bench.results.reading import SkippedFiles
-from ssvm_bench.results.trace import ProblemInstance, write_run
+from ssvm_bench.results.table import ProblemInstance
+from ssvm_bench.results.trace import write_run
 
 REAL, STAND_IN = ProblemInstance("f-real", 0.5), ProblemInstance("f-synthetic", 0.5)
 
@@ -27,12 +28,12 @@ def seen(primal, dual, *, seed=0, kind="viterbi", **changes):
     run = make_trace(primal, dual, seed=seed, git="c0ffee", config=config, **changes)
     finite = [value for value in dual if not math.isnan(value)]
     best = {"best_primal": min(primal), "best_dual": max(finite, default=None)}
-    return replace(run, summary={**run.summary, **best})
+    return replace(run, end={**run.end, **best})
 
 
 def store(run, results):
     """Write a run to its place below a results folder."""
-    write_run(results / run.folder, run.frame, run.metadata, {}, run.summary, np.zeros(1))
+    write_run(results / run.folder, run.frame, run.metadata, {}, run.end, np.zeros(1))
     return results / run.folder
 
 

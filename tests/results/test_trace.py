@@ -64,7 +64,7 @@ def test_what_is_written_is_read_back(folder, tmp_path):
     run = reading.read_trace(folder)
     pd.testing.assert_frame_equal(run.frame, pd.DataFrame(table), check_dtype=False)
     assert run.metadata == {"format": trace.FORMAT, **METADATA}
-    assert run.summary == {**SUMMARY, "gap": None, "iteration": 3}
+    assert run.end == {**SUMMARY, "gap": None, "iteration": 3}
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"lam": 0.2}
     w = np.load(folder / "weights.npz")["w"]
     assert (w.dtype, w.tolist()) == (np.float64, [0, 1, 2])

@@ -13,7 +13,8 @@ from traces import make_trace, sealed
 
 from ssvm_bench.results import checks, stored_traces
 from ssvm_bench.results.reading import find_runs
-from ssvm_bench.results.trace import WEIGHTS, Best
+from ssvm_bench.results.table import Best
+from ssvm_bench.results.trace import WEIGHTS
 from ssvm_bench.verification import data
 from ssvm_bench.verification.finding import DIFFERENT, SKIPPED
 from ssvm_bench.verification.verify import _dual_below

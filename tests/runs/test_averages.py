@@ -8,8 +8,7 @@ from traces import make_trace
 from ssvm_bench.figures.convergence import suboptimality
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.repeats import labels
-from ssvm_bench.results.trace import DUAL_OF_AVERAGE, Best, instance_of
+from ssvm_bench.results.table import DUAL_OF_AVERAGE, Best, instance_of, labels
 
 AVERAGED = {"solver": "bcfw_avg", "options": {"average": True}}
 

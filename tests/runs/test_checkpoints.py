@@ -24,7 +24,7 @@ from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
 from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import checkpoints, components, loop, path_step, runner
+from ssvm_bench.runs import checkpoints, components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
@@ -95,7 +95,7 @@ def undisturbed_and_left(config):
 
     recorder = new_recorder(config, problem)
     solver = components.build_solver(config, problem, Clock("work", *config.oracle.costs))
-    loop.loop(config, solver, recorder, write_checkpoint=look)
+    runner.loop(config, solver, recorder, write_checkpoint=look)
     return recorder, left
 
 
@@ -111,7 +111,7 @@ def gone_on(config, folder):
     solver, recorder, progress = begun(config)(checkpoint_file.read(folder, WHOSE))
     solver.clock.start()
     progress.resumed = [{"iteration": progress.iteration}]
-    loop.loop(config, solver, recorder, progress=progress)
+    runner.loop(config, solver, recorder, progress=progress)
     return recorder
 
 
@@ -189,7 +189,7 @@ ALWAYS = "checkpoint.every=0"
 
 def broken_off(config, monkeypatch, iteration):
     """Let a run fail before an iteration, of the last stage of its path."""
-    original = loop.loop
+    original = runner.loop
 
     def failing(stage, solver, recorder, warm_started, progress, look):
         def until(solver, recorder, progress, reason):
@@ -200,7 +200,7 @@ def broken_off(config, monkeypatch, iteration):
         return original(stage, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(path_step, "loop", failing)
+        patch.setattr(runner, "loop", failing)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             runner.run(config, Display())
 
@@ -287,7 +287,7 @@ def test_a_checkpoint_of_no_use_is_left_aside(tmp_path, monkeypatch, change, why
     assert told.startswith(f"The checkpoint in {file.parent} is left aside: ")
     assert why in told
     trace = read_trace(outcome.folder)
-    assert ("resumed" in trace.metadata, len(trace.frame)) == (False, 9)
+    assert ("resumed" in trace.metadata, len(trace)) == (False, 9)
 
 
 def test_force_begins_anew(tmp_path, monkeypatch):

@@ -19,8 +19,8 @@ from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
-from ssvm_bench.results.repeats import labels
-from ssvm_bench.runs import checkpoints, path_step, runner
+from ssvm_bench.results.table import labels
+from ssvm_bench.runs import checkpoints, runner
 from ssvm_bench.runs.terminal import Display
 
 WORK = ("clock=work", "solver=mpbcfw")
@@ -118,7 +118,7 @@ def test_an_extended_run_is_one_that_was_made_at_once(tmp_path, first, second):
     assert outcome.folder == before.folder
     assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
     whole, _ = made(tmp_path / "b", *KEPT, *second)
-    assert whole.summary["iteration"] > at > 0
+    assert whole.end["iteration"] > at > 0
     check_equal(outcome, whole)
     assert read_run(outcome.folder).metadata["resumed"][0]["iteration"] == at
 
@@ -231,7 +231,7 @@ def test_a_shorter_run_that_resumes_on_the_way_keeps_its_state(tmp_path, monkeyp
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
     options = (*KEPT, "budget.gap_tol=0.95")
-    original = path_step.loop
+    original = runner.loop
 
     def killed(config, solver, recorder, warm_started, progress, look):
         def until(solver, recorder, progress, reason):
@@ -242,7 +242,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
         return original(config, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(path_step, "loop", killed)
+        patch.setattr(runner, "loop", killed)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             made(tmp_path / "a", *options)
     outcome, _ = made(tmp_path / "a", *options)
@@ -296,14 +296,14 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     status = call("experiment", file, "--status", f"results_dir={tmp_path}")
     assert "3 done, of 3 runs" in status.output
     stored = stored_traces.read(tmp_path, "budgets")
-    ends = {trace.summary["iteration"]: len(trace.frame) for trace in stored}
+    ends = {trace.end["iteration"]: len(trace) for trace in stored}
     assert ends == {3: 4, 5: 6, 6: 7}
     table = pd.read_csv(tmp_path / "figures" / "budgets" / "iterations-synthetic.csv")
     drawn = {f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)}
     assert table.groupby("solver")["x"].max().to_dict() == drawn
     # on the page, a run and what is stored of it are one
     found = read_contents(tmp_path, SkippedFiles()).traces
-    assert sorted(trace.summary["iteration"] for trace in found) == [3, 5, 6]
+    assert sorted(trace.end["iteration"] for trace in found) == [3, 5, 6]
 
 
 def test_weights_of_another_iterate_are_not_handed_out(tmp_path):

@@ -12,7 +12,7 @@ from test_extension import check_equal, check_rows, made
 from ssvm_bench import StructuredSVM
 from ssvm_bench.results.budgets import find_run, truncate
 from ssvm_bench.results.reading import read_run
-from ssvm_bench.runs import loop
+from ssvm_bench.runs import runner
 
 OWN = [
     "one_slack",
@@ -98,12 +98,12 @@ def test_a_run_without_a_gap_does_not_go_on_from_beyond_its_precision(tmp_path, 
     """What is left of a run with a gap contains the run without one, which costs it nothing."""
     asked = options(name, ALWAYS, "budget.gap_tol=1e-8")
     whole, _ = made(tmp_path / "b", *asked)
-    at = whole.summary["iteration"] - 1
-    assert at > whole.summary["converged_at"]
+    at = whole.end["iteration"] - 1
+    assert at > whole.end["converged_at"]
     broken_off(config_of(tmp_path / "a", *asked), monkeypatch, at)
     own, _ = made(tmp_path / "a", *options(name))
     assert own.stop_reason == "converged"
-    assert own.summary["iteration"] == whole.summary["converged_at"]
+    assert own.summary["iteration"] == whole.end["converged_at"]
     outcome, _ = made(tmp_path / "a", *asked)
     assert read_run(outcome.folder).metadata["resumed"]
     check_rows(*(read_run(one.folder) for one in (outcome, whole)))
@@ -163,7 +163,7 @@ def rows(primal, dual):
     ],
 )
 def test_when_nothing_improves_any_more(primal, dual, stalls):
-    assert loop._has_stalled(rows(primal, dual)) is stalls
+    assert runner._has_stalled(rows(primal, dual)) is stalls
 
 
 @pytest.mark.parametrize("solver", ["one_slack", "bmrm", "dcd", "mpbcfw_fast"])

@@ -122,7 +122,7 @@ def test_a_sweep_shows_held_out_losses_and_the_best_options(tmp_path):
     for path in find_runs(tmp_path):
         run = read_trace(path)
         lam = run.config["lam"] or "null"
-        losses.setdefault((run.solver["name"], lam), []).append(run.summary["test_loss"])
+        losses.setdefault((run.solver, lam), []).append(run.end["test_loss"])
     for of in losses.values():
         assert all(f"{loss:.5g}" in done.stdout for loss in of)
     (solver, lam), of = min(losses.items(), key=lambda item: np.mean(item[1]))

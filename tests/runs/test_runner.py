@@ -27,7 +27,7 @@ from ssvm_bench.config.schema import Eval
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.runs import components, path_step, recorder, runner
+from ssvm_bench.runs import components, recorder, runner
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -123,7 +123,7 @@ def test_an_error_keeps_what_was_measured(tmp_path, sabotage, error, text):
     assert text in str(caught.value)
     assert str(partial) in str(caught.value)
     trace = read_trace(partial)
-    assert (trace.summary["stop_reason"], [*trace.frame["iteration"]]) == ("error", [0, 1, 2])
+    assert (trace.end["stop_reason"], [*trace.frame["iteration"]]) == ("error", [0, 1, 2])
     assert "in fail" in (partial / "traceback.txt").read_text()
     assert not is_finished(config.folder)
 
@@ -399,7 +399,7 @@ def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
 
     said = []
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
-    monkeypatch.setattr(path_step, "write_partial", fail)
+    monkeypatch.setattr(runner, "write_partial", fail)
     config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
     with shown_by(said.append):
         assert runner.run(config, Display()).status == "finished"

@@ -15,7 +15,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.reading import read_summary
-from ssvm_bench.solvers.bundle.model import Model
+from ssvm_bench.solvers.bundle.model import CuttingPlaneModel
 
 LAM = 0.02
 PLAIN = ("bmrm", "prox_bmrm", "classical_bundle", "one_slack", "cutting_plane")
@@ -65,7 +65,7 @@ def best(data):
 @pytest.mark.parametrize("P", [1, 2, 5])
 def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
     posed, rng = helpers.problem(data, LAM), np.random.default_rng(0)
-    model, points = Model(posed.d, P, truth=False), rng.normal(size=(6, posed.d))
+    model, points = CuttingPlaneModel(posed.d, P, truth=False), rng.normal(size=(6, posed.d))
     for w in points:
         parts, whole = sample(model, posed, w), posed.oracle.risk(w)
         assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-12)
@@ -80,7 +80,7 @@ def test_the_model_is_a_lower_bound_and_tight_where_it_was_sampled(data, P):
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_the_reduced_problem_is_minimised(data, alpha):
     posed, rng = helpers.problem(data, LAM), np.random.default_rng(1)
-    model, c = Model(posed.d, 1, truth=True), rng.normal(size=posed.d)
+    model, c = CuttingPlaneModel(posed.d, 1, truth=True), rng.normal(size=posed.d)
     for w in rng.normal(size=(8, posed.d)):
         sample(model, posed, w)
     model.move_center(c)
@@ -105,7 +105,10 @@ def test_the_reduced_problem_is_minimised(data, alpha):
 @pytest.mark.parametrize(("other", "often"), [(0.0, 0.3), (0.3, 0.0)])
 def test_a_start_that_planes_were_dropped_from_is_not_used(data, other, often):
     """Both kinds of problems start at their own last solution, if all of it is still there."""
-    posed, model = helpers.problem(data, LAM), Model(helpers.problem(data).d, 2, truth=False)
+    posed, model = (
+        helpers.problem(data, LAM),
+        CuttingPlaneModel(helpers.problem(data).d, 2, truth=False),
+    )
     sample(model, posed, np.random.default_rng(6).normal(size=posed.d))
     model.minimise(LAM, other, 1e-9, 10**6)
     for _ in range(12):
@@ -159,7 +162,7 @@ def test_the_order_of_the_examples_does_not_matter(data, method):
 
 def test_one_slack_without_cache_is_bmrm_with_one_plane_more(data):
     one, other = made_of(data, "one_slack", cache=0, **EXACT), made_of(data, "bmrm", **EXACT)
-    other.model = Model(other.problem.d, 1, truth=True)
+    other.model = CuttingPlaneModel(other.problem.d, 1, truth=True)
     for _ in helpers.together(6, one, other):
         assert same(one, other)
 
@@ -350,7 +353,9 @@ def test_pretraining_keeps_the_best_of_ten_passes(data):
 def test_inner_problems_are_counted(data, name):
     """BMRM solves one an iteration; Prox-BMRM also those of the searches for its weight."""
     made = made_of(data, name, epsilon=1e-3)
-    with mock.patch.object(Model, "minimise", autospec=True, side_effect=Model.minimise) as solved:
+    with mock.patch.object(
+        CuttingPlaneModel, "minimise", autospec=True, side_effect=CuttingPlaneModel.minimise
+    ) as solved:
         iterations = len(list(helpers.reports(made, 5000)))
     assert made.converged
     assert made.diagnostics()["qps"] == solved.call_count > 0

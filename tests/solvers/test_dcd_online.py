@@ -11,13 +11,12 @@ from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import stream
-from ssvm_bench.datasets.streams import export
+from ssvm_bench.datasets import export, stream
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.solvers.coordinate import cached_problem
+from ssvm_bench.solvers.coordinate import dcd_online
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 
 DATA = {
@@ -262,7 +261,7 @@ def test_what_a_stream_cannot_do_is_told_before_it_is_read(path, word, message):
 
 
 def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, monkeypatch):
-    optimise = cached_problem.CachedProblem.optimise
+    optimise = dcd_online.CachedProblem.optimise
 
     def deleting(self, *arguments):
         path.unlink(missing_ok=True)
@@ -270,6 +269,6 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, mo
 
     (config,) = compose_runs(["dataset=stream", f"dataset.path={path}"])
     made = helpers.solver(in_chunks(stream.open(config.dataset), 8), "dcd_online")
-    monkeypatch.setattr(cached_problem.CachedProblem, "optimise", deleting)
+    monkeypatch.setattr(dcd_online.CachedProblem, "optimise", deleting)
     with pytest.raises(RunFailedError, match="it was deleted while it was read"):
         made.iterate()

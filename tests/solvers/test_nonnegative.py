@@ -16,7 +16,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.trace import instance_of
+from ssvm_bench.results.table import instance_of
 from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 
@@ -39,7 +39,12 @@ def posed(name):
     return helpers.oracle(data), helpers.Table(data).planes
 
 
-KINDS = {"binary": "LineRows", "regression": "LineRows", "chains": "Labelings", "graphs": "Rows"}
+KINDS = {
+    "binary": "LineRows",
+    "regression": "LineRows",
+    "chains": "Labelings",
+    "graphs": "SparseRows",
+}
 """A kind of problem for each storage of planes."""
 
 
@@ -77,7 +82,7 @@ def test_bounds_hold_on_every_row_and_meet_at_the_optimum_of_a_qp_solver(name, w
         assert not made.upper < optimum - 1e-8
     assert made.converged
     called = spread == "diagonal" and name == "chains"  # from Python, under this prior
-    assert type(made.phi.blocks).__name__ == ("Rows" if called else KINDS[name])
+    assert type(made.phi.blocks).__name__ == ("SparseRows" if called else KINDS[name])
     assert made.reported().dual == pytest.approx(optimum, abs=1e-8)
     np.testing.assert_allclose(w, best, atol=1e-4)
 

@@ -87,7 +87,7 @@ def test_every_lambda_has_a_run_of_its_own(tmp_path, data):
         config = config_of(tmp_path, *options, *words, data=data)
         trace = read_trace(config.with_source("synthetic").folder)
         assert trace.metadata["lam"] == lam
-        assert trace.frame["oracle_calls"].iloc[0] == trace.frame["time"].iloc[0] == 0
+        assert trace["oracle_calls"][0] == trace["time"][0] == 0
         assert trace.frame["iteration"].tolist() == list(range(7))
         assert (np.diff(trace.frame["dual"]) >= -1e-12).all()
     assert read_summary(last.folder)["seed"] == 0

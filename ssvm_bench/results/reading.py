@@ -226,8 +226,12 @@ def read_when_asked(folder: Path) -> Run:
     with _refused(folder, schema.TRACE):
         about = checks.schema_of(files.read(folder / schema.TRACE, within=results_of(folder)))
         checks.check(metadata := _header(about), checks.METADATA)
+        sums = _checksums(about)
     with _refused(folder, schema.SUMMARY):
-        summary = _summary(files.read(folder / schema.SUMMARY, within=results_of(folder)))
+        content = files.read(folder / schema.SUMMARY, within=results_of(folder))
+        if sums and hashlib.sha256(content).hexdigest() != sums.get(schema.SUMMARY):
+            raise ValueError(NOT_AS_WRITTEN)
+        summary = _summary(content)
     whole = cache(lambda: read_run(folder).columns)
     return Run(LazyColumns(about.names, lambda name: whole()[name]), metadata, summary, folder)
 
@@ -317,10 +321,7 @@ def _in_agreement(folder: Path) -> Written:
             raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
             raise ValueError("it has no rows")
-        sums = checks.document(table.schema.metadata.get(schema.CHECKSUMS_KEY, b"{}"))
-        checks.check(sums, checks.TEXTS, "its list of checksums")
-        if unknown := [name for name in sums if name not in (schema.TRACE, *_BESIDE)]:
-            raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+        sums = _checksums(table.schema)
         header = table.schema.metadata[schema.METADATA_KEY]
         if sums.get(schema.TRACE, "") not in ("", checks.table_checksum(table, header)):
             raise ValueError(NOT_AS_WRITTEN)
@@ -334,6 +335,15 @@ def _in_agreement(folder: Path) -> Written:
                 if sums and hashlib.sha256(content[name]).hexdigest() != sums[name]:
                     raise ValueError(NOT_AS_WRITTEN)
     return Written(folder, table, metadata, content)
+
+
+def _checksums(of: pa.Schema) -> dict[str, str]:
+    """Return name → checksum of the files of a run; empty for runs of earlier versions."""
+    sums: dict[str, str] = checks.document(of.metadata.get(schema.CHECKSUMS_KEY, b"{}"))
+    checks.check(sums, checks.TEXTS, "its list of checksums")
+    if unknown := [name for name in sums if name not in (schema.TRACE, *_BESIDE)]:
+        raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+    return sums
 
 
 def _summary(content: bytes) -> dict[str, Any]:

@@ -493,5 +493,5 @@ def test_times_of_several_processors_are_told():
     moved = timed(0, "bcfw", "B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}])
     assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
     for trace in traces:
-        trace.clock = "work"  # counted seconds are the same on all of them
+        trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
     assert curves.processors_note(traces) == ""

@@ -89,7 +89,7 @@ def test_what_was_changed_after_the_run_is_refused_by_all(copy, change):
         assert "it is not what was written (checksum). Delete that folder and run again" in said
     readers = (
         *(reading.read_metadata, reading.read_summary, reading.read_weights, reading.read_run),
-        lambda _: ssvm_bench.load_runs(folder.parents[4]),
+        lambda _: ssvm_bench.load_runs(folder.parents[4])[0].trace,
     )
     for reader in readers:
         with pytest.raises(RunFailedError, match="checksum"):

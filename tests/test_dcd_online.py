@@ -16,7 +16,7 @@ from ssvm_bench.datasets.streams import export
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers.coordinate import cached_problem
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 

@@ -11,7 +11,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stream
 from ssvm_bench.datasets.stream import DataStream
 from ssvm_bench.datasets.streams import export
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 CHAINS = random_chains([3] * 12, 3, 4)
 ABOUT = {"oracle": "viterbi", "d": 21}

@@ -25,9 +25,9 @@ from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.components import load_dataset, warm_up
 from ssvm_bench.runs.extras import check_extras

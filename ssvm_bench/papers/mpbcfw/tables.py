@@ -39,7 +39,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import words
-from ssvm_bench.results.table import BestValues, Run, band
+from ssvm_bench.results.table import Run, Runs, band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,10 +53,10 @@ PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_
 """Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
-def scale(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def scale(runs: Runs) -> pd.DataFrame:
     """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         for pair, solvers in PAIRS.items():
             found = by.common(case, *solvers) if case.solvers.issuperset(solvers) else []
             if not found:
@@ -91,25 +91,25 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- the slope rule, and T --------------------------------------------------------------------
 
 
-def slope(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def slope(runs: Runs) -> pd.DataFrame:
     """Return a row for each dataset and configuration of MP-BCFW, sorted by T and M."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
         target = by.target_gap(case.repeats("bcfw"))
         usual = Selection("mpbcfw").by_seed(by.as_printed(case))
         for label in of_rule:
-            runs = case.runs[label]
-            both = sorted(runs.keys() & usual.keys())
+            mine = case.runs[label]
+            both = sorted(mine.keys() & usual.keys())
             at, times, later, tenth = (
                 [by.reach(of[seed], gap, "time") for seed in both]
                 for gap in (target, target / 10)
-                for of in (usual, runs)
+                for of in (usual, mine)
             )
-            iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
-            solver = runs[both[0]].solver_options
+            iterations = [by.reach(mine[seed], target, "iteration") for seed in both]
+            solver = mine[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
             row |= {"gap": target, "time": np.median(times)}
@@ -147,10 +147,10 @@ AT = (10, 30)
 """The iterations after which averages are compared."""
 
 
-def averages(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def averages(runs: Runs) -> pd.DataFrame:
     """Return a row for each dataset and number of iterations."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         for at in AT:
             found = pd.DataFrame([_suboptimal(case, run, at) for run in case.repeats("mpbcfw_avg")])
             about = {"dataset": case.dataset, "after": at, "repeats": len(found)}
@@ -179,14 +179,14 @@ def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- Figure 3 ---------------------------------------------------------------------------------
 
 
-def passes(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def passes(runs: Runs) -> pd.DataFrame:
     """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
 
     ``pays`` says whether the rule continues after the pass; ``ended`` is the number of passes of
     the run with the rule.
     """
     found = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         curve: dict[int, np.ndarray] = {}
         ended = -1
         for run in case.traces():
@@ -239,7 +239,7 @@ def draw_rule(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = passes(data.traces, data.best)
+    table = passes(data.runs)
     if len(table):
         yield Output("rule", table, figure=partial(draw_rule, table, data.title))
 
@@ -248,13 +248,22 @@ def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
 
 KINDS = (
     table_kind(
-        "scale", "Where MP-BCFW's primal value is lower, against λ and start", scale, _of_scale
+        "scale",
+        "Where MP-BCFW's primal value is lower, against λ and start",
+        scale,
+        _of_scale,
     ),
     table_kind(
-        "slope", "The slope rule against fixed numbers of approximate passes", slope, _of_slope
+        "slope",
+        "The slope rule against fixed numbers of approximate passes",
+        slope,
+        _of_slope,
     ),
     table_kind(
-        "averages", "Two averages, and the interpolation between them", averages, _of_averages
+        "averages",
+        "Two averages, and the interpolation between them",
+        averages,
+        _of_averages,
     ),
     Kind("rule", Choices(("iteration",)), _draw_rule),
 )

@@ -23,21 +23,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.claim import UnmeasurableError, ensure
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.table import (
+    STARTS,
     Best,
     BestValues,
     ProblemInstance,
     Run,
+    Runs,
+    UnmeasurableError,
+    ensure,
     grouped,
     labels,
     named_in,
 )
-
-STARTS = ("truth", "oracle")
 
 
 class Variant(NamedTuple):
@@ -79,13 +80,9 @@ class Costs(NamedTuple):
         return cls(*(float(options[f"cost_{name}"]) for name in cls._fields))
 
 
-def variant_of(trace: Run) -> Variant:
+def variant_of(run: Run) -> Variant:
     """Return the variant of a run."""
-    config = trace.config
-    visits = config.get("oracle", {}).get("cost_visit", 0.0)
-    counted = trace.clock == "work" and visits > 0
-    start = config["solver"].get("start")  # a number if the solver is `eg`
-    return Variant(start if start in STARTS else USUAL.start, counted)
+    return Variant(run.start, run.counted)
 
 
 @dataclass(frozen=True)
@@ -183,23 +180,6 @@ def check_clocks(runs: Iterable[Run]) -> set[str]:
     return clocks
 
 
-def same_seed(
-    here: Mapping[int, Run],
-    there: Mapping[int, Run],
-    otherwise: str = "no two runs with the same seed",
-) -> list[tuple[Run, Run]]:
-    """Return pairs of runs with the same seed; raise `UnmeasurableError` if there are none."""
-    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
-    ensure(pairs, otherwise)
-    return pairs
-
-
-def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
-    """Return the smallest positive value; raise `UnmeasurableError` if there is none."""
-    ensure((values > 0).any(), f"no positive {what}")
-    return float(values[values > 0].min())
-
-
 def column(run: Run, name: str) -> np.ndarray:
     """Return a column of a run; raise `UnmeasurableError` if the run does not have it."""
     ensure(name in run, f"a run has no column {name}")
@@ -211,25 +191,24 @@ def ends(pairs: Sequence[Sequence[Run]], name: str) -> np.ndarray:
     return np.array([[column(run, name)[-1] for run in pair] for pair in pairs])
 
 
-def relative_gap(run: Run) -> np.ndarray:
-    """Return (P − F)/|P| of each row; NaN where P is not known."""
-    primal, dual = (run[name] for name in ("primal", "dual"))
-    return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
-
-
 class Selection(NamedTuple):
     """Selects the runs to compare: by solver, and by some of its options.
 
+    ``prefer`` are options that runs must have if some of the solver's runs do, or do not know them.
     ``warm_start``: whether they started from the solution of a larger λ; None selects both.
     """
 
     solver: str
     options: Mapping[str, Any] = {}
     warm_start: bool | None = None
+    prefer: Mapping[str, Any] = {}
+    title: str = ""
 
     @property
     def name(self) -> str:
         """The name of these runs in texts."""
+        if self.title:
+            return self.title
         options = (f"{key}={value}" for key, value in self.options.items())
         name = solver_label(" ".join([self.solver, *options]))
         return name + " from the solution of a larger λ" * bool(self.warm_start)
@@ -251,10 +230,31 @@ class Selection(NamedTuple):
         UnmeasurableError
             If there are none, or they differ in more than the seed.
         """
-        found = [runs for runs in case.runs.values() if self.has(next(iter(runs.values())))]
+        found = [(next(iter(runs.values())), runs) for runs in case.runs.values()]
+        found = [(first, runs) for first, runs in found if self.has(first)]
+        if self.prefer:
+            usual = [
+                (first, runs)
+                for first, runs in found
+                if {**self.prefer, **first.solver_options}.items() >= self.prefer.items()
+            ]
+            found = usual or found
         ensure(found, f"no finished runs of {self.name}")
         ensure(len(found) == 1, f"runs of {self.name} differ in more than the seed")
-        return dict(sorted(found[0].items()))
+        return dict(sorted(found[0][1].items()))
+
+
+class Family(NamedTuple):
+    """Kinds of runs that are compared as one: the lowest of their curves counts."""
+
+    name: str
+    members: Sequence[Selection]
+
+    def of(self, case: Case) -> dict[str, list[Run]]:
+        """Return name → repeats of those members that have runs; raise if none has."""
+        found = {kind.name: kind.of(case) for kind in self.members if kind.solver in case.solvers}
+        ensure(found, f"no finished runs of {' or '.join(kind.name for kind in self.members)}")
+        return found
 
 
 def cases(
@@ -276,7 +276,8 @@ def cases(
         members = groups[group]
         _, (counted, _, start), dataset, problem, source = group
         runs: dict[str, dict[int, Run]] = {}
-        for trace, label in zip(members, labels(members), strict=True):
+        known = Runs(members, {problem: best[problem]} if problem in best else None)
+        for trace, label in zip(known, labels(known), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))

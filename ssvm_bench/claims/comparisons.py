@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Selection, least_positive
-from ssvm_bench.claims.claim import Measured, ensure, measure
-from ssvm_bench.results.table import Run, crossing, read_off
+from ssvm_bench.claims.cases import Case, Selection
+from ssvm_bench.claims.old import Measured, measure
+from ssvm_bench.results.table import Run, crossing, ensure, least_positive, read_off
 from ssvm_bench.results.words import counts, percent, span, times
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -133,12 +132,11 @@ def _of_runs(
     stands_for = {name: paper.stands_for.get(name, name) for name in question.datasets}
     claims = [claim for claim in paper.claims if claim.key in question.claims]
     claims += [number_claim(asked, stands_for.values()) for asked in question.numbers]
-    asked = replace(paper, claims=tuple(claims))
     for value in question.others:
         both = sides(question, value, paper.questions, runs)
         by_default, changed = (
             {(row.key, row.dataset, row.variant, row.title): row for row in rows}
-            for rows in (evaluate(asked, side, best) for side in both)
+            for rows in (evaluate(paper, side, best, claims=claims) for side in both)
         )
         for claim, name in product(claims, question.datasets):
             if stands_for[name] not in claim.paper:

@@ -26,14 +26,21 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_of
-from ssvm_bench.claims.claim import Claim, UnmeasurableError
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.table import BestValues, ProblemInstance, Run, band, grouped
+from ssvm_bench.results.table import (
+    BestValues,
+    ProblemInstance,
+    Run,
+    UnmeasurableError,
+    band,
+    grouped,
+)
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"
@@ -111,6 +118,7 @@ def evaluate(
     best: BestValues,
     bench: Sequence[Measurement] = (),
     others: Sequence[Run] = (),
+    claims: Sequence[Claim] | None = None,
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
@@ -127,6 +135,8 @@ def evaluate(
     others : sequence of Run
         Finished runs with other settings than the paper's: where there are only such, no claim is
         measurable.
+    claims : sequence of Claim, optional
+        Other claims than the paper's.
 
     Returns
     -------
@@ -134,14 +144,14 @@ def evaluate(
         Sorted by source (real data first), costs (measured times first) and start; then by claim,
         in the order of the paper.
     """
-    rows = []
+    rows, claims = [], paper.claims if claims is None else claims
     together, away = (_cases(paper, runs, best) for runs in (traces, others))
     for source, variant in sorted({*together, *away}, key=lambda key: (key[0], key[1].order)):
         here = together.get((source, variant), [])
         of = _by_dataset(paper, here)
         unlike = _by_dataset(paper, away.get((source, variant), []))
         nothing = ProblemInstance("", math.nan)
-        for claim in (claim for claim in paper.claims if _asked(claim, variant)):
+        for claim in (claim for claim in claims if _asked(claim, variant)):
             for name in claim.paper:
                 judged = []
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
@@ -161,7 +171,7 @@ def _cases(
     paper: Paper, traces: Sequence[Run], best: BestValues
 ) -> dict[tuple[str, Variant], list[Case]]:
     """Return source and variant → the problem instances that a paper is about."""
-    costs = paper.costs()
+    costs = paper.costs
     known = [
         case
         for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)

@@ -23,22 +23,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import yaml
 
 from ssvm_bench.claims.cases import Case, Costs, Selection, variant_of
-from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
-from ssvm_bench.config import GENUINE, experiment
+from ssvm_bench.claims.claim import Claim, Measured, read_claims
+from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
-from ssvm_bench.results.table import Run
+from ssvm_bench.results.table import Run, ensure
 from ssvm_bench.results.words import counts, number, seconds
 
 # ---- questions --------------------------------------------------------------------------------
@@ -165,17 +164,17 @@ def _kind(run: Run) -> tuple[Any, ...]:
 # ---- numbers ----------------------------------------------------------------------------------
 
 
-QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float], str]]] = {
-    "gap": ("relative gap", lambda row: row["gap"] / abs(row["primal"]), number),
-    "primal": ("primal value", lambda row: row["primal"], number),
-    "dual": ("dual value", lambda row: row["dual"], number),
+QUANTITIES: dict[str, tuple[str, Callable[[Run], np.ndarray], Callable[[float], str]]] = {
+    "gap": ("relative gap", lambda run: run["relative_gap"], number),
+    "primal": ("primal value", lambda run: run["primal"], number),
+    "dual": ("dual value", lambda run: run["dual"], number),
     "call": (
         "time of an oracle call",
-        lambda row: row["oracle_time"] / row["oracle_calls"],
+        lambda run: run["oracle_time"] / run["oracle_calls"],
         seconds,
     ),
 }
-"""Name → what it is, its value in a row of the trace, its format."""
+"""Name → what it is, its value in each row of a run, its format."""
 
 TIMED = "call"
 """The quantity that is about time."""
@@ -187,10 +186,9 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
     text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
     paper = dict.fromkeys(datasets, "")
     timed = asked.what == TIMED
-    return Claim(asked.key, "", text, "", paper, _after(asked), show, timed=timed)
+    return Claim(asked.key, "", text, "", paper, partial(_after, asked=asked), show, timed=timed)
 
 
-@measure
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
     runs = Selection(asked.solver)
@@ -199,44 +197,39 @@ def _after(case: Case, asked: Number) -> Measured:
     for run in found.values():
         iterations = run["iteration"].astype(int)
         ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
-        row = run.frame[iterations <= asked.after].iloc[-1]
-        values.append(float(QUANTITIES[asked.what][1](row)))
-        at.append(int(row["iteration"]))
-    note = "" if set(at) == {asked.after} else f"evaluated at iteration {counts(at)}"
-    return Measured(np.array(values), note=note)
+        row = int(np.flatnonzero(iterations <= asked.after)[-1])
+        values.append(float(QUANTITIES[asked.what][1](run)[row]))
+        at.append(int(iterations[row]))
+    facts = {} if set(at) == {asked.after} else {"evaluated at iteration": counts(at)}
+    return Measured(values, facts=facts)
 
 
 # ---- the paper ------------------------------------------------------------------------------
-
-
-def about(module: str) -> dict[str, Any]:
-    """Return the fields of a `Paper` from the file ``about.yaml`` beside its module.
-
-    They are ``looks`` (solver → list of the fields of a `Look`), ``experiments``, ``titles``,
-    ``beside`` and ``derivation``.
-    """
-    content = beside(module, "about")
-    content["experiments"] = tuple(content.get("experiments", ()))
-    return {**content, "looks": {name: Look(*look) for name, look in content["looks"].items()}}
 
 
 @dataclass(frozen=True)
 class Paper:
     """A paper; the module ``paper`` of its folder defines it under the name ``PAPER``.
 
+    Its folder has ``claims.yaml`` (:mod:`.claim`) and ``about.yaml`` with fields of this class
+    (`Paper.of`). There may also be ``questions.yaml`` (`Question`) and ``remarks.yaml``,
+    explanations of failing claims that no run contains: claim → dataset → text. For other variants,
+    ``start=oracle`` or ``counted`` follows the dataset.
+
     Attributes
     ----------
     folder : Path
-        Its folder, with ``claims.yaml`` (`Statements`) and ``about.yaml`` (`about`). There may also
-        be ``questions.yaml`` (`Question`) and ``remarks.yaml``, explanations of failing claims that
-        no trace contains: claim → dataset → text. For other variants, ``start=oracle`` or
-        ``counted`` follows the dataset.
+        Its folder.
     title : str
         Its title in headings.
     short : str
         Its name in experiment files, if that differs from the folder's.
     order : int
         Its position among the papers of this project; equal ones are sorted by folder.
+    measures : mapping of str to callable
+        Name → measure of its claims.
+    tables : mapping
+        Tables of values that its claims are repeated for, besides those in the file.
     kinds : tuple of Kind
         Its kinds of figures.
     looks : dict
@@ -246,8 +239,6 @@ class Paper:
     file : str
         Name, without suffix, of the files with the table of its claims; empty if a figure of the
         paper shows them.
-    claims : tuple of Claim
-        Claims on one or more datasets each, in the order of their table.
     experiments : tuple of str
         The experiments whose runs have its settings; empty: every run has.
     solvers : frozenset of str
@@ -257,8 +248,9 @@ class Paper:
         methods.
     stands_for : dict
         Dataset → the paper's dataset that it replaces where there are no runs on the latter.
-    costs : callable
-        Returns dataset → the paper's `Costs`; runs whose time is counted at others are ignored.
+    costs_in : str
+        The experiment whose options ``each`` set the paper's `Costs` on each dataset; runs whose
+        time is counted at others are ignored.
     derivation : sequence of str
         Where these costs come from, in sentences.
     beside : dict
@@ -274,20 +266,52 @@ class Paper:
     title: str
     short: str = ""
     order: int = 1
+    measures: Mapping[str, Callable[..., Measured]] = field(default_factory=dict)
+    claims_: tuple[Claim, ...] = ()
+    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = ()
     looks: Mapping[str, Look] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
-    claims: tuple[Claim, ...] = ()
     experiments: tuple[str, ...] = ()
     solvers: frozenset[str] = frozenset()
     beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    costs: Callable[[], Mapping[str, Costs]] = dict
+    costs_in: str = ""
     derivation: Sequence[str] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
+
+    @classmethod
+    def of(cls, module: str, **more: Any) -> Paper:
+        """Return the paper of a module, with the fields in the file ``about.yaml`` beside it.
+
+        Looks are lists of the fields of a `Look` there. ``more`` has further fields.
+        """
+        said = beside(module, "about")
+        for name, kind in (("experiments", tuple), ("solvers", frozenset)):
+            said[name] = kind(said.get(name, ()))
+        said["beside_runs_of"] = frozenset(said.get("beside_runs_of", ()))
+        said["looks"] = {name: Look(*look) for name, look in said.get("looks", {}).items()}
+        return cls(folder=Path(module).parent, **said, **more)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """Its claims on one or more datasets each, in the order of their table."""
+        return self.claims_ or read_claims(self.folder / "claims.yaml", self.measures, self.tables)
+
+    @cached_property
+    def costs(self) -> dict[str, Costs]:
+        """Dataset → the paper's costs."""
+        if not self.costs_in:
+            return {}
+        content = catalog.read_yaml(catalog.entries("experiments")[self.costs_in])
+        named = {
+            dataset: {key.removeprefix("oracle."): value for key, value in options.items()}
+            for dataset, options in content["each"].items()
+        }
+        return {dataset: Costs.of(options) for dataset, options in named.items()}
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.config.overrides import file_name
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import PICTURES, Output
 from ssvm_bench.results import loading, optima, stored_traces
@@ -119,7 +119,7 @@ def compare(
         "runs": [whose] if whose else [],
     }
     given = {key: values for key, values in options.items() if values}
-    a, b = plain(a), plain(b)  # names of folders need not be UTF-8
+    a, b = plain_values(a), plain_values(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
     return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 

@@ -50,7 +50,7 @@ from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.table import Run, Runs, grouped
 
 if TYPE_CHECKING:
-    from ssvm_bench.config.grid import Shard
+    from ssvm_bench.config.experiment import Shard
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome
 

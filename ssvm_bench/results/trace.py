@@ -42,7 +42,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import (
@@ -154,8 +154,8 @@ def write_run(
             w.write(file)
     else:
         np.savez(stored, **{**arrays, "w": np.asarray(w, dtype=np.float64)})
-    text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
-    summed = checks.json_bytes(plain(summary))
+    text = yaml.safe_dump(plain_values(config), sort_keys=False, allow_unicode=True)
+    summed = checks.json_bytes(plain_values(summary))
     beside = {CONFIG: text.encode(), WEIGHTS: stored.getvalue(), SUMMARY: summed}
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
@@ -200,7 +200,7 @@ def write_partial(
     """
     if summary.get("stop_reason") not in UNFINISHED:
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
-    beside = {SUMMARY: checks.json_bytes(plain(summary))}
+    beside = {SUMMARY: checks.json_bytes(plain_values(summary))}
     if traceback is not None:
         beside[TRACEBACK] = traceback.encode(errors="backslashreplace")
     # quickly, because runs wait for it
@@ -228,7 +228,7 @@ def _parquet(
     types |= {str(name): "float64" for name in columns if name not in COLUMNS}
     values = {name: np.ascontiguousarray(columns[name], of) for name, of in types.items()}
     table = pa.table({name: _arrow(each) for name, each in values.items()})
-    header = json.dumps({"format": FORMAT, **plain(metadata)}, allow_nan=False).encode()
+    header = json.dumps({"format": FORMAT, **plain_values(metadata)}, allow_nan=False).encode()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     sums[TRACE] = checks.table_checksum(table, header)
     about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}
@@ -434,8 +434,12 @@ def read_when_asked(folder: Path) -> Run:
     with _refused(folder, TRACE):
         about = checks.schema_of(files.read(folder / TRACE, within=results_of(folder)))
         checks.check(metadata := _header(about), checks.METADATA)
+        sums = _checksums(about)
     with _refused(folder, SUMMARY):
-        summary = _summary(files.read(folder / SUMMARY, within=results_of(folder)))
+        content = files.read(folder / SUMMARY, within=results_of(folder))
+        if sums and hashlib.sha256(content).hexdigest() != sums.get(SUMMARY):
+            raise ValueError(NOT_AS_WRITTEN)
+        summary = _summary(content)
     whole = cache(lambda: read_run(folder).columns)
     columns = LazyColumns(about.names, lambda name: whole()[name])
     return Run(columns, metadata, summary, folder, read_weights=read_weights)
@@ -526,10 +530,7 @@ def _in_agreement(folder: Path) -> Written:
             raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
             raise ValueError("it has no rows")
-        sums = checks.document(table.schema.metadata.get(CHECKSUMS_KEY, b"{}"))
-        checks.check(sums, checks.TEXTS, "its list of checksums")
-        if unknown := [name for name in sums if name not in (TRACE, *_BESIDE)]:
-            raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+        sums = _checksums(table.schema)
         header = table.schema.metadata[METADATA_KEY]
         if sums.get(TRACE, "") not in ("", checks.table_checksum(table, header)):
             raise ValueError(NOT_AS_WRITTEN)
@@ -543,6 +544,15 @@ def _in_agreement(folder: Path) -> Written:
                 if sums and hashlib.sha256(content[name]).hexdigest() != sums[name]:
                     raise ValueError(NOT_AS_WRITTEN)
     return Written(folder, table, metadata, content)
+
+
+def _checksums(of: pa.Schema) -> dict[str, str]:
+    """Return name → checksum of the files of a run; empty for runs of earlier versions."""
+    sums: dict[str, str] = checks.document(of.metadata.get(CHECKSUMS_KEY, b"{}"))
+    checks.check(sums, checks.TEXTS, "its list of checksums")
+    if unknown := [name for name in sums if name not in (TRACE, *_BESIDE)]:
+        raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+    return sums
 
 
 def _summary(content: bytes) -> dict[str, Any]:

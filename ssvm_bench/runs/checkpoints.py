@@ -249,7 +249,7 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
             what = error if isinstance(error, StateError) else described(error)
             reason = f"its state does not fit: {what}"
         logger.warning(
-            "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
+            "The checkpoint in %s is left aside: %s. No run resumes from it.", folder, reason
         )
         return None
 

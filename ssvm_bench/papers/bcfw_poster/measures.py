@@ -26,10 +26,10 @@ from typing import Literal
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Selection, ends, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection, ends
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
-from ssvm_bench.results.table import Run, crossing
+from ssvm_bench.claims.old import Measured, measure
+from ssvm_bench.results.table import Run, crossing, ensure, same_seed
 from ssvm_bench.results.words import number
 
 LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -186,7 +186,7 @@ def gap_over_error(case: Case, runs: Selection) -> Measured:
     """Measure the smallest (P − F)/P over ε, the share by which the oracle may fall short."""
     mine = runs.of(case)
     error = float(mine[0].solver_options["error"])
-    gaps = np.array([np.nanmin(relative_gap(run)) for run in mine])
+    gaps = np.array([np.nanmin(run["relative_gap"]) for run in mine])
     note = f"relative gap {np.median(gaps):.3g}, where ε = {error:g}"
     return Measured(gaps / error, high=1.0, note=note)
 

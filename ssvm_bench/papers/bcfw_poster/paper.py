@@ -41,9 +41,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Selection
-from ssvm_bench.claims.claim import Claim, Statements, above
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import Statements, about, above
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, beside
@@ -367,7 +368,7 @@ PAPER = Paper(
     short="poster",
     kinds=(KIND,),
     file="claims-poster",
-    claims=CLAIMS,
+    claims_=CLAIMS,
     solvers=frozenset({runs.solver for _, _, runs, _ in OURS} | {INEXACT.solver, FW.solver}),
     beside_runs_of=frozenset(
         runs.solver for family in (ANY_SSG, *FAMILIES, *OTHERS) for runs in family.members

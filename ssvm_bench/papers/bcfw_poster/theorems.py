@@ -62,9 +62,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Selection
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
 from ssvm_bench.claims.comparisons import half_of, suboptimality
+from ssvm_bench.claims.old import Measured, measure
 from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, least_known
+from ssvm_bench.results.table import UnmeasurableError, ensure
 from ssvm_bench.results.words import number
 
 LEAST_ROWS = 3

@@ -32,7 +32,8 @@ import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import about
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import Block, Table, beside, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
@@ -287,6 +288,6 @@ PAPER = Paper(
     folder=Path(__file__).parent,
     title="the bundle-method report",
     kinds=(relative.KIND, *KINDS),
-    claims=(*claims.CLAIMS, *claims.ACROSS),
+    claims_=(*claims.CLAIMS, *claims.ACROSS),
     **about(__file__),
 )

@@ -23,20 +23,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims import cases
-from ssvm_bench.claims.cases import (
-    Case,
-    Selection,
-    check_clocks,
-    column,
-    ends,
-    relative_gap,
+from ssvm_bench.claims.cases import Case, Selection, check_clocks, column, ends
+from ssvm_bench.claims.comparisons import half_of, to_common
+from ssvm_bench.claims.old import Measured, measure
+from ssvm_bench.results import measurements
+from ssvm_bench.results.table import (
+    Run,
+    UnmeasurableError,
+    crossing,
+    ensure,
+    first,
+    least_positive,
     same_seed,
 )
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
-from ssvm_bench.claims.comparisons import half_of, to_common
-from ssvm_bench.results import measurements
-from ssvm_bench.results.table import Run, crossing, first
 from ssvm_bench.results.words import counts, percent, reached, seconds, span, times
 
 SWEEPS = {"M": 0, "order": "random", "bound": "tracked", "products": "keep"}
@@ -216,9 +215,9 @@ def mimicked_sweeps(case: Case, one: Selection, several: Selection) -> Measured:
             except UnmeasurableError:
                 continue
             more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
-    first = np.array([relative_gap(run)[1] for run, _ in pairs])
+    first = np.array([run["relative_gap"][1] for run, _ in pairs])
     at = [
-        crossing(run["iteration"], relative_gap(run), gap)
+        crossing(run["iteration"], run["relative_gap"], gap)
         for (_, run), gap in zip(pairs, first, strict=True)
     ]
     mine, theirs = np.median(found, axis=0)
@@ -234,7 +233,7 @@ def _sweeps(
     """Return pairs of runs by seed, and their sweeps to the smallest gap that all reach."""
     pairs = _pairs(case, one, several)
     ensure(min(len(run) for pair in pairs for run in pair) >= 2, "a run made no sweep")
-    curves = [[(run["iteration"], relative_gap(run)) for run in pair] for pair in pairs]
+    curves = [[(run["iteration"], run["relative_gap"]) for run in pair] for pair in pairs]
     _, found = to_common(curves)
     ensure(not (found <= 0).any(), "a run reached no gap below that of its start")
     return pairs, found
@@ -248,7 +247,7 @@ def passes_to_tolerance(case: Case, runs: Selection, tol: float) -> Measured:
     """Measure the passes until the gap of all examples is within a tolerance."""
     passes, after_one = [], []
     for run in runs.of(case):
-        gap, at = relative_gap(run), run["iteration"]
+        gap, at = run["relative_gap"], run["iteration"]
         passes.append(first(at, gap, tol))
         after_one += gap[at == 1].tolist()
     ensure(after_one, "the first pass was not evaluated")
@@ -379,7 +378,7 @@ def spread(case: Case, kinds: Sequence[Selection]) -> Measured:
 def _target(mine: Sequence[Run]) -> float:
     """Return the runs' tolerance, or the smallest gap that all of them reach if that is larger."""
     tol = float(mine[0].solver_options["tol"])
-    return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
+    return max(tol, *(least_positive(run["relative_gap"]) for run in mine))
 
 
 def _cost(spent: Any, call: float) -> Any:
@@ -391,7 +390,7 @@ def _cost(spent: Any, call: float) -> Any:
 
 def _spent_on(runs: Sequence[Run], target: float) -> pd.DataFrame:
     """Return each run's seconds and calls at its first row within a gap; infinite without one."""
-    spent = [[first(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
+    spent = [[first(column(run, of), run["relative_gap"], target) for of in COSTS] for run in runs]
     return pd.DataFrame(spent, columns=list(COSTS))
 
 

@@ -29,9 +29,10 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import Selection
-from ssvm_bench.claims.claim import Claim, Statements, above
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import Statements, about, above
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
@@ -286,7 +287,7 @@ PAPER = Paper(
     title="the dual-coordinate paper",
     kinds=(KIND,),
     file="claims-dual-coordinate",
-    claims=CLAIMS,
+    claims_=CLAIMS,
     solvers=frozenset({"dcd", "dcd_online"}),
     beside_runs_of=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, dcd runs alone
     partial=True,

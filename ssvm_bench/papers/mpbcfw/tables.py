@@ -32,14 +32,13 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL, Case, Selection, cases, column
-from ssvm_bench.claims.claim import ensure
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Cells, beside, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, band
+from ssvm_bench.results import table, words
+from ssvm_bench.results.table import Run, Runs, UnmeasurableError, band, ensure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +48,12 @@ if TYPE_CHECKING:
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
-PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_avg")}
+PAIRS = {
+    "plain": ("bcfw", "mpbcfw"),
+    "avg": ("bcfw_avg", "mpbcfw_avg"),
+    "bcfw": ("bcfw", "bcfw_avg"),
+    "mpbcfw": ("mpbcfw", "mpbcfw_avg"),
+}
 """Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
@@ -58,7 +62,13 @@ def scale(runs: Runs) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for case in cases(runs, runs.best):
         for pair, solvers in PAIRS.items():
-            found = by.common(case, *solvers) if case.solvers.issuperset(solvers) else []
+            if not case.solvers.issuperset(solvers):
+                continue
+            try:
+                single, multi = map(Selection, solvers)
+                found = by.evaluated(case, single, multi)
+            except UnmeasurableError:
+                continue
             if not found:
                 continue
             lower = [both.iterations.size - both.behind.size for both in found]
@@ -88,6 +98,10 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
         yield table_of(dataset_name(str(dataset)), SCALE, of.to_dict("records"), 3)
 
 
+PRINTED = Selection("mpbcfw", prefer={"rule": "slope", "T": 10})
+"""Runs with the paper's options, if there are any."""
+
+
 # ---- the slope rule, and T --------------------------------------------------------------------
 
 
@@ -98,17 +112,17 @@ def slope(runs: Runs) -> pd.DataFrame:
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
-        target = by.target_gap(case.repeats("bcfw"))
-        usual = Selection("mpbcfw").by_seed(by.as_printed(case))
+        target = table.target(case.repeats("bcfw"))
+        usual = PRINTED.by_seed(case)
         for label in of_rule:
             mine = case.runs[label]
             both = sorted(mine.keys() & usual.keys())
             at, times, later, tenth = (
-                [by.reach(of[seed], gap, "time") for seed in both]
+                [table.reach(of[seed], gap, "time") for seed in both]
                 for gap in (target, target / 10)
                 for of in (usual, mine)
             )
-            iterations = [by.reach(mine[seed], target, "iteration") for seed in both]
+            iterations = [table.reach(mine[seed], target, "iteration") for seed in both]
             solver = mine[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
@@ -118,7 +132,7 @@ def slope(runs: Runs) -> pd.DataFrame:
             row["iterations"] = np.median(iterations)
             rows.append({**row, "tenth": np.median([*map(truediv, tenth, later)])})
     # runs with the usual T come first
-    rows.sort(key=lambda row: (row["dataset"], row["T"] != by.PRINTED["T"], row["T"], row["M"]))
+    rows.sort(key=lambda row: (row["dataset"], row["T"] != PRINTED.prefer["T"], row["T"], row["M"]))
     return pd.DataFrame(rows)
 
 

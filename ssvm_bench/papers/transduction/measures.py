@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Selection, column, ends, same_seed
-from ssvm_bench.claims.claim import Measured, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection, column, ends
+from ssvm_bench.claims.old import Measured, measure
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.table import Run
+from ssvm_bench.results.table import Run, ensure, same_seed
 from ssvm_bench.results.words import percent
 
 

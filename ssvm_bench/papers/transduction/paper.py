@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ssvm_bench.claims.cases import Selection
-from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.old import Statements, about, above, below
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.papers.transduction import accuracies, figures, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import BASELINES, MOONS, PROPOSED, SETS, Spread
@@ -87,7 +88,7 @@ def _of_videos() -> Iterator[Claim]:
     yield SAID.claim("false_pixels", tables.fewer_false(*runs), percent)
 
 
-def _theorem(name: str, measured: Measure, high: float) -> Claim:
+def _theorem(name: str, measured: Any, high: float) -> Claim:
     only = {"solver.delta": WITH_DELTA.options["delta"]}
     return SAID.claim(name, measured, high=high, beside="theorems", only=only)
 
@@ -97,7 +98,7 @@ PAPER = Paper(
     title="the transduction paper",
     kinds=(*tables.KINDS, accuracies.KIND, *figures.KINDS),
     file="claims-transduction",
-    claims=(
+    claims_=(
         _of_moons("recovers", PROPOSED, high=MOST),
         *(_of_moons("stuck", solver, f"stuck_{solver}", low=LEAST) for solver in BASELINES),
         *(

@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Selection, cases, column, ends, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, above, measure
+from ssvm_bench.claims.cases import Case, Selection, cases, column, ends
+from ssvm_bench.claims.old import Measured, above, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, VIDEOS, error
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.results.table import Run, band
+from ssvm_bench.results.table import Run, UnmeasurableError, band, same_seed
 from ssvm_bench.results.words import NONE, percent
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")

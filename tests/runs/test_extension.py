@@ -14,12 +14,13 @@ import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.report.contents import read as read_contents
+from ssvm_bench.report.page import own
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
-from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
+from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.table import labels
+from ssvm_bench.results.trace import read_run, read_weights
 from ssvm_bench.runs import checkpoints, runner
 from ssvm_bench.runs.terminal import Display
 
@@ -302,7 +303,7 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     drawn = {f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)}
     assert table.groupby("solver")["x"].max().to_dict() == drawn
     # on the page, a run and what is stored of it are one
-    found = read_contents(tmp_path, SkippedFiles()).traces
+    found = own(tmp_path, SkippedFiles()).runs
     assert sorted(trace.end["iteration"] for trace in found) == [3, 5, 6]
 
 

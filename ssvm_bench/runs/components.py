@@ -32,7 +32,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.results.provenance import THREAD_VARIABLES
-from ssvm_bench.solvers.base import Solver
+from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
@@ -55,7 +55,8 @@ def chunk_rows(config: RunConfig) -> int | None:
     It is None unless the solver trains on streams, and the dataset's module opens one.
     """
     opens = hasattr(registry.module("dataset", config.dataset.kind), "open")
-    return getattr(config.solver, "chunk_rows", None) if opens else None
+    rows: int | None = config.solver.chunk_rows
+    return rows if opens else None
 
 
 @functools.lru_cache(maxsize=1)
@@ -104,13 +105,13 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
     return built
 
 
-def prior_of(config: RunConfig, d: int) -> Prior | None:
+def prior_of(options: PriorConfig, d: int) -> Prior | None:
     """Return the prior of d weights; None if the run sets none. Raises as `build` does."""
-    if config.prior == PriorConfig():
+    if options == PriorConfig():
         return None
     from ssvm_bench.oracles.prior import build
 
-    return build(config.prior, d)
+    return build(options, d)
 
 
 def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
@@ -125,7 +126,7 @@ def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
 def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -> float:
     """Return the mean loss of predictions for held-out examples, by an oracle built for them."""
     oracle = registry.module("oracle", config.kind).build(config, examples)
-    if getattr(config, "has_kernel", False):
+    if config.has_kernel:
         oracle = oracle.over(trained.x)
     if examples.unseen is None:
         return float(oracle.mean_loss(w))
@@ -155,17 +156,6 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     return built
 
 
-def started(config: RunConfig, problem: Objective, before: Solver | None) -> Solver:
-    """Return the solver of a run, on its clock: a new one, or one warm-started from another λ."""
-    clock = Clock(config.clock, *config.oracle.costs)
-    clock.caller = problem.caller
-    with clock.paused():
-        if before is None:
-            return build_solver(config, problem, clock)
-        before.warm_start(problem.lam, clock)
-        return before
-
-
 def warm_up(
     config: RunConfig,
     dataset: Dataset | DataStream,
@@ -178,7 +168,7 @@ def warm_up(
     time compiles (`in_turn`). With ``called``, others call the oracle: the kernels that take the
     returned labelings are compiled, and so is the maximisation itself.
     """
-    head = dataset.head(max(2, getattr(config.solver, "least_n", 2)))
+    head = dataset.head(max(2, config.solver.least_n))
     what = kernels_for(head.structure, f" of solver={config.solver.name}")
     in_turn(functools.partial(_warm_up, config, head, prior, called), what)
 
@@ -201,7 +191,7 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         problem.measured(solver.reported().w)
         if config.path:
             solver.warm_start(0.5, Clock("work"))
-        if getattr(config.solver, "latent_rounds", 1) > 1:
+        if config.solver.latent_rounds > 1:
             better, _ = problem.update_latent(np.ones(problem.d))
             solver.update_latent(better)
 
@@ -221,14 +211,15 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     dataset : Dataset, optional
         Examples that are in no file: they are sent to the workers.
     """
-    parallel, how = config.parallel, batch_and_delay(config)
+    parallel = config.parallel
+    how: dict[str, Any] = {"batch": parallel.batch, "delay": float(config.oracle.delay)}
     if not parallel.elsewhere:
-        if how == AT_ONCE:
+        if how == {"batch": 1, "delay": 0.0}:
             return None
         from ssvm_bench.oracles.caller import Caller
 
         return Caller(**how)
-    _warn_of_idle_workers(config)
+    _warn_of_idle_workers(config.solver, parallel.workers, parallel.batch)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:
@@ -240,17 +231,15 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **how)
 
 
-def _warn_of_idle_workers(config: RunConfig) -> None:
+def _warn_of_idle_workers(solver: SolverConfig, P: int, batch: int) -> None:
     """Warn if the solver calls the oracle for fewer terms at one w than there are workers."""
-    solver, P, batch = config.solver, config.parallel.workers, config.parallel.batch
-    at_one_w = getattr(solver, "at_one_w", "all")
-    if P > 1 and at_one_w == "one":
+    if P > 1 and solver.at_one_w == "one":
         logger.warning(
             "solver=%s calls the oracle for one term at a time: parallel.workers=%s has little "
             "effect.",
             *(solver.name, P),
         )
-    elif batch < P and at_one_w == "batch":
+    elif batch < P and solver.at_one_w == "batch":
         logger.warning(
             "With parallel.batch=%s, solver=%s has work for at most %s of %s workers at a time. "
             "Set parallel.batch=%s, for instance, which makes another run.",
@@ -273,15 +262,6 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
             f"{found}, not {fingerprint}. Give all machines the same files."
         )
     return build_oracle(oracle, dataset)
-
-
-AT_ONCE = {"batch": 1, "delay": 0.0}
-
-
-def batch_and_delay(config: RunConfig) -> dict[str, Any]:
-    """Return the batch size of oracle calls at one w, and the seconds to wait before each call."""
-    delay = float(getattr(config.oracle, "delay", 0.0))
-    return {"batch": config.parallel.batch, "delay": delay}
 
 
 # ---- one process at a time compiles -----------------------------------------------------------

@@ -283,7 +283,7 @@ def oracle_for(model: TrainedModel, dataset: Dataset) -> Any:
     """
     config = registry.config("oracle", model.config["oracle"])
     oracle = predictor(config, dataset)
-    if getattr(config, "has_kernel", False):
+    if config.has_kernel:
         oracle = oracle.over(_own(model).x if model.basis is None else model.basis)
     if oracle.d != model.w.size:
         raise RunFailedError(

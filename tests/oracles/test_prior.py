@@ -30,6 +30,7 @@ from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.table import differences, flatten, instance_of, labels
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.runs.terminal import Display, PlainLines
 
 pytestmark = pytest.mark.processors
@@ -408,10 +409,10 @@ def test_what_does_not_fit_the_data_is_refused_before_anything_is_compiled(
 
 @pytest.mark.parametrize("name", ["eg", "excessive_gap", "extragradient"])
 def test_expectations_know_no_prior_but_one_variance(name, tmp_path):
-    runner.check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
+    check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
     for option in ("prior.mean=1", "prior.variance=[1,2]"):
         with pytest.raises(ConfigError, match=f"solver={name} needs the expectations"):
-            runner.check_requirements(config_of(tmp_path, f"solver={name}", option))
+            check_requirements(config_of(tmp_path, f"solver={name}", option))
 
 
 def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):

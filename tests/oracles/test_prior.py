@@ -187,7 +187,7 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
     assert (first["w_norm"], last["w_norm"]) == pytest.approx(norms)
     assert trace.metadata["lam"] == 0.05
     run = config_of(tmp_path, *options, *fast)
-    data = runner.load_dataset(run.dataset)
+    data = components.load_dataset(run.dataset)
     risk = components.build_oracle(run.oracle, run.dataset).risk(w, with_plane=False).value
     off = w - mean
     assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)
@@ -378,8 +378,8 @@ def refused(option, folder, tmp_path):
 def test_a_prior_that_is_none_is_refused_before_data_are_read(
     option, message, spoilt, tmp_path, monkeypatch
 ):
-    for name in ("load_dataset", "warm_up"):
-        monkeypatch.setattr(runner, name, lambda *_, name=name: pytest.fail(name))
+    for module, name in ((components, "load_dataset"), (runner, "warm_up")):
+        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(name))
     said = refused(f"prior.{option}", spoilt, tmp_path)
     assert message in said
     assert f"prior.{option}".partition("=")[0] in said

@@ -31,7 +31,7 @@ from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
 from ssvm_bench.results.budgets import budget_of, converged_at, ending, goes_as_far
-from ssvm_bench.results.reading import is_whole, read_metadata, read_run
+from ssvm_bench.results.trace import is_whole, read_metadata, read_run
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver

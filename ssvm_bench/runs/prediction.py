@@ -25,9 +25,8 @@ from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, run_folder, scores
-from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.table import NOT_A_CURVE, differences, flatten, grouped
-from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
+from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, Written, cannot_read, is_finished, read
 from ssvm_bench.runs.components import (
     in_turn,
     kernels_for,

@@ -79,10 +79,17 @@ from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
-from ssvm_bench.results.reading import damage, is_whole, read_metadata, remove_superseded
 from ssvm_bench.results.run_folder import HeldError, lock
 from ssvm_bench.results.table import Run
-from ssvm_bench.results.trace import as_columns, write_partial, write_run
+from ssvm_bench.results.trace import (
+    as_columns,
+    damage,
+    is_whole,
+    read_metadata,
+    remove_superseded,
+    write_partial,
+    write_run,
+)
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.checkpoints import Progress
 from ssvm_bench.runs.components import build_solver, load_dataset, warm_up

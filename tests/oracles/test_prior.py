@@ -18,16 +18,16 @@ from traces import make_trace
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.oracles import multiclass, prior
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior
-from ssvm_bench.report import contents
+from ssvm_bench.report import page
 from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.table import differences, flatten, instance_of, labels
+from ssvm_bench.results.table import Runs, differences, flatten, instance_of, labels
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display, PlainLines
@@ -285,13 +285,13 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     assert best[of_other].dual != best[of_plain].dual
     assert optima.reference([other], tmp_path) == best  # as they are read again
     assert labels([plain, other])[0] == labels([plain, other])[1]
-    table = suboptimality([plain, other], best, "iteration")
+    table = SUBOPTIMALITY.tabulate(Runs([plain, other], best), "iteration")
     titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
     assert ["prior" in title for title in titles].count(True) == 1
-    groups = {of_plain: [contents.Group([plain])], of_other: [contents.Group([other])]}
-    assert list(contents.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
-    found = contents.Contents("report", "Your runs", [plain, other], folder.plain(tmp_path))
-    assert len(contents.group(found)) == 2
+    groups = {of_plain: [page.Group(Runs([plain]))], of_other: [page.Group(Runs([other]))]}
+    assert list(page.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
+    found = page.Contents("report", "Your runs", Runs([plain, other]), folder.as_folder(tmp_path))
+    assert len(page.group(found)) == 2
     datasets = provenance_of([plain, other])["datasets"]
     assert sorted(data.get("prior") is None for data in datasets) == [False, True]
 

@@ -18,9 +18,9 @@ from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bmrm import bundle_runs, paper, relative
 from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs, of
-from ssvm_bench.report import contents, experiment_files, page
-from ssvm_bench.results.folder import plain
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.report import experiment_files, page
+from ssvm_bench.results.folder import as_folder
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 
 def test_methods_have_their_names_in_the_report():
@@ -83,7 +83,7 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
         ["spread", "0.0100", "**0.0200**", "0.0200"],
         ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
-    (output,) = paper.KINDS[0].outputs(FigureData(LOSSES, {}), ("table",))
+    (output,) = paper.KINDS[0].outputs(FigureData(Runs(LOSSES)), ("table",))
     text = output.markdown()
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
     assert "1 of 6 runs ended before they had reached their ε." in text
@@ -282,8 +282,8 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 
 def shown(runs):
     """Return the page that shows runs."""
-    found = contents.Contents("report", "Your runs", runs, plain(Path()))
-    return page.page(found, best_of(runs), Path()).decode()
+    found = page.Contents("report", "Your runs", Runs(runs, best_of(runs)), as_folder(Path()))
+    return page.page(found, Path()).decode()
 
 
 def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):

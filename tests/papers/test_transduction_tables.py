@@ -15,6 +15,7 @@ from ssvm_bench.papers.transduction import accuracies, figures, measures, paper,
 from ssvm_bench.papers.transduction.datasets import moons, scribbles
 from ssvm_bench.papers.transduction.measures import SETS, SETTINGS, TABLE_1, VIDEOS, WEIGHTS, Spread
 from ssvm_bench.papers.transduction.paper import BASELINES, LEAST, MOST, PAPER
+from ssvm_bench.results.table import Runs
 from ssvm_bench.results.trace import write_run
 
 OURS = "dcadmm"
@@ -236,10 +237,10 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(figures.KINDS[0].files(FigureData(runs, {}), ["masks"]))
+        assert not list(figures.KINDS[0].files(FigureData(Runs(runs)), ["masks"]))
     for run in runs:
         stored(run, data.y)
-    (output,) = figures.KINDS[0].files(FigureData(runs, {}, "scribbles"), ["masks"])
+    (output,) = figures.KINDS[0].files(FigureData(Runs(runs), "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure().axes) == 4
@@ -353,9 +354,9 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     data = moons.load(moons.Config(name="moons", kind="moons", draw=3))
     here = replace(moon(OURS, 3, 0.0, data.fingerprint), folder=tmp_path / "run")
     chosen = [here, moon("kernel_kmeans", 3, 0.6, data.fingerprint), moon(OURS, 4, 0.1)]
-    assert not list(figures.KINDS[1].files(FigureData(chosen, {}), ["labels"]))
+    assert not list(figures.KINDS[1].files(FigureData(Runs(chosen)), ["labels"]))
     stored(here, data.y)
-    (output,) = figures.KINDS[1].files(FigureData(chosen, {}, "moons"), ["labels"])
+    (output,) = figures.KINDS[1].files(FigureData(Runs(chosen), "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure().axes) == 2
@@ -368,7 +369,7 @@ def test_convergence_is_that_of_the_first_draw():
             figures.QUANTITIES.values(), [8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0], strict=True
         )
         set_columns(run, **{name: [*ends] for name, *ends in drawn})
-    (output,) = figures.KINDS[1].outputs(FigureData(traces, {}, "moons"), ["convergence"])
+    (output,) = figures.KINDS[1].outputs(FigureData(Runs(traces), "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}
     assert (last["augmented Lagrangian"], last["residual"]) == (4.0, 0.5)

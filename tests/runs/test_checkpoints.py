@@ -22,8 +22,8 @@ from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
-from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import checkpoints, components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display

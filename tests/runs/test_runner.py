@@ -25,8 +25,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
+from ssvm_bench.results.trace import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.runs import components, recorder, runner
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import FrankWolfe

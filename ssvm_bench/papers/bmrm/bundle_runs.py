@@ -21,7 +21,7 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.table import Run, labels_within
+from ssvm_bench.results.table import Run, Runs, labels_within
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
@@ -69,9 +69,9 @@ class Method(NamedTuple):
         return f"{name} ({words})" if words else name
 
 
-def of_bundles(traces: Sequence[Run]) -> list[Run]:
+def of_bundles(runs: Sequence[Run]) -> Runs:
     """Return the runs of bundle methods."""
-    return [trace for trace in traces if trace.solver in SOLVERS]
+    return Runs(runs).where(solver=SOLVERS)
 
 
 def runs(traces: Sequence[Run]) -> pd.DataFrame:

@@ -254,13 +254,13 @@ def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
 
 
 def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    notes = curves.timing_notes(bundle_runs.of_bundles(data.traces))
-    notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(table)
+    notes = curves.timing_notes(bundle_runs.of_bundles(data.runs))
+    notes += bundle_runs.elsewhere(data.runs) + bundle_runs.notes(table)
     yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
-    runs, others = PAPER.at_settings(data.traces)
+    runs, others = PAPER.at_settings(data.runs)
     judged = costs.costs(runs)
     if others:
-        yield TEXTS["settings"].format(len(others), len(data.traces))
+        yield TEXTS["settings"].format(len(others), len(data.runs))
     yield from tables(table, judged)
     # the ratios of some benchmarks may come from drawn data, those of others from real data
     yield from across(costs.costs([*runs, *PAPER.at_settings(data.others)[0]]))
@@ -270,14 +270,14 @@ KINDS = (
     table_kind(
         "risks",
         "Validation and test loss of the bundle methods",
-        lambda traces, _: risks(traces),
+        risks,
         lambda _, table: [TEXTS["risks"], *_risk_notes(table), *risk_tables(table)],
         documents=True,
     ),
     table_kind(
         "speedup",
         "Iterations, time and speed-up of the bundle methods",
-        lambda traces, _: costs.costs(traces),
+        costs.costs,
         _blocks,
         documents=True,
     ),

@@ -20,7 +20,7 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.table import BestValues, Run
+from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
@@ -33,14 +33,18 @@ COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bm
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 
-def compared(traces: Sequence[Run]) -> list[Run]:
+def compared(runs: Runs) -> Runs:
     """Return the runs of the compared solvers, on problem instances that BMRM has runs on."""
-    known = {trace.problem for trace in traces if trace.solver == "bmrm"}
-    runs = (trace for trace in traces if trace.solver in COMPARED)
-    return [trace for trace in runs if trace.problem in known]
+    known = {run.problem for run in runs.where(solver="bmrm")}
+    return runs.where(solver=COMPARED, problem=known)
 
 
-def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
+def _distance(run: Run) -> np.ndarray:
+    known = run.best.dual if run.best else np.nan
+    return run["primal"] / (known if known > 0 else np.nan) - 1
+
+
+def relative(runs: Runs, axis: str) -> pd.DataFrame:
     """Return the curves of the figure as a table, like `curves.tabulate`.
 
     Returns
@@ -49,23 +53,23 @@ def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame
         ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
         ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
     """
-    runs = bundle_runs.runs(compared(traces))
+    rows = bundle_runs.runs(compared(runs))
+    keys, more = ["fingerprint", "lam", "solver"], ["pixels", "lam_n", "P"]
 
-    def values(trace: Run) -> dict[str, np.ndarray]:
-        known, solver = best[trace.problem].dual, trace.solver
-        distance = trace["primal"] / (known if known > 0 else np.nan) - 1
-        return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
+    def comparison(name: str) -> pd.DataFrame:
+        mine = rows[[run.solver in COMPARISONS[name] for run in rows["trace"]]]
+        of = Runs(mine["trace"])
+        return curves.tabulate(of, {name: _distance}, axis, log=True, names=[*mine["solver"]])
 
-    table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
-    keys = ["fingerprint", "lam", "solver"]
-    about = runs[[*keys, "pixels", "lam_n", "P"]].drop_duplicates(keys)
-    return table.merge(about, on=keys, how="left")
+    about = rows[[*keys, *more]].drop_duplicates(keys)
+    table = about.merge(pd.concat(map(comparison, COMPARISONS)), on=keys)
+    return table[[*curves.COLUMNS, *more]]
 
 
-def notes(traces: Sequence[Run], best: BestValues) -> list[str]:
+def notes(runs: Runs) -> list[str]:
     """Return a note on F* for readers of the figure."""
-    optima = [best[trace.problem] for trace in traces]
-    error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
+    best = runs.best.values()
+    error = max((known.primal / known.dual - 1 for known in best if known.dual > 0), default=0.0)
     known = "F*: the highest dual value ever seen"
     return [f"{known}; the optimum is at most {percent(error)} higher."]
 
@@ -144,7 +148,7 @@ KIND = CurveFigure(
     "Relative distance of the current solution to the optimum",
     file="relative_{}",
     chosen=compared,
-    tabulate=relative,
+    quantities=relative,
     draw=draw,
     notes=notes,
 ).kind("relative", ["iteration", "time"], beside(__file__)["relative"])

@@ -49,16 +49,20 @@ def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame
         ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
         ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
     """
-    runs = bundle_runs.runs(compared(traces))
+    setups = bundle_runs.setups(compared(traces))
 
     def values(trace: Run) -> dict[str, np.ndarray]:
         known, solver = best[trace.problem].dual, trace.solver
         distance = trace["primal"] / (known if known > 0 else np.nan) - 1
         return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
 
-    table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
+    runs = [(run, of.method.label) for of, repeats in setups.items() for run in repeats]
+    table = curves.tabulate(
+        [run for run, _ in runs], values, axis, log=True, names=[label for _, label in runs]
+    )
     keys = ["fingerprint", "lam", "solver"]
-    about = runs[[*keys, "pixels", "lam_n", "P"]].drop_duplicates(keys)
+    rows = [{**of.instance, **of.names, "P": of.method.P} for of in setups]
+    about = pd.DataFrame(rows, columns=[*keys, "pixels", "lam_n", "P"]).drop_duplicates(keys)
     return table.merge(about, on=keys, how="left")
 
 
@@ -98,7 +102,7 @@ def draw(
     lines, comparisons = style.strokes(table["solver"]), list(dict.fromkeys(table["quantity"]))
     rows = [
         [curves[curves["quantity"] == comparison] for _, curves in block.groupby("lam", sort=False)]
-        for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)
+        for _, block in table.groupby([*bundle_runs.Data._fields], sort=False)
         for comparison in comparisons
     ]
     above: dict[tuple[int, float], Axes] = {}  # the first panel of a dataset and λ
@@ -109,10 +113,13 @@ def draw(
         if comparison:
             panel.sharex(first)
         else:
-            lam = curves["lam_n"].iloc[0]
-            instance = {"dataset": curves["dataset"].iloc[0], "lam_n": lam}
-            report = bundle_runs.report_lam(instance)
-            name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
+            first_row = curves.iloc[0]
+            data = bundle_runs.Data(*first_row[[*bundle_runs.Data._fields]])
+            lam, report = (
+                first_row["lam_n"],
+                bundle_runs.report_lam(data.dataset, first_row["lam_n"]),
+            )
+            name = f"{data.title}\n" * (curves is rows[k][0])
             drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
         panel.set_yscale("log")
         panel.set_xscale("log" if log_x else "linear")

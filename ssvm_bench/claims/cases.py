@@ -276,8 +276,8 @@ def cases(
         members = groups[group]
         _, (counted, _, start), dataset, problem, source = group
         runs: dict[str, dict[int, Run]] = {}
-        members = Runs(members, {problem: best[problem]} if problem in best else None)
-        for trace, label in zip(members, labels(members), strict=True):
+        known = Runs(members, {problem: best[problem]} if problem in best else None)
+        for trace, label in zip(known, labels(known), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))

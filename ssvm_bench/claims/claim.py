@@ -268,23 +268,18 @@ def _claim(
     shown = words.percent if show is words.percent else "{:.3g}".format
     texts = {name: getattr(value, "name", value) for name, value in values.items()}
     texts |= {name: shown(end) for name, end in zip(("low", "high"), ends, strict=True)}
-    by, *_ = [said["measure"]["by"]]
+    by = said["measure"]["by"]
     _check(where, "measure", [by], measures)
     given = {of: value for of, value in said["measure"].items() if of != "by"}
     arguments = _filled(given, values, kinds)
     more = {name: values[name] for name in Claim._fields if name in said and name not in _WORDS}
-    return Claim(
-        key,
-        *(_filled(said[part], texts, {}) for part in ("section", "text", "measured")),
-        _filled(said.get("paper", {}), texts, {}),
-        partial(measures[by], **arguments),
-        show,
-        *ends,
-        **more,
-    )
+    said_in = {part: _filled(said.get(part, {}), texts, {}) for part in _TEXTS}
+    measured = partial(measures[by], **arguments)
+    return Claim(key, **said_in, measure=measured, show=show, low=ends[0], high=ends[1], **more)
 
 
-_WORDS = ("key", "section", "text", "measured", "paper", "measure", "show", "low", "high")
+_TEXTS = ("section", "text", "measured", "paper")
+_WORDS = (*_TEXTS, "key", "measure", "show", "low", "high")
 
 
 def _filled(value: Any, values: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:

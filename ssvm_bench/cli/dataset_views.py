@@ -16,8 +16,8 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.figures import drawing, pictures
-from ssvm_bench.results.reading import is_finished, read_labels, read_metadata
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.folder import write_file
+from ssvm_bench.results.trace import is_finished, read_labels, read_metadata
 from ssvm_bench.runs import prediction
 
 

@@ -33,7 +33,7 @@ RC = mpl.rc_params_from_file(STYLE, use_default_template=False)
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 LEGEND |= {"borderaxespad": 0, "borderpad": 0}
 """Lengths in a legend, in units of its font size."""
-PLAIN = FuncFormatter(lambda value, _: words.plain(value))
+PLAIN = FuncFormatter(lambda value, _: words.tick_label(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 SIDE_BY_SIDE = 3
 """The largest number of panels in a row of a figure with one quantity."""

@@ -31,7 +31,7 @@ from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
 from ssvm_bench.results.budgets import budget_of, converged_at, ending, goes_as_far
-from ssvm_bench.results.reading import is_whole, read_metadata, read_run
+from ssvm_bench.results.trace import is_whole, read_metadata, read_run
 from ssvm_bench.runs.components import started
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.solvers.base import OF_ALL, Solver
@@ -249,7 +249,7 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
             what = error if isinstance(error, StateError) else described(error)
             reason = f"its state does not fit: {what}"
         logger.warning(
-            "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
+            "The checkpoint in %s is left aside: %s. No run resumes from it.", folder, reason
         )
         return None
 

@@ -61,9 +61,9 @@ class Method(NamedTuple):
         return f"{name} ({words})" if words else name
 
 
-def of_bundles(traces: Sequence[Run]) -> list[Run]:
+def of_bundles(runs: Sequence[Run]) -> Runs:
     """Return the runs of bundle methods."""
-    return [trace for trace in traces if trace.solver in SOLVERS]
+    return Runs(runs).where(solver=SOLVERS)
 
 
 BMRM = Method("bmrm")
@@ -120,9 +120,9 @@ class Setup(NamedTuple):
         return {"solver": self.method.label, "title": self.method.title}
 
 
-def setups(traces: Sequence[Run]) -> dict[Setup, Runs]:
+def setups(runs: Sequence[Run]) -> dict[Setup, Runs]:
     """Return the repeats of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P."""
-    chosen = of_bundles(traces)
+    chosen = of_bundles(runs)
     # labels per dataset: options that only differ between datasets are not compared
     named = zip(chosen, labels_within(chosen, lambda run: run.dataset), strict=True)
     found = grouped(named, lambda pair: _setup_of(*pair))
@@ -142,12 +142,12 @@ def _setup_of(run: Run, label: str) -> Setup:
     return Setup(data, run.lam, method, float(run.solver_options["epsilon"]))
 
 
-def elsewhere(traces: Sequence[Run]) -> list[str]:
+def elsewhere(runs: Sequence[Run]) -> list[str]:
     """Return a note on the methods timed on another processor than BMRM, if there are any."""
     found: dict[str, None] = {}
     used = {
-        setup: {name for run in runs for name in run.processors}
-        for setup, runs in setups(traces).items()
+        setup: {name for run in repeats for name in run.processors}
+        for setup, repeats in setups(runs).items()
     }
     for of_problem in grouped(used, lambda setup: setup.problem).values():
         base = {name for setup in of_problem if setup.method == BMRM for name in used[setup]}

@@ -89,7 +89,7 @@ def _risk_blocks(data: FigureData, losses: pd.DataFrame) -> Iterator[Block]:
     runs, ended = losses["repeats"].sum(), losses["converged"].sum()
     if ended < runs:
         yield f"{runs - ended} of {runs} runs ended before they had reached their ε."
-    yield from bundle_runs.notes(setups(data.traces))
+    yield from bundle_runs.notes(setups(data.runs))
     yield from risk_tables(losses)
 
 
@@ -258,13 +258,13 @@ def _of_report(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
 
 
 def _blocks(data: FigureData, _: pd.DataFrame) -> Iterator[Block]:
-    notes = curves.timing_notes(bundle_runs.of_bundles(data.traces))
-    notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(setups(data.traces))
+    notes = curves.timing_notes(bundle_runs.of_bundles(data.runs))
+    notes += bundle_runs.elsewhere(data.runs) + bundle_runs.notes(setups(data.runs))
     yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
-    runs, others = PAPER.at_settings(data.traces)
+    runs, others = PAPER.at_settings(data.runs)
     if others:
-        yield TEXTS["settings"].format(len(others), len(data.traces))
-    yield from tables(costs(data.traces), costs(runs))
+        yield TEXTS["settings"].format(len(others), len(data.runs))
+    yield from tables(costs(data.runs), costs(runs))
     # the ratios of some benchmarks may come from drawn data, those of others from real data
     yield from across(costs([*runs, *PAPER.at_settings(data.others)[0]]))
 
@@ -273,14 +273,14 @@ KINDS = (
     table_kind(
         "risks",
         "Validation and test loss of the bundle methods",
-        lambda traces, _: risks(traces),
+        risks,
         _risk_blocks,
         documents=True,
     ),
     table_kind(
         "speedup",
         "Iterations, time and speed-up of the bundle methods",
-        lambda traces, _: table(costs(traces)),
+        lambda runs: table(costs(runs)),
         _blocks,
         documents=True,
     ),

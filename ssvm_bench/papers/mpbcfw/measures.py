@@ -118,7 +118,7 @@ def gain_over_usps(case: Case, single: Selection, multi: Selection) -> Measured:
     shared = pd.concat([*sides[0], *sides[1]], axis=1, join="inner")
     ensure(not shared.empty, "no iteration was evaluated, with positive values, on both datasets")
     mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(sides[0])])
-    facts = {"gain here": mine, "on USPS": usps, "iterations": len(shared)}
+    facts: dict[str, Fact] = {"gain here": mine, "on USPS": usps, "iterations": len(shared)}
     return Measured(mine / np.median(usps), facts=facts)
 
 
@@ -287,7 +287,7 @@ def of_passes(case: Case, solver: Selection, quantile: float) -> Measured:
     """Measure a quantile, over the iterations, of the approximate passes per iteration."""
     series = [passes(run) for run in solver.of(case)]
     low, high = np.quantile(np.stack([np.quantile(one, [0.1, 0.9]) for one in series]), 0.5, axis=0)
-    facts = {
+    facts: dict[str, Fact] = {
         "in 80 % of the iterations": f"{low:.3g} to {high:.3g}",
         "iterations": [one.size for one in series],
     }

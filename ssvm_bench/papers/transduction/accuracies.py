@@ -212,7 +212,7 @@ DOCUMENTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], Iterator[Block]]]]
 
 
 def _output(name: str, data: FigureData) -> Iterator[Output]:
-    (file, title, make), table = DOCUMENTS[name], accuracies(data.traces)
+    (file, title, make), table = DOCUMENTS[name], accuracies(data.runs)
     yield Output(file, table, title, list(make(table)))
 
 

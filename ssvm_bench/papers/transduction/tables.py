@@ -233,14 +233,14 @@ KINDS = (
     table_kind(
         "errors",
         "Wrong labels",
-        lambda traces, _: errors(traces),
+        errors,
         lambda _, table: [TEXTS["errors"], *error_tables(table)],
         documents=True,
     ),
     table_kind(
         "solves",
         "Iterations of conjugate gradients",
-        lambda traces, _: solves(traces),
+        solves,
         lambda _, table: [
             TEXTS["solves"].format(few=FEW),
             table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records")),

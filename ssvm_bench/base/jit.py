@@ -13,10 +13,10 @@ compiled, so that a call costs nothing at run time and can be inlined. The body 
 operation is the implementation for all types that have none of their own. An ``@abstract``
 operation has no body but a docstring: every type needs an implementation of its own.
 
-These **internals of numba** are used. They may change between releases; ``tests/test_jit.py`` shows
-what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave out
-wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of a
-dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
+These **internals of numba** are used. They may change between releases; ``tests/base/test_jit.py``
+shows what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that
+leave out wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of
+a dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
 ``no_compile``; ``rtsys.initialize``; ``_optimize_final_module`` and ``_finalize_final_module`` of
 ``JITCodeLibrary``, which optimise code and generate machine code; and the data models, casts and
 names of types of `Struct`, as which kernels pass named tuples on.

@@ -17,7 +17,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.runs import components, requirements
+from ssvm_bench.runs import components, resolved
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
@@ -187,7 +187,7 @@ def test_a_lambda_that_overflows_is_refused(tmp_path):
 def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
     def check(*options):
         (config,) = compose_runs(["solver=bcfw", "dataset=usps", *options])
-        requirements.check_data(config, data)
+        resolved.check_data(config, data)
 
     data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
 
@@ -199,4 +199,4 @@ def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
 
 def test_features_may_all_be_zero():
     (config,) = compose_runs(["solver=bcfw", "dataset=ocr"])
-    requirements.check_data(config, replace(SPARSE, x=csr_array((8, 2))))
+    resolved.check_data(config, replace(SPARSE, x=csr_array((8, 2))))

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import reading
+from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.runs import components, resolved
 
@@ -170,8 +170,8 @@ def test_a_prepared_file_with_other_labels_reaches_no_run(tmp_path, monkeypatch)
     arrays["y"][:] = 200
     np.savez(file, **arrays)
     assert made().exit_code == 0  # made again
-    forged = {**reading.stored(file, reading.stored_key(file)), "y": arrays["y"]}
-    reading._keep(file, reading.stored_key(file), forged)
+    forged = {**cache.stored(file, cache.stored_key(file)), "y": arrays["y"]}
+    cache._keep(file, cache.stored_key(file), forged)
     message = error_of(made(), 1)
     assert re.search("the label of part 0 of example .* is 200, and labels are 0 to 9", message)
     assert run_folders(tmp_path) == ["seed=0"]

@@ -39,7 +39,7 @@ from ssvm_bench.jobs import tokens
 from ssvm_bench.jobs.dispatch import Dispatcher, Ended
 from ssvm_bench.results import budgets, run_folder, trace, words
 from ssvm_bench.runs import Outcome
-from ssvm_bench.runs.requirements import check_extras
+from ssvm_bench.runs.resolved import check_extras
 
 logger = logging.getLogger(__name__)
 

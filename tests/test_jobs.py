@@ -8,8 +8,8 @@ import program
 import pytest
 from program import call, end, marks, run_folders, wait_until
 
-from ssvm_bench.jobs.dispatch import Job
-from ssvm_bench.jobs.processes import Worker, choose
+from ssvm_bench.jobs.call import Call
+from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs import recorder
@@ -107,15 +107,27 @@ def test_a_mistake_ends_the_experiment_with_one_message(tmp_path, grid):
     assert run_folders(tmp_path) == []
 
 
-def test_a_worker_keeps_its_dataset_and_seeds_come_in_order():
-    names = ["usps", "ocr", "weizmann"]
-    jobs = [Job("", b"", None, seed, name) for seed in (0, 1) for name in names for _ in range(2)]
-    waiting = dict(enumerate(jobs))
-    here, other = Worker(None, dataset="ocr"), Worker(None, dataset="usps")
+def issued(tmp_path, *words, retries=0, **about):
+    """Return a call that no supervisor has begun."""
+    grid = tmp_path / "of-a-call.yaml"
+    grid.write_text("grid: {dataset.source: synthetic}\n")
+    found, words = load(str(grid)), [*words, f"results_dir={tmp_path / 'results'}"]
+    configs = found.configs(words)
+    about = {"backend": "local", "beside": 0, "outlives": False} | about
+    what = found, words, (), None, configs, range(len(configs))
+    return Call.issue(*what, retries=retries, **about)
+
+
+def test_a_worker_keeps_its_dataset_and_seeds_come_in_order(tmp_path):
+    call = issued(tmp_path, "seed=0,1", "dataset=usps,ocr,weizmann", "solver=bcfw,fw")
     order = []
-    while waiting:
-        job = waiting.pop(choose(waiting, here, [here, other]))
-        here.dataset = job.dataset
-        order.append((job.seed, job.dataset))
-    assert [seed for seed, _ in order] == [0] * 6 + [1] * 6
-    assert [name for _, name in order[:6]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"] * 2
+    with call.led(), call.at_work("here"), call.at_work("other"):
+        taken = call.take("other", "")
+        dataset = "ocr"
+        while (run := call.take("here", dataset)) is not None:
+            dataset = call.configs[run].dataset.name
+            order.append((call.configs[run].seed, dataset))
+            call.record("finished", run, "synthetic", "finished")
+    assert call.configs[taken].dataset.name == "usps"
+    assert [seed for seed, _ in order] == [0] * 5 + [1] * 6
+    assert [name for _, name in order[:5]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"]

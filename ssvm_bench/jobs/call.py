@@ -1,0 +1,465 @@
+"""One call of an experiment with several workers: a file and a log in its results folder.
+
+==========================  ====================================================================
+``.call-ID.json``           what the workers of the call need: the runs, by the overrides that
+                            describe them, and the program that makes them; never changed. ID is
+                            a digest of the content, so what is read is what was written.
+``.call-ID.log``            what happened: one line of JSON per `Event`, only ever appended
+``.call-ID.WORKER.lock``    held by a worker while it lives
+==========================  ====================================================================
+
+The process that issued a call holds a lock on the first file while it lives. When it releases the
+lock, or dies in any way, the workers end after their iteration, on every node. (Workers in SLURM's
+queue do not: they outlive that process.) All locks are those of the system, which releases them
+when a process ends; none is broken by age.
+
+A worker takes a run by one line of the log, under the lock of the log, and then locks the run's
+folder, as every process does that makes it. So within a call a run is taken by one worker at a
+time. A run that raises is not taken again, and one whose worker dies only ``retries`` times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
+from ssvm_bench.config.experiment import Experiment, Grid, dependency_levels
+from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.jobs.status import sources
+from ssvm_bench.results import checkpoint_file, run_folder
+from ssvm_bench.results.provenance import versions
+
+NAME = re.compile(r"\.call-([0-9a-f]{32})\.json")
+OWN = r"\.call-[0-9a-f]{32}\.(\w+\.lock|log|out|json)"
+"""Names of the files of a call; ``.out`` is what its jobs in SLURM print."""
+
+_UNSHARED = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
+"""Options of a mount whose locks do not reach other nodes."""
+
+_KINDS = ("taken", "said", "finished", "held", "interrupted", "failed", "mistaken", "died")
+_ENDS = ("finished", "failed", "mistaken")
+
+
+class RefusedError(RunFailedError):
+    """A node cannot make the runs of a call: the message says what differs there."""
+
+
+class Event(NamedTuple):
+    """A line of the log.
+
+    Attributes
+    ----------
+    kind : str
+        ``taken``; ``said``: the run logged a message; ``finished``; ``held``: a process of another
+        call makes it; ``interrupted``; ``failed``; ``mistaken``: a ``ConfigError``; ``died``.
+    run : int
+        Number of the run.
+    text : str
+        The worker that took it; the message; the source of a finished run's data; or why.
+    more : str
+        The outcome's status, or the traceback.
+    """
+
+    kind: str
+    run: int
+    text: str = ""
+    more: str = ""
+
+
+class Call:
+    """A call, as its supervisor and each of its workers see it.
+
+    Attributes
+    ----------
+    path : Path
+        Its file.
+    about : mapping
+        Content of the file.
+    configs : list of RunConfig
+        All runs of the experiment.
+    ended : dict
+        Number of a run → the event that ended it in this call.
+    takers : dict
+        Number of a run → the worker that took it, and has not ended it.
+    """
+
+    def __init__(self, path: Path, about: Mapping[str, Any], configs: list[RunConfig]) -> None:
+        self.path, self.about, self.configs = path, about, configs
+        self.runs = {int(run) for run in about["runs"]}
+        self._longer = _longer(configs)
+        self.ended: dict[int, Event] = {}
+        self.takers: dict[int, str] = {}
+        self.deaths: Counter[int] = Counter()
+        self._stamps: dict[int, str] = {}
+        self._news: list[Event] = []
+        self._read = 0
+        self._held = ExitStack()
+
+    @classmethod
+    def issue(
+        cls,
+        experiment: Experiment,
+        overrides: Sequence[str],
+        config_dirs: Sequence[Path],
+        shard: Shard | None,
+        configs: list[RunConfig],
+        runs: Sequence[int],
+        **about: Any,
+    ) -> Call:
+        """Return a new call; its file is written by `led`.
+
+        Parameters
+        ----------
+        experiment, overrides, config_dirs, shard
+            What gives the configs.
+        configs : list of RunConfig
+            All runs.
+        runs : sequence of int
+            The numbers of those to make.
+        about
+            ``backend``, ``beside``, ``retries``, ``outlives``: see `jobs.backends.Backend`.
+        """
+        about |= {
+            "id": secrets.token_hex(8),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "node": socket.gethostname(),
+            "program": checkpoint_file.program(),
+            "versions": versions(),
+            "force": configs[0].force,
+            "place": str(Path.cwd()),
+            "folders": [str(folder.absolute()) for folder in config_dirs],
+            "grids": [[of.origin, of.words, dict(of.each)] for of in experiment.grids],
+            "overrides": [*overrides],
+            "shard": None if shard is None else str(shard),
+            "runs": {run: key(configs[run]) for run in runs},
+        }
+        folder = configs[0].results_dir.absolute()
+        return cls(folder / f".call-{_digest(_content(about))}.json", about, configs)
+
+    @classmethod
+    def load(cls, path: Path) -> Call:
+        """Return the call of a file, on the node of a worker.
+
+        Raises
+        ------
+        RefusedError
+            If this node cannot make its runs.
+        """
+        node, folder = f"The node {socket.gethostname()}", path.parent
+        about = read(path)
+        if about is None:
+            raise RefusedError(
+                f"{node} does not see the results folder {folder}. Choose one that all nodes share,"
+                " with results_dir=…, or use --shard."
+            )
+        if about["program"] != checkpoint_file.program():
+            here, there = versions(), about["versions"]
+            differ = [
+                f"{name} {here.get(name, 'none')} in place of {there.get(name, 'none')}"
+                for name in sorted({*here, *there})
+                if here.get(name) != there.get(name)
+            ]
+            raise RefusedError(
+                f"{node} has another version of the program: "
+                f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there,"
+                " and start its workers again."
+            )
+        away = about["node"] != socket.gethostname()
+        if away and (not shares_locks(folder) or not (is_led(path) or about["outlives"])):
+            raise RefusedError(
+                f"{node} does not share the locks of the results folder {folder} with "
+                f"{about['node']}: see its mount options (nolock, local_lock, localflock). Choose "
+                "another folder, with results_dir=…, or use --shard."
+            )
+        with suppress(OSError):
+            os.chdir(about["place"])
+        grids = tuple(Grid(of, tuple(words), each) for of, words, each in about["grids"])
+        folders = [Path(each) for each in about["folders"]]
+        try:
+            configs = Experiment("", "", "", grids, {}, ()).configs(about["overrides"], folders)
+        except SsvmBenchError as error:
+            raise RefusedError(f"{node} cannot read the runs: {error}") from error
+        if about["shard"]:
+            configs = Shard.parsed(about["shard"]).of(configs)
+        expected = {int(run): digest for run, digest in about["runs"].items()}
+        if {run: key(configs[run]) for run in expected if run < len(configs)} != expected:
+            raise RefusedError(
+                f"{node} has other config files than {about['node']}. Give all nodes the same ones."
+            )
+        return cls(path, about, configs)
+
+    @contextmanager
+    def led(self) -> Iterator[None]:
+        """Write the file and hold it: workers go on for as long as the block and this process do.
+
+        Raises
+        ------
+        RunFailedError
+            If the results folder cannot be written.
+        """
+        with self._held:
+            try:
+                files.make(self.path.parent)
+                while not self.path.exists():  # until it is held, `sweep` may remove it
+                    self.release()
+                    files.write(self.path, _content(self.about), self.path.parent)
+                    with suppress(FileNotFoundError):
+                        self._held.enter_context(files.locked(self.path, create=False))
+            except OSError as error:
+                raise _cannot_write(self.path, error) from error
+            yield
+
+    def release(self) -> None:
+        """Let all workers end after their iterations."""
+        self._held.close()
+
+    def is_wanted(self) -> bool:
+        """Tell whether the workers of the call shall go on."""
+        return self.path.exists() and (self.about["outlives"] or is_led(self.path))
+
+    def remove(self) -> None:
+        """Remove the files of the call; its workers end after their iterations."""
+        remove(self.path)
+
+    # ---- taking runs --------------------------------------------------------------------------
+
+    @contextmanager
+    def at_work(self, worker: str) -> Iterator[None]:
+        """Be a worker for the block."""
+        with files.locked(self._lock_of(worker)):
+            with self._log() as append:  # a job that is started again has the name that it had
+                for run in [run for run, taker in self.takers.items() if taker == worker]:
+                    self._die(append, run, "its job was ended and started again.")
+            yield
+
+    def take(self, worker: str, dataset: str) -> int | None:
+        """Take a run; return None if there is none to take.
+
+        Seeds come in order, runs on the worker's dataset first, then on one that no other has.
+        """
+        with self._log() as append:
+            if not is_led(self.path):  # nobody else says that a worker has died
+                self._bury(append)
+            others = {self.configs[run].dataset.name for run in self.takers}
+
+            def order(run: int) -> tuple[Any, ...]:
+                config = self.configs[run]
+                name = config.dataset.name
+                return run in self._longer, config.seed, name != dataset, name in others, run
+
+            for run in sorted(self.runs, key=order):
+                if self._is_free(run):
+                    append(Event("taken", run, worker, stamp(self.configs[run])))
+                    return run
+        return None
+
+    def free(self) -> list[int]:
+        """Return the runs that a worker could take now."""
+        return [run for run in sorted(self.runs) if self._is_free(run)]
+
+    def _is_free(self, run: int) -> bool:
+        return not (
+            run in self.ended
+            or run in self.takers
+            or not self.ended.keys() >= self.runs.intersection(self._longer.get(run, ()))
+            or is_at_work(self.configs[run])
+        )
+
+    # ---- what happened ------------------------------------------------------------------------
+
+    def record(self, *event: Any) -> None:
+        """Write an `Event` to the log."""
+        with self._log() as append:
+            append(Event(*event))
+
+    def news(self, gone: Mapping[str, str]) -> list[Event]:
+        """Return what happened since the last call.
+
+        Parameters
+        ----------
+        gone : mapping
+            Worker that has ended → how. Runs that it has not ended have died with it.
+        """
+        with self._log() as append:
+            for run in [run for run, taker in self.takers.items() if taker in gone]:
+                self._die(append, run, gone[self.takers[run]])
+        news, self._news = self._news, []
+        return news
+
+    def _die(self, append: Callable[[Event], None], run: int, how: str) -> None:
+        """Record that a run's worker has died: the run is free again, or has failed."""
+        append(Event("died", run, how))
+        if stamp(self.configs[run]) != self._stamps[run]:  # after its files were there
+            append(Event("finished", run, "", "finished"))
+            return
+        retries = self.about["retries"]
+        if self.deaths[run] > retries:
+            again = "The same command makes this run again."
+            if retries:
+                again = f"That happened {retries + 1} times; the same command tries again."
+            append(Event("failed", run, f"{how} {again}"))
+
+    def _bury(self, append: Callable[[Event], None]) -> None:
+        for run, worker in [*self.takers.items()]:
+            with suppress(files.HeldError), files.locked(self._lock_of(worker), 0):
+                self._die(append, run, "its process has ended.")
+
+    def _lock_of(self, worker: str) -> Path:
+        return self.path.with_suffix(f".{worker}.lock")
+
+    @contextmanager
+    def _log(self) -> Iterator[Callable[[Event], None]]:
+        """Lock the log, read what is new there, and yield a function that appends to it."""
+        try:
+            with files.locked(self.path.with_suffix(".log")) as descriptor:
+
+                def append(event: Event) -> None:
+                    os.pwrite(descriptor, torn + json.dumps(event).encode() + b"\n", end())
+                    catch_up()
+
+                def end() -> int:
+                    return os.fstat(descriptor).st_size
+
+                def catch_up() -> bytes:
+                    found = os.pread(descriptor, end() - self._read, self._read)
+                    *lines, rest = found.split(b"\n")
+                    self._read += len(found) - len(rest)
+                    for line in lines:
+                        self._follow(line)
+                    return b"\n" * bool(rest)  # a writer was killed within its line
+
+                torn = catch_up()
+                yield append
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+
+    def _follow(self, line: bytes) -> None:
+        """Take a line of the log into account; what is none is passed over."""
+        try:
+            event = Event(*json.loads(line))
+        except (ValueError, TypeError):
+            return
+        known = event.kind in _KINDS and type(event.run) is int and event.run in self.runs
+        if not known or not all(isinstance(text, str) for text in event[2:]):
+            return
+        self._news.append(event)
+        if event.kind == "taken":
+            self.takers[event.run], self._stamps[event.run] = event.text, event.more
+        elif event.kind != "said":
+            self.takers.pop(event.run, None)
+        self.deaths[event.run] += event.kind == "died"
+        if event.kind in _ENDS:
+            self.ended[event.run] = event
+
+
+def key(config: RunConfig) -> str:
+    """Return a digest of a run that does not depend on its data."""
+    options = {key: value for key, value in config.resolved().items() if key != "quiet"}
+    return _digest(json.dumps(options, sort_keys=True).encode())
+
+
+def _content(about: Mapping[str, Any]) -> bytes:
+    return json.dumps(about).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _longer(configs: list[RunConfig]) -> dict[int, list[int]]:
+    """Return number of a run that another one may contain → the longer ones, to be made before."""
+    first, later = dependency_levels(configs)
+    alike: dict[RunConfig, list[int]] = {}
+    for run in first if later else ():
+        alike.setdefault(replace(configs[run], budget=configs[0].budget), []).append(run)
+    return {run: alike.get(replace(configs[run], budget=configs[0].budget), []) for run in later}
+
+
+def is_at_work(config: RunConfig) -> bool:
+    """Tell whether a process makes a run, on whatever data."""
+    stages = (stage for of in sources(config) for stage in config.with_source(of).path_steps())
+    return any(run_folder.is_locked(stage.folder) for stage in stages)
+
+
+def is_led(path: Path) -> bool:
+    """Tell whether the process that issued a call lives, and has not released it."""
+    try:
+        with files.locked(path, 0, create=False):
+            return False
+    except files.HeldError:
+        return True
+    except OSError:
+        return False
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """Return the content of a call's file; None if there is none, or it is not what was written."""
+    named = NAME.fullmatch(path.name)
+    with suppress(OSError, ValueError):
+        content = files.read(path, within=path.parent)
+        if named and named[1] == _digest(content):
+            found: dict[str, Any] = json.loads(content)
+            return found
+    return None
+
+
+def calls(folder: Path) -> dict[Path, dict[str, Any]]:
+    """Return the calls of a results folder: file → content."""
+    found = {path: read(path) for path in sorted(folder.glob(".call-*.json"))}
+    return {path: about for path, about in found.items() if about is not None}
+
+
+def sweep(folder: Path) -> None:
+    """Remove the files of calls that were killed on this node; their workers end."""
+    for path, about in calls(folder).items():
+        if about["node"] == socket.gethostname() and not about["outlives"]:
+            with suppress(OSError, files.HeldError), files.locked(path, 0, create=False):
+                remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove the files of a call, its own one last."""
+    for left in sorted(path.parent.glob(f"{path.stem}.*"), key=lambda left: left == path):
+        files.remove(left, OWN)
+
+
+def shares_locks(folder: Path) -> bool:
+    """Tell whether locks below a folder reach other nodes, as far as its mount says."""
+    with suppress(OSError):  # not on macOS
+        about = folder.stat().st_dev
+        device = f"{os.major(about)}:{os.minor(about)}"
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            if line.split()[2] == device and _UNSHARED & {*re.split(r"[\s,]", line)}:
+                return False
+    return True
+
+
+def stamp(config: RunConfig) -> str:
+    """Return what changes when a process finishes a run."""
+    found = []
+    for source in sources(config):
+        for folder in config.with_source(source).folders:
+            with suppress(OSError):
+                found.append(str(folder.stat().st_mtime_ns))
+    return " ".join(found)
+
+
+def _cannot_write(path: Path, error: OSError) -> RunFailedError:
+    return RunFailedError(
+        f"Cannot write {path}: {shown(error.strerror or error)}. Make room or choose another "
+        "folder with results_dir=…"
+    )

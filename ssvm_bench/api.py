@@ -16,62 +16,20 @@ compiled, which is cached; all else if ``progress`` is set, and nothing with ``q
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import truncate
-from ssvm_bench.results.reading import find_runs, read_run, read_weights
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.reading import find_runs, read_run, read_when_asked
+from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.extras import check_extras
+from ssvm_bench.runs.requirements import check_extras
 from ssvm_bench.runs.terminal import make_display_in_python
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    Attributes
-    ----------
-    folder : Path
-        Where its files are.
-    trace : DataFrame
-        A row for each evaluated iteration; docs/files.md says what is in the columns.
-    summary : Series
-        The last row, the best values, the stop reason and the mean losses.
-    about : dict
-        Its configuration, dataset, λ, versions and machine.
-    """
-
-    folder: Path
-    trace: pd.DataFrame
-    summary: pd.Series
-    about: dict[str, Any]
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weights w of the last iterate, float64, shape (d,); read on access.
-
-        Raises
-        ------
-        RunFailedError
-            If they cannot be read, or belong to a later iterate, as the run had a larger budget.
-        """
-        if "cut_from" in self.about:
-            raise RunFailedError(
-                f"{self.folder} has the weights after {self.about['cut_from']['iteration']} "
-                f"iterations, not those after {self.summary['iteration']}. With force=True, the "
-                "run is made by itself."
-            )
-        return read_weights(self.folder)[0]
 
 
 def run(
@@ -110,31 +68,39 @@ def sweep(
     config_dirs: Iterable[str | Path] = (),
     progress: bool = False,
     **options: Any,
-) -> list[Run]:
+) -> Runs:
     """Execute all runs of a sweep, ``"seed=range(10)"`` or ``"solver=bcfw,mpbcfw"``; see `run`."""
     configs = compose_runs([*words, *overrides.words(options)], True, config_dirs)
     check_extras(configs)
-    return [_made(config, progress) for config in configs]
+    return Runs([_made(config, progress) for config in configs])
 
 
 def load_runs(
-    results_dir: str | Path = "results", dataset: str = "*", solver: str = "*"
-) -> list[Run]:
+    results_dir: str | Path = "results", dataset: str = "*", solver: str = "*", experiment: str = ""
+) -> Runs:
     """Return the finished runs of a results folder, sorted by their folders.
+
+    They are a sequence, which can also be filtered, grouped and drawn:
+    `ssvm_bench.results.table.Runs`. The files of a run are read, and checked, when its columns are
+    asked for.
 
     Parameters
     ----------
     results_dir : path
     dataset, solver : str
         Return only the runs on this dataset and of this solver.
+    experiment : str
+        Return the traces that are stored with this experiment, as those of the papers are.
 
     Raises
     ------
     RunFailedError
-        A run's files are not what was written.
+        A run's files are not what was written; also when its columns are asked for.
     """
-    folders = find_runs(Path(results_dir), dataset, solver)
-    return [_run(read_run(folder)) for folder in folders]
+    if experiment:
+        runs = Runs(stored_traces.read(Path(results_dir), experiment))
+        return runs.where(lambda run: dataset in ("*", run.dataset) and solver in ("*", run.solver))
+    return Runs(map(read_when_asked, find_runs(Path(results_dir), dataset, solver)))
 
 
 def _made(config: RunConfig, progress: bool) -> Run:
@@ -144,9 +110,4 @@ def _made(config: RunConfig, progress: bool) -> Run:
         raise RunFailedError(f"The run was interrupted; its trace so far is in {outcome.folder}.")
     found = truncate(read_run(outcome.folder), config.with_source(outcome.summary["source"]))
     assert found is not None  # a finished run covers its budget
-    return _run(found)
-
-
-def _run(found: Trace) -> Run:
-    summary = pd.Series(found.summary, name=str(found.folder))
-    return Run(found.folder, found.frame, summary, found.metadata)
+    return found

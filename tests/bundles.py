@@ -28,9 +28,9 @@ def run_of(solver, lam_n, *, P=1, seed=0, primal=(2.0, 1.5, 1.25), source="real"
         dataset={"name": name, "n": N, "fingerprint": f"{source}-{pixels}"},
         config={"dataset": {"name": name, "pixels": pixels}},
     )
-    trace.summary.update(REACHED if more.get("reached", True) else {})
-    trace.summary["primal_rises"] = more.get("rises")
-    trace.summary.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
+    trace.end.update(REACHED if more.get("reached", True) else {})
+    trace.end["primal_rises"] = more.get("rises")
+    trace.end.update({f"{name}_loss": more.get(name) for name in ("validation", "test")})
     return trace
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssvm_bench.results import checks
-from ssvm_bench.results.trace import CHECKSUMS_KEY, COLUMNS, METADATA_KEY, TRACE, Trace
+from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import CHECKSUMS_KEY, COLUMNS, METADATA_KEY, TRACE
 
 
 def make_trace(
@@ -51,7 +52,22 @@ def make_trace(
         **meta,
     }
     folder = Path(f"runs/toy/{solver}/hash/seed={seed}")
-    return Trace(frame, metadata, {"stop_reason": "max_iterations"}, folder)
+    return Run(columns_of(frame), metadata, {"stop_reason": "max_iterations"}, folder)
+
+
+def columns_of(frame):
+    """Return the columns of a frame, as a run has them."""
+    return {str(name): frame[name].to_numpy() for name in frame}
+
+
+def set_columns(run, at=slice(None), **values):
+    """Change columns of a run that no file has, at all rows or some."""
+    for name, column in values.items():
+        made = np.array(run.columns.get(name, np.zeros(len(run))), float)
+        made[at] = column
+        run.columns[name] = made
+    for cached in ("_values", "frame", "has_dual"):
+        run.__dict__.pop(cached, None)
 
 
 def sealed(folder, changed):

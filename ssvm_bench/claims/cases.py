@@ -2,7 +2,7 @@
 
 A `Case` is one problem instance with all its runs of one `Variant`. A measure takes the runs of one
 solver, which may differ in the seed only. Where a solver was run with several sets of options,
-`Runs` selects one of them. Claims are judged separately for each variant:
+`Selection` selects one of them. Claims are judged separately for each variant:
 
 ========  =========================================================================================
 start     where a solver begins. ``truth``: φ^i = φ^{i y_i} = 0; ``oracle``: the plane of the
@@ -23,14 +23,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.claim import UnmeasurableError, ensure
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.repeats import grouped, labels
-from ssvm_bench.results.trace import Best, BestValues, ProblemInstance, Trace, named_in
-
-STARTS = ("truth", "oracle")
+from ssvm_bench.results.table import (
+    STARTS,
+    Best,
+    BestValues,
+    ProblemInstance,
+    Run,
+    Runs,
+    UnmeasurableError,
+    ensure,
+    grouped,
+    labels,
+    named_in,
+)
 
 
 class Variant(NamedTuple):
@@ -72,13 +80,9 @@ class Costs(NamedTuple):
         return cls(*(float(options[f"cost_{name}"]) for name in cls._fields))
 
 
-def variant_of(trace: Trace) -> Variant:
+def variant_of(run: Run) -> Variant:
     """Return the variant of a run."""
-    config = trace.config
-    visits = config.get("oracle", {}).get("cost_visit", 0.0)
-    counted = trace.metadata.get("clock") == "work" and visits > 0
-    start = config["solver"].get("start")  # a number if the solver is `eg`
-    return Variant(start if start in STARTS else USUAL.start, counted)
+    return Variant(run.start, run.counted)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Case:
     dataset: str
     source: str
     problem: ProblemInstance
-    runs: Mapping[str, Mapping[int, Trace]]
+    runs: Mapping[str, Mapping[int, Run]]
     best: Best | None = None
     others: Sequence[Case] = ()
     variant: Variant = USUAL
@@ -137,7 +141,7 @@ class Case:
             raise UnmeasurableError("no reference optimum")
         return self.best
 
-    def traces(self) -> Iterator[Trace]:
+    def traces(self) -> Iterator[Run]:
         """Yield all runs."""
         return (run for repeats in self.runs.values() for run in repeats.values())
 
@@ -156,11 +160,11 @@ class Case:
 
         return about(self) == about(other) and self.data["n"] < other.data["n"]
 
-    def repeats(self, solver: str) -> list[Trace]:
-        """Return the runs of a solver; raises as `Runs.by_seed`."""
-        return Runs(solver).of(self)
+    def repeats(self, solver: str) -> list[Run]:
+        """Return the runs of a solver; raises as `Selection.by_seed`."""
+        return Selection(solver).of(self)
 
-    def timed(self, *kinds: Runs) -> list[Mapping[int, Trace]]:
+    def timed(self, *kinds: Selection) -> list[Mapping[int, Run]]:
         """Return the runs of each kind by seed; raise unless their times can be compared."""
         found = [runs.by_seed(self) for runs in kinds]
         clocks = check_clocks(run for of in found for run in of.values())
@@ -169,74 +173,56 @@ class Case:
         return found
 
 
-def check_clocks(runs: Iterable[Trace]) -> set[str]:
+def check_clocks(runs: Iterable[Run]) -> set[str]:
     """Return the set of the runs' clocks; raise `UnmeasurableError` if there are several."""
-    clocks = {str(run.metadata.get("clock")) for run in runs}
+    clocks = {run.clock for run in runs}
     ensure(len(clocks) < 2, f"runs were timed by different clocks ({', '.join(sorted(clocks))})")
     return clocks
 
 
-def same_seed(
-    here: Mapping[int, Trace],
-    there: Mapping[int, Trace],
-    otherwise: str = "no two runs with the same seed",
-) -> list[tuple[Trace, Trace]]:
-    """Return pairs of runs with the same seed; raise `UnmeasurableError` if there are none."""
-    pairs = [(here[seed], there[seed]) for seed in here if seed in there]
-    ensure(pairs, otherwise)
-    return pairs
-
-
-def least_positive(values: np.ndarray, what: str = "duality gap") -> float:
-    """Return the smallest positive value; raise `UnmeasurableError` if there is none."""
-    ensure((values > 0).any(), f"no positive {what}")
-    return float(values[values > 0].min())
-
-
-def column(run: Trace, name: str) -> np.ndarray:
+def column(run: Run, name: str) -> np.ndarray:
     """Return a column of a run; raise `UnmeasurableError` if the run does not have it."""
-    ensure(name in run.frame, f"a run has no column {name}")
-    return run.values(name)
+    ensure(name in run, f"a run has no column {name}")
+    return run[name]
 
 
-def ends(pairs: Sequence[Sequence[Trace]], name: str) -> np.ndarray:
+def ends(pairs: Sequence[Sequence[Run]], name: str) -> np.ndarray:
     """Return the last value of a column in the runs of each pair, shape (pairs, 2)."""
     return np.array([[column(run, name)[-1] for run in pair] for pair in pairs])
 
 
-def relative_gap(run: Trace) -> np.ndarray:
-    """Return (P − F)/|P| of each row; NaN where P is not known."""
-    primal, dual = (run.values(name) for name in ("primal", "dual"))
-    return (primal - dual) / np.maximum(np.abs(primal), 1e-12)
-
-
-class Runs(NamedTuple):
+class Selection(NamedTuple):
     """Selects the runs to compare: by solver, and by some of its options.
 
+    ``prefer`` are options that runs must have if some of the solver's runs do, or do not know them.
     ``warm_start``: whether they started from the solution of a larger λ; None selects both.
     """
 
     solver: str
     options: Mapping[str, Any] = {}
     warm_start: bool | None = None
+    prefer: Mapping[str, Any] = {}
+    title: str = ""
 
     @property
     def name(self) -> str:
         """The name of these runs in texts."""
+        if self.title:
+            return self.title
         options = (f"{key}={value}" for key, value in self.options.items())
         name = solver_label(" ".join([self.solver, *options]))
         return name + " from the solution of a larger λ" * bool(self.warm_start)
 
-    def has(self, run: Trace) -> bool:
+    def has(self, run: Run) -> bool:
         """Return whether a run is one of them."""
-        is_so = run.solver["name"] == self.solver and self.options.items() <= run.solver.items()
+        is_so = run.solver == self.solver and self.options.items() <= run.solver_options.items()
         return is_so and self.warm_start in (None, bool(run.config.get("path")))
 
-    def of(self, case: Case) -> list[Trace]:
+    def of(self, case: Case) -> list[Run]:
         """Return the repeats on a problem instance; raises as `by_seed`."""
         return list(self.by_seed(case).values())
 
-    def by_seed(self, case: Case) -> Mapping[int, Trace]:
+    def by_seed(self, case: Case) -> Mapping[int, Run]:
         """Return seed → run on a problem instance, in the order of the seeds.
 
         Raises
@@ -244,14 +230,35 @@ class Runs(NamedTuple):
         UnmeasurableError
             If there are none, or they differ in more than the seed.
         """
-        found = [runs for runs in case.runs.values() if self.has(next(iter(runs.values())))]
+        found = [(next(iter(runs.values())), runs) for runs in case.runs.values()]
+        found = [(first, runs) for first, runs in found if self.has(first)]
+        if self.prefer:
+            usual = [
+                (first, runs)
+                for first, runs in found
+                if {**self.prefer, **first.solver_options}.items() >= self.prefer.items()
+            ]
+            found = usual or found
         ensure(found, f"no finished runs of {self.name}")
         ensure(len(found) == 1, f"runs of {self.name} differ in more than the seed")
-        return dict(sorted(found[0].items()))
+        return dict(sorted(found[0][1].items()))
+
+
+class Family(NamedTuple):
+    """Kinds of runs that are compared as one: the lowest of their curves counts."""
+
+    name: str
+    members: Sequence[Selection]
+
+    def of(self, case: Case) -> dict[str, list[Run]]:
+        """Return name → repeats of those members that have runs; raise if none has."""
+        found = {kind.name: kind.of(case) for kind in self.members if kind.solver in case.solvers}
+        ensure(found, f"no finished runs of {' or '.join(kind.name for kind in self.members)}")
+        return found
 
 
 def cases(
-    traces: Sequence[Trace], best: BestValues, draws: Mapping[str, str] = MappingProxyType({})
+    traces: Sequence[Run], best: BestValues, draws: Mapping[str, str] = MappingProxyType({})
 ) -> list[Case]:
     """Group runs by problem instance and variant.
 
@@ -259,8 +266,8 @@ def cases(
     first) and name of the dataset. ``draws`` is that of a `Paper`.
     """
 
-    def key(trace: Trace) -> tuple[Any, ...]:
-        data, source = trace.data, str(trace.data["source"])
+    def key(trace: Run) -> tuple[Any, ...]:
+        data, source = trace.data, trace.source
         where = str(data["name"]), _repeat(trace, draws)[0], source
         return shown_as(source), variant_of(trace).order, *where
 
@@ -268,21 +275,22 @@ def cases(
     for group in sorted(groups):  # "real" < "real (altered)" < "synthetic"
         members = groups[group]
         _, (counted, _, start), dataset, problem, source = group
-        runs: dict[str, dict[int, Trace]] = {}
-        for trace, label in zip(members, labels(members), strict=True):
+        runs: dict[str, dict[int, Run]] = {}
+        known = Runs(members, {problem: best[problem]} if problem in best else None)
+        for trace, label in zip(known, labels(known), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))
     return found
 
 
-def _repeat(trace: Trace, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
+def _repeat(trace: Run, draws: Mapping[str, str]) -> tuple[ProblemInstance, int]:
     """Return the problem instance of a run, and the number of the repeat.
 
     Data that are drawn anew for each repeat count as one instance, named by their other options.
     """
     config, instance = trace.config, trace.problem
-    option = draws.get(str(trace.data["name"]))
+    option = draws.get(trace.dataset)
     if option is None:
         return instance, int(config["seed"])
     said = (option, "trust")  # the source says whether the data are to be trusted

@@ -1,59 +1,104 @@
-"""A claim of a paper: a statement, how it is measured, and when it holds."""
+"""Claims of a paper: words, the name of a measure, and a range, in ``claims.yaml`` of its folder.
+
+.. code-block:: yaml
+
+    runs:                                     # kinds of runs: a solver and some of its options
+      bcfw: {solver: bcfw}
+      mpbcfw: {solver: mpbcfw, prefer: {T: 10}}
+    each:                                     # what a statement is repeated for
+      pair: {plain: {single: bcfw, multi: mpbcfw}}
+    claims:
+      fewer:                                  # its name; its key is fewer_plain here
+        each: pair
+        section: Fig. 4
+        text: '{multi} needs fewer iterations than {single}.'
+        measured: iterations of {multi} over those of {single}; holds below {high}
+        paper: {usps: fewer}                  # dataset → what the paper says of it
+        measure: {by: to_gap, single: '{single}', multi: '{multi}', x: iteration}
+        high: < 1                             # without the sign, the end belongs to the range
+        show: times
+
+Values of ``each`` are entries of the statement, and placeholders in its texts and arguments. Where
+one names a kind of runs, a text has the kind's name, and the measure gets the kind itself. A
+statement with ``together: true`` is repeated in turn with the one before it.
+
+A *measure* is a function of a claim's subject and of these values that returns `Measured`: one
+number per repeat, facts for the note, and a range that depends on the runs, if there is one. It
+raises `UnmeasurableError` (`ensure`) where the runs do not decide. The subject of a claim about a
+problem instance is its `Case`; of one about several λ, the table of the methods' costs there.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from types import MappingProxyType
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import yaml
 
-from ssvm_bench.figures.document import beside
-from ssvm_bench.results.words import number, percent
+from ssvm_bench.base.errors import ConfigError, nearest
+from ssvm_bench.claims.cases import Family, Selection
+from ssvm_bench.results import words
+from ssvm_bench.results.table import UnmeasurableError, band
 
-
-class UnmeasurableError(Exception):
-    """The traces do not decide a claim; the message gives the reason."""
-
-
-def ensure(known: object, why_not: str) -> None:
-    """Raise `UnmeasurableError` with the message ``why_not`` unless ``known`` is true."""
-    if not known:
-        raise UnmeasurableError(why_not)
+Fact: TypeAlias = "str | float | Sequence[float] | np.ndarray | tuple[Any, Callable[[float], str]]"
+"""A text, or a number per repeat and what writes it, by default `words.number`."""
 
 
-class Measured(NamedTuple):
+def fact_text(fact: Fact) -> str:
+    """Return a fact as text: the median of its numbers, with minimum and maximum if they differ."""
+    if isinstance(fact, str):
+        return fact
+    values, show = fact if isinstance(fact, tuple) else (fact, words.number)
+    values = np.atleast_1d(np.asarray(values, float))
+    ends = band(values)
+    return words.median(ends, 2 if ends[1] != ends[2] else 1, show)
+
+
+@dataclass(frozen=True)
+class Measured:
     """One number per repeat, and the range that must contain the median for the claim to hold.
 
     Attributes
     ----------
-    values : ndarray
-        One per repeat; infinite where a run ended before it reached the target.
+    values : array_like, shape (repeats,)
+        Infinite where a run ended before it reached the target.
     low, high : float
         Both ends belong to the range; a claim may have a smaller range.
-    note : str
-        What else the traces show.
+    facts : dict
+        What else the runs show: words → a number per repeat, see `Fact`.
     text : str
         The result as text, where the values alone do not show it.
-    bounds : ndarray, optional
+    bounds : array_like, optional
         Lower bounds of infinite values: what had been spent when the run ended.
     ended : str
         The error's message where such a bound is too low to decide the claim.
     """
 
-    values: np.ndarray
+    values: Any
     low: float = -math.inf
     high: float = math.inf
-    note: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
     text: str = ""
-    bounds: np.ndarray | None = None
-    ended: str = ""
+    bounds: Any = None
+    ended: str = "a run ended before"
+
+    def __post_init__(self) -> None:
+        """Make the values an array."""
+        object.__setattr__(self, "values", np.atleast_1d(np.asarray(self.values, float)))
+
+    @property
+    def note(self) -> str:
+        """The facts in words."""
+        return "; ".join(" ".join(filter(None, (of, fact_text(f)))) for of, f in self.facts.items())
 
     def within(self, low: float, high: float) -> Measured:
         """Return this with the range cut to low–high; raise `UnmeasurableError` if undecided."""
-        found = self._replace(low=max(self.low, low), high=min(self.high, high))
+        found = replace(self, low=max(self.low, low), high=min(self.high, high))
         if np.isnan(self.values).any():
             raise UnmeasurableError(self.text or "a run has no value")
         limit = found.high if math.isfinite(found.high) else found.low
@@ -66,43 +111,13 @@ class Measured(NamedTuple):
         return self.low <= value <= self.high
 
 
-def above(value: float) -> float:
-    """Return the smallest number above a value."""
-    return math.nextafter(value, math.inf)
-
-
-def below(value: float) -> float:
-    """Return the largest number below a value."""
-    return math.nextafter(value, -math.inf)
-
-
 def compared(holds: bool | None, text: str) -> Measured:
     """Return the result of a comparison: whether it holds (None: unknown), and its numbers."""
-    return Measured(np.array([math.nan if holds is None else float(holds)]), low=1.0, text=text)
+    return Measured([math.nan if holds is None else float(holds)], low=1.0, text=text)
 
 
 Measure: TypeAlias = Callable[[Any], Measured]
-"""Function of a claim's subject: returns what was measured or raises `UnmeasurableError`.
-
-The subject of a claim about one problem instance is its `Case`. The subject of a claim about
-several λ is the table of the methods' costs at these λ.
-"""
-
-TEXTS = ("section", "text", "measured")
-MORE = ("timed", "lam", "given", "variants", "beside")
-Options = ParamSpec("Options")
-
-
-def measure(
-    function: Callable[Concatenate[Any, Options], Measured],
-    of: Callable[[Any], Any] = lambda case: case,
-) -> Callable[Options, Measure]:
-    """Decorate ``function(of(case), *options)``: then ``function(*options)`` is a measure."""
-
-    def chosen(*options: Options.args, **more: Options.kwargs) -> Measure:
-        return lambda case: function(of(case), *options, **more)
-
-    return wraps(function)(chosen)
+"""Function of a claim's subject: returns what was measured or raises `UnmeasurableError`."""
 
 
 class Claim(NamedTuple):
@@ -144,7 +159,7 @@ class Claim(NamedTuple):
     measured: str
     paper: Mapping[str, str]
     measure: Measure
-    show: Callable[[float], str] = number
+    show: Callable[[float], str] = words.number
     low: float = -math.inf
     high: float = math.inf
     timed: bool = False
@@ -155,34 +170,134 @@ class Claim(NamedTuple):
     beside: str = ""
 
 
-class Statements:
-    """The statements of a paper in the file ``claims.yaml`` beside a module: name → statement.
+# ---- claims.yaml ------------------------------------------------------------------------------
 
-    Placeholders in braces are filled in; ``{low}`` and ``{high}`` are the ends of the range.
+SHOWS: dict[str, Callable[[float], str]] = {
+    "number": words.number,
+    "percent": words.percent,
+    "times": words.times,
+    "factor": "{:.3g}×".format,
+    "seconds": words.seconds,
+}
+"""Names of what writes the numbers of a claim."""
+
+_PARTS = {"name", "each", "together", *Claim._fields} - {"key"}
+"""The entries of a statement."""
+
+
+def end_of_range(value: Any) -> float:
+    """Return an end of a range; ``< 1`` and ``> 1`` exclude the number.
+
+    >>> end_of_range(2), end_of_range("< 1") < 1.0 < end_of_range("> 1")
+    (2.0, True)
     """
+    if not isinstance(value, str) or value[:1] not in "<>":
+        return float(value)
+    return math.nextafter(float(value[1:]), -math.inf if value[0] == "<" else math.inf)
 
-    def __init__(self, module: str) -> None:
-        self._said = beside(module, "claims")
 
-    def claim(
-        self,
-        name: str,
-        measure: Measure,
-        show: Callable[[float], str] = number,
-        key: str = "",
-        low: float = -math.inf,
-        high: float = math.inf,
-        words: Mapping[str, str] = MappingProxyType({}),
-        **more: Any,
-    ) -> Claim:
-        """Return the claim of a statement and a measure; without ``key``, the name is its key.
+def read_claims(
+    path: Path,
+    measures: Mapping[str, Callable[..., Measured]],
+    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+) -> tuple[Claim, ...]:
+    """Return the claims in a file, in the order of their table.
 
-        ``more`` has fields of a `Claim` that override the file's.
-        """
-        said, shown = self._said[name], percent if show is percent else "{:.3g}".format
-        words = {**words, "low": shown(low), "high": shown(high)}
-        fields: dict[str, Any] = {part: said[part].format(**words) for part in TEXTS}
-        fields["paper"] = {of: text.format(**words) for of, text in said.get("paper", {}).items()}
-        fields |= {part: said[part] for part in MORE if part in said}
-        measuring = {"measure": measure, "show": show, "low": low, "high": high}
-        return Claim(**{"key": key or name, **fields, **measuring, **more})
+    Parameters
+    ----------
+    path : Path
+    measures : mapping
+        Name → function.
+    tables : mapping, optional
+        Further tables that ``each`` may name: name → suffix of the key → values.
+
+    Raises
+    ------
+    ConfigError
+        If a statement has an unknown entry, or names a measure, a table or a format that does not
+        exist.
+    """
+    said = yaml.safe_load(path.read_text(encoding="utf-8"))
+    kinds = {name: kind_of_runs(name, of) for name, of in said.get("runs", {}).items()}
+    tables = {**said.get("each", {}), **(tables or {})}
+    found: list[list[list[Claim]]] = []
+    for name, statement in said["claims"].items():
+        where = f"The claim {name} in {path}"
+        _check(where, "entry", statement, _PARTS)
+        each = statement.get("each", {"": {}})
+        if isinstance(each, str):
+            _check(where, "table", [each], tables)
+            each = tables[each]
+        name = statement.get("name", name)
+        claims = [
+            _claim(where, f"{name}_{of}".rstrip("_"), {**statement, **values}, measures, kinds)
+            for of, values in each.items()
+        ]
+        if statement.get("together"):
+            found[-1] = [[*row, claim] for row, claim in zip(found[-1], claims, strict=True)]
+        else:
+            found.append([[claim] for claim in claims])
+    return tuple(claim for group in found for row in group for claim in row)
+
+
+def kind_of_runs(name: str, said: Mapping[str, Any]) -> Selection | Family:
+    """Return a kind of runs, or a family of kinds, from its entry in the file."""
+    if "of" in said:
+        members = tuple(kind_of_runs(name, member) for member in said["of"])
+        return Family(said["name"], members)  # type: ignore[arg-type]
+    fixed = ("solver", "name", "prefer", "warm_start")
+    options = {option: value for option, value in said.items() if option not in fixed}
+    return Selection(options=options, **{of: said[of] for of in fixed if of in said})
+
+
+def _claim(
+    where: str,
+    key: str,
+    said: Mapping[str, Any],
+    measures: Mapping[str, Callable[..., Measured]],
+    kinds: Mapping[str, Any],
+) -> Claim:
+    """Return the claim of a statement, whose placeholders are among its entries."""
+    _check(where, "format", [said.get("show", "number")], SHOWS)
+    show = SHOWS[said.get("show", "number")]
+    values = {of: _filled(value, {}, kinds) for of, value in said.items() if of not in _WORDS}
+    ends = [
+        end_of_range(_filled(said.get(name, end), values, kinds))
+        for name, end in (("low", -math.inf), ("high", math.inf))
+    ]
+    shown = words.percent if show is words.percent else "{:.3g}".format
+    texts = {name: getattr(value, "name", value) for name, value in values.items()}
+    texts |= {name: shown(end) for name, end in zip(("low", "high"), ends, strict=True)}
+    by = said["measure"]["by"]
+    _check(where, "measure", [by], measures)
+    given = {of: value for of, value in said["measure"].items() if of != "by"}
+    arguments = _filled(given, values, kinds)
+    more = {name: values[name] for name in Claim._fields if name in said and name not in _WORDS}
+    said_in = {part: _filled(said.get(part, {}), texts, {}) for part in _TEXTS}
+    measured = partial(measures[by], **arguments)
+    return Claim(key, **said_in, measure=measured, show=show, low=ends[0], high=ends[1], **more)
+
+
+_TEXTS = ("section", "text", "measured", "paper")
+_WORDS = (*_TEXTS, "key", "measure", "show", "low", "high")
+
+
+def _filled(value: Any, values: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+    """Return a value of the file with placeholders filled in, and kinds of runs for their names."""
+    if isinstance(value, dict):
+        return {key: _filled(inner, values, kinds) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled(inner, values, kinds) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if value in kinds:
+        return kinds[value]
+    if value[:1] == "{" and value[1:-1].isidentifier() and value[-1] == "}":
+        return values[value[1:-1]]
+    return value.format(**values) if values else value
+
+
+def _check(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{where} has no {what} {name!r}. {nearest(name, known)}")

@@ -18,19 +18,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, least_positive
-from ssvm_bench.claims.claim import Measured, ensure, measure
-from ssvm_bench.figures.curves import along, crossing, read_off
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.claims.cases import Case, Selection
+from ssvm_bench.claims.old import Measured, measure
+from ssvm_bench.results.table import Run, crossing, ensure, least_positive, read_off
 from ssvm_bench.results.words import counts, percent, span, times
 
 
-def suboptimality(case: Case, run: Trace) -> np.ndarray:
+def suboptimality(case: Case, run: Run) -> np.ndarray:
     """Return P(w) − D of each row."""
-    return run.values("primal") - case.reference.dual
+    return run["primal"] - case.reference.dual
 
 
-def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
+def family_runs(case: Case, family: Sequence[Selection]) -> dict[str, list[Run]]:
     """Return name → repeats of those solvers of a family that have runs."""
     found = {runs.name: runs.of(case) for runs in family if runs.solver in case.solvers}
     ensure(found, f"no finished runs of {' or '.join(runs.name for runs in family)}")
@@ -38,7 +37,7 @@ def family_runs(case: Case, family: Sequence[Runs]) -> dict[str, list[Trace]]:
 
 
 @measure
-def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
+def share_ahead(case: Case, ours: Selection, family: Sequence[Selection]) -> Measured:
     """Measure the share of our evaluated passes ≥ 1 at which our primal is lower."""
     mine, baselines = ours.of(case), family_runs(case, family)
     shares, sizes, behind, ends = [], [], [], []
@@ -65,14 +64,14 @@ def share_ahead(case: Case, ours: Runs, family: Sequence[Runs]) -> Measured:
 
 
 def _common(
-    case: Case, run: Trace, baselines: Mapping[str, Sequence[Trace]]
+    case: Case, run: Run, baselines: Mapping[str, Sequence[Run]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """Return passes ≥ 1, log P − D of a run and of the baselines, and the last lowest's name."""
-    x = along(run, "passes")
+    x = run["passes"]
     at = np.unique(x[x >= 1])
 
-    def heights(of: Trace) -> np.ndarray:
-        return read_off(at, along(of, "passes"), suboptimality(case, of), True)
+    def heights(of: Run) -> np.ndarray:
+        return read_off(at, of["passes"], suboptimality(case, of), True)
 
     mine = heights(run)
     medians = (np.median([*map(heights, repeats)], axis=0) for repeats in baselines.values())
@@ -87,11 +86,11 @@ def _common(
 
 
 @measure
-def above_start(case: Case, ours: Runs, baseline: Runs) -> Measured:
+def above_start(case: Case, ours: Selection, baseline: Selection) -> Measured:
     """Measure the largest P(w) after iteration 0 over P(0); the note has the baseline's."""
 
-    def largest(run: Trace) -> float:
-        primal = run.values("primal")
+    def largest(run: Run) -> float:
+        primal = run["primal"]
         ensure(primal.size > 1, "a run has no evaluated iteration")
         return float(np.nanmax(primal[1:]) / primal[0])
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -32,8 +31,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.figures.style import dataset_name
 from ssvm_bench.results import measurements
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run, grouped
 from ssvm_bench.results.words import NONE, counts, number
 
 CHANGES, STAYS = "the verdict changes", "the verdict does not change"
@@ -101,14 +99,14 @@ class Finding(NamedTuple):
 
 
 def find(
-    paper: Paper, runs: Sequence[Trace], best: BestValues, results_dir: Path | None, source: str
+    paper: Paper, runs: Sequence[Run], best: BestValues, results_dir: Path | None, source: str
 ) -> list[Finding]:
     """Return the findings on every question of a paper.
 
     Parameters
     ----------
     paper : Paper
-    runs : sequence of Trace
+    runs : sequence of Run
         Finished runs, of one source.
     best : dict
         Best values known.
@@ -128,18 +126,17 @@ def find(
 
 
 def _of_runs(
-    paper: Paper, question: Question, runs: Sequence[Trace], best: BestValues, source: str
+    paper: Paper, question: Question, runs: Sequence[Run], best: BestValues, source: str
 ) -> Iterator[Finding]:
     numbers = {claim.key: number for number, claim in enumerate(paper.claims, 1)}
     stands_for = {name: paper.stands_for.get(name, name) for name in question.datasets}
     claims = [claim for claim in paper.claims if claim.key in question.claims]
     claims += [number_claim(asked, stands_for.values()) for asked in question.numbers]
-    asked = replace(paper, claims=tuple(claims))
     for value in question.others:
         both = sides(question, value, paper.questions, runs)
         by_default, changed = (
             {(row.key, row.dataset, row.variant, row.title): row for row in rows}
-            for rows in (evaluate(asked, side, best) for side in both)
+            for rows in (evaluate(paper, side, best, claims=claims) for side in both)
         )
         for claim, name in product(claims, question.datasets):
             if stands_for[name] not in claim.paper:

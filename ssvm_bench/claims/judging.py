@@ -26,15 +26,21 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_of
-from ssvm_bench.claims.claim import Claim, UnmeasurableError
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
-from ssvm_bench.figures.curves import clocks_of, processors_of
+from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.repeats import band, grouped
-from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
+from ssvm_bench.results.table import (
+    BestValues,
+    ProblemInstance,
+    Run,
+    UnmeasurableError,
+    band,
+    grouped,
+)
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 INCOMPARABLE = "not comparable"
@@ -108,26 +114,29 @@ class Row(NamedTuple):
 
 def evaluate(
     paper: Paper,
-    traces: Sequence[Trace],
+    traces: Sequence[Run],
     best: BestValues,
     bench: Sequence[Measurement] = (),
-    others: Sequence[Trace] = (),
+    others: Sequence[Run] = (),
+    claims: Sequence[Claim] | None = None,
 ) -> list[Row]:
     """Judge every claim of a paper on every problem instance that it is about.
 
     Parameters
     ----------
     paper : Paper
-    traces : sequence of Trace
+    traces : sequence of Run
         Finished runs. Those on datasets that are not the paper's, and on instances without runs of
         the paper's own solvers, are ignored.
     best : dict
         Best values known.
     bench : sequence of Measurement
         The bench's measurements on any dataset.
-    others : sequence of Trace
+    others : sequence of Run
         Finished runs with other settings than the paper's: where there are only such, no claim is
         measurable.
+    claims : sequence of Claim, optional
+        Other claims than the paper's.
 
     Returns
     -------
@@ -135,14 +144,14 @@ def evaluate(
         Sorted by source (real data first), costs (measured times first) and start; then by claim,
         in the order of the paper.
     """
-    rows = []
+    rows, claims = [], paper.claims if claims is None else claims
     together, away = (_cases(paper, runs, best) for runs in (traces, others))
     for source, variant in sorted({*together, *away}, key=lambda key: (key[0], key[1].order)):
         here = together.get((source, variant), [])
         of = _by_dataset(paper, here)
         unlike = _by_dataset(paper, away.get((source, variant), []))
         nothing = ProblemInstance("", math.nan)
-        for claim in (claim for claim in paper.claims if _asked(claim, variant)):
+        for claim in (claim for claim in claims if _asked(claim, variant)):
             for name in claim.paper:
                 judged = []
                 for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
@@ -159,10 +168,10 @@ def evaluate(
 
 
 def _cases(
-    paper: Paper, traces: Sequence[Trace], best: BestValues
+    paper: Paper, traces: Sequence[Run], best: BestValues
 ) -> dict[tuple[str, Variant], list[Case]]:
     """Return source and variant → the problem instances that a paper is about."""
-    costs = paper.costs()
+    costs = paper.costs
     known = [
         case
         for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
@@ -180,9 +189,9 @@ def _asked(claim: Claim, variant: Variant) -> bool:
     return not claim.variants or variant.suffix.strip() in claim.variants
 
 
-def _is_at(costs: Mapping[str, Costs], run: Trace) -> bool:
+def _is_at(costs: Mapping[str, Costs], run: Run) -> bool:
     """Return whether a run's time was measured, or counted at the paper's costs."""
-    dataset, config = run.data["name"], run.config
+    dataset, config = run.dataset, run.config
     return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
 
 
@@ -279,7 +288,7 @@ def _clock(case: Case) -> str:
     runs = list(case.traces())
     beside = sum(bool(run.metadata.get("concurrent_runs")) for run in runs)
     text = f", {beside} of {len(runs)} runs beside others" if beside else ""
-    processors = len({name for run in runs for name in processors_of(run)})
-    if processors > 1 and any(run.metadata.get("clock") != "work" for run in runs):
+    processors = len({name for run in runs for name in run.processors})
+    if processors > 1 and any(run.clock != "work" for run in runs):
         text += f", on {processors} different processors"
     return clocks_of(runs) + text

@@ -23,22 +23,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import yaml
 
-from ssvm_bench.claims.cases import Case, Costs, Runs, variant_of
-from ssvm_bench.claims.claim import Claim, Measured, ensure, measure
-from ssvm_bench.config import GENUINE, experiment
+from ssvm_bench.claims.cases import Case, Costs, Selection, variant_of
+from ssvm_bench.claims.claim import Claim, Measured, read_claims
+from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look, solver_label
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, ensure
 from ssvm_bench.results.words import counts, number, seconds
 
 # ---- questions --------------------------------------------------------------------------------
@@ -96,36 +95,36 @@ class Question:
     numbers: tuple[Number, ...] = ()
     bench: str = ""
 
-    def value(self, run: Trace) -> Any:
+    def value(self, run: Run) -> Any:
         """Return the value of the option in a run; traces omit neutral values."""
         return run.options.get(self.option, self.default)
 
-    def varied(self, run: Trace) -> bool:
+    def varied(self, run: Run) -> bool:
         """Return whether a run has one of the other values."""
         return bool(self.option) and self.value(run) in self.others
 
 
-def usual(questions: Sequence[Question], runs: Sequence[Trace]) -> list[Trace]:
+def usual(questions: Sequence[Question], runs: Sequence[Run]) -> list[Run]:
     """Return the runs that a paper's claims are judged by: those that vary no question.
 
     Where every run on a dataset varies a question, all of them are returned.
     """
 
-    def varies(run: Trace) -> bool:
+    def varies(run: Run) -> bool:
         return any(question.varied(run) for question in questions)
 
     known = {_place(run) for run in runs if not varies(run)}
     return [run for run in runs if not varies(run) or _place(run) not in known]
 
 
-def _place(run: Trace) -> tuple[str, str]:
+def _place(run: Run) -> tuple[str, str]:
     data = run.data
     return str(data["source"]), str(data["name"])
 
 
 def sides(
-    question: Question, value: Any, questions: Sequence[Question], runs: Sequence[Trace]
-) -> tuple[list[Trace], list[Trace]]:
+    question: Question, value: Any, questions: Sequence[Question], runs: Sequence[Run]
+) -> tuple[list[Run], list[Run]]:
     """Return the runs with the default of a question's option, and those with another value.
 
     They vary no other question, and both sides have the same datasets, variants and seeds. Solvers
@@ -138,26 +137,26 @@ def sides(
         One of the question's ``others``.
     questions : sequence of Question
         All questions of the paper.
-    runs : sequence of Trace
+    runs : sequence of Run
         Finished runs.
     """
     others = [other for other in questions if other is not question]
     alike = [
         run
         for run in runs
-        if run.data["name"] in question.datasets and not any(other.varied(run) for other in others)
+        if run.dataset in question.datasets and not any(other.varied(run) for other in others)
     ]
     usual = [run for run in alike if question.value(run) == question.default]
     changed = [run for run in alike if question.value(run) == value]
     common = {_kind(run) for run in usual} & {_kind(run) for run in changed}
     usual, changed = ([run for run in side if _kind(run) in common] for side in (usual, changed))
     if question.option.startswith("solver."):
-        solvers = {run.solver["name"] for run in changed}
-        changed += [run for run in usual if run.solver["name"] not in solvers]
+        solvers = {run.solver for run in changed}
+        changed += [run for run in usual if run.solver not in solvers]
     return usual, changed
 
 
-def _kind(run: Trace) -> tuple[Any, ...]:
+def _kind(run: Run) -> tuple[Any, ...]:
     """Return what compared runs must have in common: dataset, variant and seed."""
     return (*_place(run), variant_of(run), run.seed)
 
@@ -165,17 +164,17 @@ def _kind(run: Trace) -> tuple[Any, ...]:
 # ---- numbers ----------------------------------------------------------------------------------
 
 
-QUANTITIES: dict[str, tuple[str, Callable[[pd.Series], float], Callable[[float], str]]] = {
-    "gap": ("relative gap", lambda row: row["gap"] / abs(row["primal"]), number),
-    "primal": ("primal value", lambda row: row["primal"], number),
-    "dual": ("dual value", lambda row: row["dual"], number),
+QUANTITIES: dict[str, tuple[str, Callable[[Run], np.ndarray], Callable[[float], str]]] = {
+    "gap": ("relative gap", lambda run: run["relative_gap"], number),
+    "primal": ("primal value", lambda run: run["primal"], number),
+    "dual": ("dual value", lambda run: run["dual"], number),
     "call": (
         "time of an oracle call",
-        lambda row: row["oracle_time"] / row["oracle_calls"],
+        lambda run: run["oracle_time"] / run["oracle_calls"],
         seconds,
     ),
 }
-"""Name → what it is, its value in a row of the trace, its format."""
+"""Name → what it is, its value in each row of a run, its format."""
 
 TIMED = "call"
 """The quantity that is about time."""
@@ -187,56 +186,50 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
     text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
     paper = dict.fromkeys(datasets, "")
     timed = asked.what == TIMED
-    return Claim(asked.key, "", text, "", paper, _after(asked), show, timed=timed)
+    return Claim(asked.key, "", text, "", paper, partial(_after, asked=asked), show, timed=timed)
 
 
-@measure
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    runs = Runs(asked.solver)
+    runs = Selection(asked.solver)
     found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
     values, at = [], []
     for run in found.values():
-        iterations = run.frame["iteration"].to_numpy(int)
+        iterations = run["iteration"].astype(int)
         ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
-        row = run.frame[iterations <= asked.after].iloc[-1]
-        values.append(float(QUANTITIES[asked.what][1](row)))
-        at.append(int(row["iteration"]))
-    note = "" if set(at) == {asked.after} else f"evaluated at iteration {counts(at)}"
-    return Measured(np.array(values), note=note)
+        row = int(np.flatnonzero(iterations <= asked.after)[-1])
+        values.append(float(QUANTITIES[asked.what][1](run)[row]))
+        at.append(int(iterations[row]))
+    facts = {} if set(at) == {asked.after} else {"evaluated at iteration": counts(at)}
+    return Measured(values, facts=facts)
 
 
 # ---- the paper ------------------------------------------------------------------------------
-
-
-def about(module: str) -> dict[str, Any]:
-    """Return the fields of a `Paper` from the file ``about.yaml`` beside its module.
-
-    They are ``looks`` (solver → list of the fields of a `Look`), ``experiments``, ``titles``,
-    ``beside`` and ``derivation``.
-    """
-    content = beside(module, "about")
-    content["experiments"] = tuple(content.get("experiments", ()))
-    return {**content, "looks": {name: Look(*look) for name, look in content["looks"].items()}}
 
 
 @dataclass(frozen=True)
 class Paper:
     """A paper; the module ``paper`` of its folder defines it under the name ``PAPER``.
 
+    Its folder has ``claims.yaml`` (:mod:`.claim`) and ``about.yaml`` with fields of this class
+    (`Paper.of`). There may also be ``questions.yaml`` (`Question`) and ``remarks.yaml``,
+    explanations of failing claims that no run contains: claim → dataset → text. For other variants,
+    ``start=oracle`` or ``counted`` follows the dataset.
+
     Attributes
     ----------
     folder : Path
-        Its folder, with ``claims.yaml`` (`Statements`) and ``about.yaml`` (`about`). There may also
-        be ``questions.yaml`` (`Question`) and ``remarks.yaml``, explanations of failing claims that
-        no trace contains: claim → dataset → text. For other variants, ``start=oracle`` or
-        ``counted`` follows the dataset.
+        Its folder.
     title : str
         Its title in headings.
     short : str
         Its name in experiment files, if that differs from the folder's.
     order : int
         Its position among the papers of this project; equal ones are sorted by folder.
+    measures : mapping of str to callable
+        Name → measure of its claims.
+    tables : mapping
+        Tables of values that its claims are repeated for, besides those in the file.
     kinds : tuple of Kind
         Its kinds of figures.
     looks : dict
@@ -246,8 +239,6 @@ class Paper:
     file : str
         Name, without suffix, of the files with the table of its claims; empty if a figure of the
         paper shows them.
-    claims : tuple of Claim
-        Claims on one or more datasets each, in the order of their table.
     experiments : tuple of str
         The experiments whose runs have its settings; empty: every run has.
     solvers : frozenset of str
@@ -257,8 +248,9 @@ class Paper:
         methods.
     stands_for : dict
         Dataset → the paper's dataset that it replaces where there are no runs on the latter.
-    costs : callable
-        Returns dataset → the paper's `Costs`; runs whose time is counted at others are ignored.
+    costs_in : str
+        The experiment whose options ``each`` set the paper's `Costs` on each dataset; runs whose
+        time is counted at others are ignored.
     derivation : sequence of str
         Where these costs come from, in sentences.
     beside : dict
@@ -274,20 +266,52 @@ class Paper:
     title: str
     short: str = ""
     order: int = 1
+    measures: Mapping[str, Callable[..., Measured]] = field(default_factory=dict)
+    claims_: tuple[Claim, ...] = ()
+    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = ()
     looks: Mapping[str, Look] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
-    claims: tuple[Claim, ...] = ()
     experiments: tuple[str, ...] = ()
     solvers: frozenset[str] = frozenset()
     beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    costs: Callable[[], Mapping[str, Costs]] = dict
+    costs_in: str = ""
     derivation: Sequence[str] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     draws: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
+
+    @classmethod
+    def of(cls, module: str, **more: Any) -> Paper:
+        """Return the paper of a module, with the fields in the file ``about.yaml`` beside it.
+
+        Looks are lists of the fields of a `Look` there. ``more`` has further fields.
+        """
+        said = beside(module, "about")
+        for name, kind in (("experiments", tuple), ("solvers", frozenset)):
+            said[name] = kind(said.get(name, ()))
+        said["beside_runs_of"] = frozenset(said.get("beside_runs_of", ()))
+        said["looks"] = {name: Look(*look) for name, look in said.get("looks", {}).items()}
+        return cls(folder=Path(module).parent, **said, **more)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """Its claims on one or more datasets each, in the order of their table."""
+        return self.claims_ or read_claims(self.folder / "claims.yaml", self.measures, self.tables)
+
+    @cached_property
+    def costs(self) -> dict[str, Costs]:
+        """Dataset → the paper's costs."""
+        if not self.costs_in:
+            return {}
+        content = catalog.read_yaml(catalog.entries("experiments")[self.costs_in])
+        named = {
+            dataset: {key.removeprefix("oracle."): value for key, value in options.items()}
+            for dataset, options in content["each"].items()
+        }
+        return {dataset: Costs.of(options) for dataset, options in named.items()}
 
     @property
     def name(self) -> str:
@@ -299,14 +323,14 @@ class Paper:
         """The datasets that its claims are about."""
         return tuple(dict.fromkeys(name for claim in self.claims for name in claim.paper))
 
-    def at_settings(self, runs: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
+    def at_settings(self, runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
         """Return the runs with the paper's settings, and the others.
 
         Runs on other data than papers use are never among the others: they are marked as such.
         """
-        found: tuple[list[Trace], list[Trace]] = [], []
+        found: tuple[list[Run], list[Run]] = [], []
         for run in runs:
-            judged = self.experiments and run.data["source"] in GENUINE
+            judged = self.experiments and run.source in GENUINE
             found[bool(judged) and run.own_hash not in self._settings].append(run)
         return found
 

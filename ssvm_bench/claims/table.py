@@ -22,7 +22,7 @@ from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.results import measurements, words
-from ssvm_bench.results.repeats import grouped
+from ssvm_bench.results.table import grouped
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     given = " and ".join(numbers[claim.key] for claim in paper.claims if claim.given)
     yield TEXTS["counted"].format(given=given)
     header = ("dataset", "exact call", "plane", "visit besides", "oracle's share of BCFW's time")
-    costs, titles = paper.costs(), {row.dataset: row.title for row in rows}
+    costs, titles = paper.costs, {row.dataset: row.title for row in rows}
     known = ((title, costs[name]) for name, title in titles.items() if name in costs)
     cells = [[title, *map(words.seconds, of), words.percent(of.share)] for title, of in known]
     yield Table("What counts for how many seconds", header, cells, headed=False)

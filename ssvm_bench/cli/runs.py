@@ -13,12 +13,12 @@ from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import FORMATS, LOCAL
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.prediction import Examples, Model, Scored
+    from ssvm_bench.runs.prediction import Examples, Scored, TrainedModel
 
 
 @click.command("experiment", cls=Command)
@@ -370,7 +370,7 @@ def _scored(
 
 def _predicted(
     settings: Settings, run: Path, data: Path | None, format_: str | None
-) -> tuple[Model, Examples, Any]:
+) -> tuple[TrainedModel, Examples, Any]:
     """Return model, examples and predictions; print how long reading and predicting took."""
     from ssvm_bench.runs import prediction
 

@@ -277,7 +277,7 @@ class RunConfig(Options):
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {name: plain_values(value) for name, value in vars(self).items()}
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over all that changes the computation, except the seed.
@@ -345,22 +345,24 @@ def changed(options: Any) -> dict[str, Any]:
     for name in (each.name for each in fields(kind)):
         value = getattr(options, name)
         if name not in hidden and (name not in defaults or value != defaults[name]):
-            found[name] = changed(value) if is_dataclass(value) else plain(value)
+            found[name] = changed(value) if is_dataclass(value) else plain_values(value)
     return found
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Return a value in plain JSON types, a section as a mapping; NaN and infinity become null.
 
     Bytes of a path that are no UTF-8 are escaped: documents are texts.
     """
     if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain_values(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        items = sorted(value.items()) if isinstance(value, validation.Table) else value.items()
-        return {str(key): plain(item) for key, item in items}
+        items = (
+            sorted(value.items()) if isinstance(value, validation.NamedNumbers) else value.items()
+        )
+        return {str(key): plain_values(item) for key, item in items}
     if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -41,40 +41,33 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
-from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import (
-    INSTANCE_COLUMNS,
-    BestValues,
-    Trace,
-    columns_of,
-    dual_of_reported,
-)
+from ssvm_bench.results.table import INSTANCE_COLUMNS, BestValues, Run, Runs
 from ssvm_bench.results.words import number
 
 
-def suboptimality(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+def suboptimality(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the convergence figures, as `curves.tabulate` does."""
 
-    def values(trace: Trace) -> dict[str, np.ndarray]:
-        primal, dual = trace.values("primal"), trace.values("dual")
+    def values(trace: Run) -> dict[str, np.ndarray]:
+        primal, dual = trace["primal"], trace["dual"]
         known = best[trace.problem]
-        below = known.primal - dual_of_reported(trace)
+        below = known.primal - trace["reported_dual"]
         shown = primal - known.dual, below, primal - dual
         return dict(zip(curves.QUANTITIES, shown, strict=True))
 
     return curves.tabulate(traces, values, axis, log=True)
 
 
-def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+def selection(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of working sets and passes, as `curves.tabulate` does."""
 
-    def values(trace: Trace) -> dict[str, np.ndarray]:
+    def values(trace: Run) -> dict[str, np.ndarray]:
         approximate, exact = (
-            np.diff(trace.values(name), prepend=np.nan) for name in ("approx_calls", "oracle_calls")
+            np.diff(trace[name], prepend=np.nan) for name in ("approx_calls", "oracle_calls")
         )
         nothing = np.full_like(exact, np.nan)
         return {
-            "planes per example": trace.values("working_set_mean"),
+            "planes per example": trace["working_set_mean"],
             "approximate passes per iteration": np.divide(
                 approximate, exact, out=nothing, where=exact > 0
             ),
@@ -83,11 +76,11 @@ def selection(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
     return curves.tabulate(traces, values, axis, log=False)
 
 
-def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+def certified(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of measured and of certified gaps, as `curves.tabulate` does."""
 
-    def values(trace: Trace) -> dict[str, np.ndarray]:
-        found, bound = (trace.values(name) for name in ("gap", "gap_bound"))
+    def values(trace: Run) -> dict[str, np.ndarray]:
+        found, bound = (trace[name] for name in ("gap", "gap_bound"))
         return {
             "duality gap": found,
             "certified duality gap": bound,
@@ -97,9 +90,9 @@ def certified(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame
     return curves.tabulate(traces, values, axis, log=True)
 
 
-def with_working_sets(traces: Sequence[Trace]) -> list[Trace]:
+def with_working_sets(traces: Sequence[Run]) -> list[Run]:
     """Return the runs whose solver keeps planes."""
-    return [trace for trace in traces if trace.frame["working_set_mean"].max() > 0]
+    return [trace for trace in traces if trace["working_set_mean"].max() > 0]
 
 
 KINDS = (
@@ -113,7 +106,7 @@ KINDS = (
     CurveFigure(
         "Duality gap to the primal value that was found, and to an upper bound of it",
         *("certified", certified),
-        chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace.frame],
+        chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace],
     ).kind("certified", ["iteration"]),
 )
 
@@ -126,7 +119,7 @@ AGREEMENT_COLUMNS = [
 ]
 
 
-def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def agreement(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return the largest distances, over the repeats, of each solver on each problem instance.
 
     Returns
@@ -138,20 +131,20 @@ def agreement(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         ``known_to``, rounded up to a power of ten.
     """
     rows = []
-    for (problem, label), repeats in repeats_of(traces).items():
+    for (problem, label), repeats in Runs(traces).curves().items():
         known = best[problem]
         if known.dual == 0 or not math.isfinite(known.dual):
             continue
         ends = pd.concat([trace.frame.iloc[[-1]] for trace in repeats])
         distances = {
             "known_to": known.primal - known.dual,
-            "primal": max(trace.frame["primal"].min() for trace in repeats) - known.dual,
-            "dual": known.dual - min(trace.frame["dual"].max() for trace in repeats),
+            "primal": max(trace["primal"].min() for trace in repeats) - known.dual,
+            "dual": known.dual - min(trace["dual"].max() for trace in repeats),
         }
         relative = {name: value / abs(known.dual) for name, value in distances.items()}
         largest = np.nanmax([*relative.values()])
-        reasons = dict.fromkeys(str(trace.summary.get("stop_reason")) for trace in repeats)
-        about = columns_of(repeats[0].metadata)
+        reasons = dict.fromkeys(trace.stop_reason for trace in repeats)
+        about = repeats[0].instance
         row = {**about, **relative, "solver": label, "repeats": len(repeats)}
         row |= {"stopped_by": ", ".join(reasons), "time": float(ends["time"].max())}
         row["passes"] = float(ends["oracle_calls"].max()) / about["n"]

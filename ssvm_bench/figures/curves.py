@@ -19,7 +19,6 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,14 +29,14 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
 from ssvm_bench.results.optima import is_exact
-from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import (
+from ssvm_bench.results.table import (
     INSTANCE_COLUMNS,
     Best,
     BestValues,
     ProblemInstance,
-    Trace,
-    columns_of,
+    Run,
+    Runs,
+    bands,
 )
 
 
@@ -53,7 +52,7 @@ class Axis(NamedTuple):
 AXES = {
     "iteration": Axis("iteration", "iterations", "iteration", "iterations"),
     "calls": Axis("oracle_calls", "oracle_calls", "calls of the exact oracle", "oracle calls"),
-    "passes": Axis("oracle_calls", "oracle_passes", "passes of the exact oracle (calls / n)"),
+    "passes": Axis("passes", "oracle_passes", "passes of the exact oracle (calls / n)"),
     "time": Axis("time", "time", "time [s]", "time"),
 }
 """The x axes that a figure of curves can have."""
@@ -69,8 +68,8 @@ CLOCK_TOLERANCE = 0.1
 
 
 def tabulate(
-    traces: Sequence[Trace],
-    values: Callable[[Trace], Mapping[str, np.ndarray]],
+    traces: Sequence[Run],
+    values: Callable[[Run], Mapping[str, np.ndarray]],
     axis: str,
     log: bool,
     names: Sequence[str] | None = None,
@@ -79,10 +78,10 @@ def tabulate(
 
     Parameters
     ----------
-    traces : sequence of Trace
+    traces : sequence of Run
         Finished runs.
     values : callable
-        Trace → quantities: name → one value per row, NaN where there is none.
+        Run → quantities: name → one value per row, NaN where there is none.
     axis : str
         One of ``AXES``.
     log : bool
@@ -99,20 +98,18 @@ def tabulate(
     """
     curves: list[dict[str, Any]] = []
     points: list[Sequence[np.ndarray]] = []
-    for (_, label), repeats in repeats_of(traces, names).items():
-        xs = [along(trace, axis) for trace in repeats]
+    for (_, label), repeats in Runs(traces).curves(names).items():
+        xs = [trace[AXES[axis].column] for trace in repeats]
         measured = [values(trace) for trace in repeats]
-        about = columns_of(repeats[0].metadata)
-        grid, there = _grid(xs, axis)
+        about = repeats[0].instance
         for quantity in measured[0]:
             ys = [of_run[quantity] for of_run in measured]
             curves.append({**about, "solver": label, "quantity": quantity})
             if all(np.isnan(y).all() for y in ys):
                 points.append(_no_curve(0))
-            elif not grid.size:
-                points.append(_no_curve(len(repeats)))
-            else:
-                points.append((grid, *_band(grid, there, xs, ys, log)))
+                continue
+            of_curve = bands(xs, ys, log, TIME_POINTS if axis == "time" else None)
+            points.append(of_curve if of_curve.x.size else _no_curve(len(repeats)))
     if not curves:
         return pd.DataFrame(columns=COLUMNS)
     lengths = [len(of_curve[0]) for of_curve in points]
@@ -122,109 +119,20 @@ def tabulate(
     return pd.DataFrame({name: columns[name] for name in COLUMNS})
 
 
-def along(trace: Trace, axis: str) -> np.ndarray:
-    """Return the x of each row of a run on one of ``AXES``."""
-    x = trace.values(AXES[axis].column)
-    return x / float(trace.data["n"]) if axis == "passes" else x
-
-
 def _no_curve(repeats: int) -> tuple[np.ndarray, ...]:
     """Return the row of a curve that does not exist."""
     return *(np.full(1, np.nan) for _ in POINT[:-1]), np.array([repeats])
 
 
-def _grid(xs: Sequence[np.ndarray], axis: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return a common x grid, and whether each repeat covers each point of it."""
-    half = len(xs) // 2
-    grid = np.unique(np.concatenate(xs))
-    if axis == "time":
-        begin, end = np.sort([x[0] for x in xs])[half], np.sort([x[-1] for x in xs])[-1 - half]
-        grid = np.unique(np.linspace(begin, end, TIME_POINTS))
-    there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
-    drawn = there.sum(axis=0) > half
-    return grid[drawn], there[:, drawn]
-
-
-def _band(
-    grid: np.ndarray,
-    there: np.ndarray,
-    xs: Sequence[np.ndarray],
-    ys: Sequence[np.ndarray],
-    log: bool,
-) -> Sequence[np.ndarray]:
-    """Return median, min, max and number of repeats of one curve at each x of a grid."""
-    on_grid = np.array([read_off(grid, x, y, log) for x, y in zip(xs, ys, strict=True)])
-    known = ~np.isnan(on_grid)
-    count = known.sum(axis=0)
-    some = count > 0
-    # Values that cannot be drawn count as the lowest.
-    middle = some & ((there & ~known).sum(axis=0) <= (there.sum(axis=0) - 1) // 2)
-    values = np.exp(on_grid) if log else on_grid
-    # the middle value, or both, of those in order
-    ordered = np.sort(np.where(there & ~known, -np.inf, values), axis=0)
-    number = there.sum(axis=0)
-    both = (
-        np.take_along_axis(ordered, at[None], axis=0)[0] for at in ((number - 1) // 2, number // 2)
-    )
-    median = np.where(middle, sum(both) / 2, np.nan)
-    low = np.where(known, values, np.inf).min(axis=0)
-    high = np.where(known, values, -np.inf).max(axis=0)
-    return median, np.where(some, low, np.nan), np.where(some, high, np.nan), count
-
-
-def read_off(grid: np.ndarray, x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
-    """Interpolate a curve as its axis shows it; NaN where it is not drawn.
-
-    Parameters
-    ----------
-    grid : ndarray
-        The x at which to interpolate.
-    x, y : ndarray
-        The points of the curve, x ascending.
-    log : bool
-        Whether y is drawn on a log axis; then log y is returned.
-    """
-    y = np.where(np.isfinite(y) & ((y > 0) | (not log)), y, np.nan)
-    if log:
-        y = np.log(y)
-    if x.size == 1:
-        return np.where(grid == x[0], y[0], np.nan)
-    left = np.clip(np.searchsorted(x, grid, side="right") - 1, 0, x.size - 2)
-    width = x[left + 1] - x[left]
-    share = np.where(width > 0, (grid - x[left]) / np.where(width > 0, width, 1.0), 1.0)
-    between = y[left] + share * (y[left + 1] - y[left])
-    # A measured point next to an interrupted one keeps its value.
-    between = np.where(share == 0, y[left], np.where(share == 1, y[left + 1], between))
-    return np.where((grid < x[0]) | (grid > x[-1]), np.nan, between)
-
-
-def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
-    """Return the x where a curve on a log axis is first at most a target; else infinity."""
-    below = np.flatnonzero(y <= target)
-    if not below.size:
-        return math.inf
-    k = int(below[0])
-    if k == 0 or not (y[k] > 0 and y[k - 1] > 0):
-        return float(x[k])
-    part = math.log(y[k - 1] / target) / math.log(y[k - 1] / y[k])
-    return float(x[k - 1] + part * (x[k] - x[k - 1]))
-
-
-def first_at(x: np.ndarray, y: np.ndarray, target: float) -> float:
-    """Return the first x of a row whose y is at most a target; infinite if there is none."""
-    below = x[y <= target]
-    return float(below[0]) if below.size else math.inf
-
-
-def axis_label(traces: Sequence[Trace], axis: str) -> str:
+def axis_label(traces: Sequence[Run], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
     return AXES[axis].label + f" ({clocks_of(traces)})" * (axis == "time")
 
 
-def clocks_of(traces: Sequence[Trace]) -> str:
+def clocks_of(traces: Sequence[Run]) -> str:
     """Return the names of the clocks of some runs."""
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
-    clocks = sorted({str(trace.metadata.get("clock")) for trace in traces})
+    clocks = sorted({trace.clock for trace in traces})
     return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
@@ -254,14 +162,14 @@ def why_empty(panel: pd.DataFrame) -> str:
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str, best: BestValues) -> list[str]:
+def notes(table: pd.DataFrame, traces: Sequence[Run], axis: str, best: BestValues) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements.
 
     Parameters
     ----------
     table : DataFrame
         The curves, as returned by `tabulate`.
-    traces : sequence of Trace
+    traces : sequence of Run
         The runs behind them.
     axis : str
         One of ``AXES``.
@@ -281,7 +189,8 @@ def notes(table: pd.DataFrame, traces: Sequence[Trace], axis: str, best: BestVal
     drawn = [rows for rows in of_curves if not np.isnan(x[rows]).all()]
     repeats = [most for rows in drawn if (most := count[rows].max()) > 0]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
-    ends = ({along(trace, axis)[-1] for trace in runs} for runs in repeats_of(traces).values())
+    column = AXES[axis].column
+    ends = (set(runs.last(column)) for runs in Runs(traces).curves().values())
     if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
@@ -307,13 +216,13 @@ ROUNDING = 1e-9
 """Of sums, relative to the largest of P, F and 1, as in the runner."""
 
 
-def _why_not_positive(problem: ProblemInstance, traces: Sequence[Trace], best: BestValues) -> str:
+def _why_not_positive(problem: ProblemInstance, traces: Sequence[Run], best: BestValues) -> str:
     """Return what the values of a problem are that a log axis cannot show.
 
     By weak duality, an exact oracle never finds a P below an F: its gaps and distances end at 0.
     """
     runs = [trace for trace in traces if trace.problem == problem]
-    seen = [Best(run.frame["primal"].min(), run.frame["dual"].max()) for run in runs]
+    seen = [Best(run["primal"].min(), run["dual"].max()) for run in runs]
     known = pd.DataFrame([*seen, *([best[problem]] if problem in best else [])])
     lowest, highest = known["primal"].min(), known["dual"].max()
     if not highest - lowest > ROUNDING * max(abs(highest), abs(lowest), 1.0):
@@ -332,7 +241,7 @@ def _curves(table: pd.DataFrame) -> list[slice]:
     return [slice(*of_curve) for of_curve in itertools.pairwise(ends)]
 
 
-def timing_notes(traces: Sequence[Trace]) -> list[str]:
+def timing_notes(traces: Sequence[Run]) -> list[str]:
     """Return notes on runtimes: whether the machine was busy, and whether there were several."""
     found = [processors_note(traces)]
     if beside := sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces):
@@ -340,7 +249,7 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
     wall = [
         trace
         for trace in traces
-        if trace.metadata.get("clock") == "wall"
+        if trace.clock == "wall"
         and not trace.config.get("oracle", {}).get("delay")  # such an oracle sleeps
     ]
     ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
@@ -353,11 +262,11 @@ def timing_notes(traces: Sequence[Trace]) -> list[str]:
     return list(filter(None, found))
 
 
-def processors_note(traces: Sequence[Trace]) -> str:
+def processors_note(traces: Sequence[Run]) -> str:
     """Return a note on times of several processors, and on medians that mix them; else empty."""
     of_curves = [
-        [processors_of(trace) for trace in repeats if trace.metadata.get("clock") != "work"]
-        for repeats in repeats_of(traces).values()
+        [trace.processors for trace in repeats if trace.clock != "work"]
+        for repeats in Runs(traces).curves().values()
     ]
     counts = Counter(name for repeats in of_curves for used in repeats for name in used)
     if len(counts) < 2:
@@ -367,9 +276,3 @@ def processors_note(traces: Sequence[Trace]) -> str:
     mixed = sum(len(used) > 1 for used in timed)
     within = f", within the repeats of {mixed} of {len(timed)} curves" * bool(mixed)
     return f"Runs were timed on different processors{within}: {named}."
-
-
-def processors_of(trace: Trace) -> set[str]:
-    """Return the processors that computed a run, those before it was resumed included."""
-    parts = (trace.metadata, *trace.metadata.get("resumed", ()))
-    return {str(part["cpu"]) for part in parts if part.get("cpu")}

@@ -20,7 +20,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
 from ssvm_bench.figures.document import Block
 from ssvm_bench.results.run_folder import write_files
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,13 +38,13 @@ class FigureData(NamedTuple):
     `curves.is_log_x` is asked.
     """
 
-    traces: Sequence[Trace]
+    traces: Sequence[Run]
     best: BestValues
     title: str = ""
     gaps: Sequence[float] = ()
     results_dir: Path | None = None
-    others: Sequence[Trace] = ()
-    loaded: Callable[[Trace], Any] = lambda _: None
+    others: Sequence[Run] = ()
+    loaded: Callable[[Run], Any] = lambda _: None
     log_x: bool | None = None
 
 
@@ -210,7 +210,7 @@ class Kind:
     documents: bool = False
     intro: str = ""
     at_top: bool = False
-    loads: Callable[[Trace], Any] | None = None
+    loads: Callable[[Run], Any] | None = None
 
     def files(self, data: FigureData, names: Sequence[str]) -> Iterable[Output]:
         """Return its outputs for some choices; ``loaded`` is set if it reads data."""
@@ -248,8 +248,8 @@ def robust(kind: Kind) -> Kind:
 
 
 def _odd(
-    traces: Sequence[Trace], made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
-) -> Iterator[tuple[Trace, str]]:
+    traces: Sequence[Run], made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
+) -> Iterator[tuple[Run, str]]:
     """Yield the runs that a kind fails on even alone, and how."""
     try:
         for _ in made(data._replace(traces=traces), *more):
@@ -266,7 +266,7 @@ def _odd(
 def table_kind(
     name: str,
     title: str,
-    tabulate: Callable[[Sequence[Trace], BestValues], pd.DataFrame],
+    tabulate: Callable[[Sequence[Run], BestValues], pd.DataFrame],
     blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
     documents: bool = False,
 ) -> Kind:
@@ -331,11 +331,11 @@ class CurveFigure:
 
     what: str
     file: str
-    tabulate: Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]
-    chosen: Callable[[Sequence[Trace]], Sequence[Trace]] = lambda traces: traces
+    tabulate: Callable[[Sequence[Run], BestValues, str], pd.DataFrame]
+    chosen: Callable[[Sequence[Run]], Sequence[Run]] = lambda traces: traces
     log: bool = True
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
-    notes: Callable[[Sequence[Trace], BestValues], list[str]] = lambda *_: []
+    notes: Callable[[Sequence[Run], BestValues], list[str]] = lambda *_: []
 
     def kind(self, name: str, axes: Sequence[str], intro: str = "") -> Kind:
         """Return the kind of these figures, over some of the x axes."""

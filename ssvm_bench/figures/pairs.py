@@ -23,13 +23,17 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import processors_of
 from ssvm_bench.figures.document import TEXTS, Block, Cells, List, Table, table_of
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import differing_options, grouped
-from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace, columns_of
+from ssvm_bench.results.table import (
+    BestValues,
+    ProblemInstance,
+    Run,
+    differing_options,
+    grouped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +66,7 @@ class Pairs(NamedTuple):
         Options other than the solver's, if they differ between runs.
     clock : str
         The clock of both sides, or both clocks if they differ.
-    runs : list of (Trace, Trace)
+    runs : list of (Run, Run)
     """
 
     problem: ProblemInstance
@@ -70,15 +74,15 @@ class Pairs(NamedTuple):
     b: str
     around: str
     clock: str
-    runs: list[tuple[Trace, Trace]]
+    runs: list[tuple[Run, Run]]
 
 
-def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pairs]:
+def paired(a: Sequence[Run], b: Sequence[Run], same_curve: bool) -> list[Pairs]:
     """Return the pairs of two sides.
 
     Parameters
     ----------
-    a, b : sequence of Trace
+    a, b : sequence of Run
         Finished runs.
     same_curve : bool
         Whether a run is compared with that of the same solver and options on the other side; else
@@ -89,7 +93,7 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
     # these options do not distinguish curves
     hidden = ("clock", "budget.", "eval.", "dataset.")
     around, within = differing_options(runs, instances, lambda option: option.startswith(hidden))
-    names = (str(run.solver["name"]) for run in runs)
+    names = (run.solver for run in runs)
     curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]
     keys = [*zip(instances, around, curves, strict=True)]
     halves = range(len(a)), range(len(a), len(runs))
@@ -105,13 +109,13 @@ def paired(a: Sequence[Trace], b: Sequence[Trace], same_curve: bool) -> list[Pai
     return found
 
 
-def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple[Trace, Trace]]]]:
+def _of_clocks(a: list[Run], b: list[Run]) -> Iterator[tuple[str, list[tuple[Run, Run]]]]:
     """Yield clock and pairs for each common clock; without any, the pairs of different clocks."""
-    clocks = [grouped(side, lambda run: str(run.metadata.get("clock"))) for side in (a, b)]
+    clocks = [grouped(side, lambda run: run.clock) for side in (a, b)]
     common = sorted(clocks[0].keys() & clocks[1].keys())
     sides = [(clock, clocks[0][clock], clocks[1][clock]) for clock in common]
     for clock, here, there in sides or [(" and ".join(sorted({*clocks[0], *clocks[1]})), a, b)]:
-        by_length = partial(sorted, key=lambda run: run.values("iteration")[-1])
+        by_length = partial(sorted, key=lambda run: run["iteration"][-1])
         longest = [{run.seed: run for run in by_length(side)} for side in (here, there)]
         seeds = sorted(longest[0].keys() & longest[1].keys())
         if seeds:
@@ -120,12 +124,12 @@ def _of_clocks(a: list[Trace], b: list[Trace]) -> Iterator[tuple[str, list[tuple
 
 def timed(pairs: Pairs) -> str:
     """Return ``SAME`` if the seconds of both sides can be compared, else what differs."""
-    clocks = {run.metadata.get("clock") for pair in pairs.runs for run in pair}
+    clocks = {run.clock for pair in pairs.runs for run in pair}
     if len(clocks) > 1:
         return CLOCKS
     if clocks == {"work"}:
         return SAME
-    used = [[processors_of(run) for run in pair] for pair in pairs.runs]
+    used = [[run.processors for run in pair] for pair in pairs.runs]
     return SAME if all(here == there and len(here) == 1 for here, there in used) else OTHERS
 
 
@@ -153,7 +157,7 @@ def ratios(
     """
     rows = []
     for pairs in found:
-        about, machines = columns_of(pairs.runs[0][0].metadata), timed(pairs)
+        about, machines = pairs.runs[0][0].instance, timed(pairs)
         comparable = machines == SAME or (machines == OTHERS and seconds)
         asked = gaps or sorted({*GAPS, *_common(pairs, best)}, reverse=True)
         spent = (costs(side, best, asked) for side in zip(*pairs.runs, strict=True))

@@ -28,8 +28,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace, columns_of
+from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ SPENT = {"time": "time", "calls": "oracle_calls", "summed": "oracle_seconds", "w
 _LOSSES = {"more": "more calls", "steps": "the solver's steps", "others": "waiting for others"}
 
 
-def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
+def scaling(traces: Sequence[Run], gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each curve to a relative gap by workers, as medians over the repeats.
 
     The gap is the smallest of ``gaps`` that all runs on the problem instance have reached; the
@@ -87,12 +86,12 @@ def scaling(traces: Sequence[Trace], gaps: Sequence[float]) -> pd.DataFrame:
     return table
 
 
-def _about(trace: Trace) -> dict[str, Any]:
+def _about(trace: Run) -> dict[str, Any]:
     """Return the columns that identify a run, with the workers that called its oracle."""
     config = trace.config
     parallel = config.get("parallel", {})
     return {
-        **columns_of(trace.metadata),
+        **trace.instance,
         "solver": config["solver"]["name"],
         "batch": parallel.get("batch", 1),
         "engine": "dask" if parallel.get("address") else "processes",
@@ -101,7 +100,7 @@ def _about(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _spent(trace: Trace, gap: float) -> dict[str, float]:
+def _spent(trace: Run, gap: float) -> dict[str, float]:
     """Return the costs of a run to a relative gap; NaN if it did not reach the gap."""
     frame = trace.frame
     reached = frame[frame["gap"] <= gap * frame["primal"].abs()]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED, SIMULATED, registry
 from ssvm_bench.results import words
-from ssvm_bench.results.trace import named_in, weight_in
+from ssvm_bench.results.table import named_in, weight_in
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,12 +23,11 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import along, axis_label, first_at, timing_notes
+from ssvm_bench.figures.curves import AXES, axis_label, timing_notes
 from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import grouped, repeats_of
-from ssvm_bench.results.trace import BestValues, Trace, columns_of
+from ssvm_bench.results.table import BestValues, Run, Runs, first, grouped
 from ssvm_bench.results.words import NONE, number, percent, seconds
 
 if TYPE_CHECKING:
@@ -49,21 +48,21 @@ OWN, BEST = "own dual", "best dual"
 """What a relative gap is measured from."""
 
 
-def bound(trace: Trace) -> str:
+def bound(trace: Run) -> str:
     """Return what the relative gap of a run is measured from: its own dual, if it has one."""
-    return BEST if np.isnan(trace.values("dual")).all() else OWN
+    return BEST if np.isnan(trace["dual"]).all() else OWN
 
 
-def relative_gap(trace: Trace, best: BestValues) -> np.ndarray:
+def relative_gap(trace: Run, best: BestValues) -> np.ndarray:
     """Return the relative gap of each row, measured from the dual value that `bound` names."""
-    primal, gap = (trace.values(name) for name in ("primal", "gap"))
+    primal, gap = (trace[name] for name in ("primal", "gap"))
     if bound(trace) == BEST:
         gap = primal - best[trace.problem].dual
     return gap / np.maximum(np.abs(primal), 1e-12)
 
 
 def costs(
-    traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]
+    traces: Sequence[Run], best: BestValues, gaps: Sequence[float]
 ) -> list[dict[str, np.ndarray]]:
     """Return, gap by gap, the costs of each run when its relative gap was first as small.
 
@@ -73,12 +72,12 @@ def costs(
 
     def spent(name: str, gap: float) -> np.ndarray:
         runs = zip(traces, relative, strict=True)
-        return np.array([first_at(along(trace, name), of_run, gap) for trace, of_run in runs])
+        return np.array([first(trace[AXES[name].column], of_run, gap) for trace, of_run in runs])
 
     return [{name: spent(name, gap) for name in COSTS} for gap in gaps]
 
 
-def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
+def targets(traces: Sequence[Run], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each solver to several relative gaps, over its repeats.
 
     Returns
@@ -89,8 +88,8 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
         ``_max`` over those that reached it. Calls are in passes, i.e. divided by n.
     """
     rows = []
-    for (_, label), repeats in repeats_of(traces).items():
-        instance = columns_of(repeats[0].metadata)
+    for (_, label), repeats in Runs(traces).curves().items():
+        instance = repeats[0].instance
         for gap, found in zip(gaps, costs(repeats, best, gaps), strict=True):
             row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
             row |= {"repeats": len(repeats), "reached": int(np.isfinite(found["time"]).sum())}
@@ -104,7 +103,7 @@ def targets(traces: Sequence[Trace], best: BestValues, gaps: Sequence[float]) ->
     return pd.DataFrame(rows)
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Trace]) -> list[str]:
+def notes(table: pd.DataFrame, traces: Sequence[Run]) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements."""
     text = f"Points: median; bars: minimum to maximum; {words.repeats(table['repeats'])}."
     marked = [MEANING] if (table["bound"] == BEST).any() else []
@@ -117,7 +116,7 @@ def marked_label(solver: str, table: pd.DataFrame) -> str:
     return style.solver_label(solver) + MARK * bool(marked)
 
 
-def x_label(traces: Sequence[Trace], cost: str) -> str:
+def x_label(traces: Sequence[Run], cost: str) -> str:
     """Return the label of the axis of a cost, with its unit."""
     return axis_label(traces, {"calls": "passes"}.get(cost, cost))
 
@@ -244,7 +243,7 @@ def _draw_costs(
 # ---- the gain over BCFW, in sentences ---------------------------------------------------------
 
 
-def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def compare(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return the costs of solvers with a dual value on the problem instances with runs of BCFW.
 
     Returns
@@ -255,21 +254,21 @@ def compare(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         BCFW at its end, NaN unless more than half of the repeats reached that gap.
     """
 
-    def gap(repeats: Sequence[Trace]) -> float:
+    def gap(repeats: Sequence[Run]) -> float:
         return float(np.median([relative_gap(trace, best)[-1] for trace in repeats]))
 
-    found: dict[str, dict[str, list[Trace]]] = {}
-    for (instance, label), repeats in repeats_of(traces).items():
+    found: dict[str, dict[str, Runs]] = {}
+    for (instance, label), repeats in Runs(traces).curves().items():
         if bound(repeats[0]) == OWN:
             found.setdefault(str(instance), {})[label] = repeats
     rows = []
     for solvers in (solvers for solvers in found.values() if BASELINE in solvers):
         for label, repeats in solvers.items():
-            row = {**columns_of(repeats[0].metadata), "solver": label}
+            row = {**repeats[0].instance, "solver": label}
             ends = [trace.frame[["oracle_calls", "time"]].iloc[-1] for trace in repeats]
             calls, time = np.median(ends, axis=0)
             row |= {"passes": calls / row["n"], "time": time, "gap": gap(repeats)}
-            passes = [trace.values("approx_passes")[1:].mean() for trace in repeats]
+            passes = [trace["approx_passes"][1:].mean() for trace in repeats]
             (spent,) = costs(repeats, best, [gap(solvers[BASELINE])])
             row |= {"approx_passes": np.median(passes)}
             calls, time = (float(np.median(spent[name])) for name in ("calls", "time"))

@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
-from ssvm_bench.config.experiment import Experiment, Grid, dependency_levels
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Experiment, Grid, Shard, dependency_levels
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.jobs.status import sources
 from ssvm_bench.results import checkpoint_file, run_folder

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Experiment, Shard, along_paths, dependency_levels
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.jobs.backends import Backend, Local
 from ssvm_bench.jobs.call import Call, sweep
@@ -28,7 +27,7 @@ from ssvm_bench.jobs.status import Durations, finished_before
 from ssvm_bench.jobs.supervisor import Ended, Supervisor
 from ssvm_bench.results import words
 from ssvm_bench.runs import Outcome
-from ssvm_bench.runs.extras import check_extras
+from ssvm_bench.runs.requirements import check_extras
 
 logger = logging.getLogger(__name__)
 

@@ -82,7 +82,7 @@ def _status(config: RunConfig) -> RunStatus:
 def _state(config: RunConfig) -> RunStatus:
     before = budgets.find_run(config)
     if before is not None:
-        return RunStatus(config, "done", before.folder, summary=before.summary)
+        return RunStatus(config, "done", before.folder, summary=before.end)
     folder = config.folder
     problem = next(filter(None, map(reading.damage, config.folders)), "")
     if run_folder.is_locked(folder):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.config.overrides import file_name
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import PICTURES, Output
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.folder import COMMITTED, MINE, OWN, ResultsFolder, results_folder
 from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Best, ProblemInstance, Trace
+from ssvm_bench.results.table import Best, ProblemInstance, Run, grouped
 
 ALL = "*"
 """In place of an experiment's name: all runs."""
@@ -112,7 +110,7 @@ def compare(
         "runs": [whose] if whose else [],
     }
     given = {key: values for key, values in options.items() if values}
-    a, b = plain(a), plain(b)  # names of folders need not be UTF-8
+    a, b = plain_values(a), plain_values(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
     return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 
@@ -131,10 +129,10 @@ def save(
     return written
 
 
-def _is_same(a: Trace, b: Trace) -> bool:
+def _is_same(a: Run, b: Run) -> bool:
     """Return whether both are one run, of which one trace may be thinned and stored elsewhere."""
     spent = ("wall_time", "cpu_time", "eval_time")  # never the same twice
-    measured = [[run.summary.get(name) for name in spent] for run in (a, b)]
+    measured = [[run.end.get(name) for name in spent] for run in (a, b)]
     places = [run.own_folder.parts[-4:] for run in (a, b)]
     return places[0] == places[1] and measured[0] == measured[1] and None not in measured[0]
 
@@ -151,7 +149,7 @@ def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:
     return (folder,) if folder.whose else folder.sides(whose)
 
 
-def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Trace]:
+def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Run]:
     """Return the runs of a folder: those of its first side that has some."""
     sides = _sides(folder)
     for side in sides:
@@ -186,8 +184,8 @@ def _is_of(name: str, experiment: str) -> bool:
 
 
 def _of_solvers(
-    names: Sequence[str], read: Mapping[ResultsFolder, Sequence[Trace]], datasets: Sequence[str]
-) -> tuple[list[list[Trace]], list[pairs.Pairs], ResultsFolder]:
+    names: Sequence[str], read: Mapping[ResultsFolder, Sequence[Run]], datasets: Sequence[str]
+) -> tuple[list[list[Run]], list[pairs.Pairs], ResultsFolder]:
     """Return the runs of two solvers, their pairs, and the side: the first one with pairs.
 
     ``read`` is side → its runs. Without pairs, the runs of all sides are returned.
@@ -204,9 +202,9 @@ def _of_solvers(
     return chosen, [], next(iter(read))
 
 
-def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Trace]:
+def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Run]:
     """Return the thinned runs of a side; a raw run takes precedence over a stored one."""
-    raw: list[Trace] = []
+    raw: list[Run] = []
     for path in find_runs(side.root) if experiment == ALL and side.whose != COMMITTED else ():
         try:
             raw.append(read_run(path))
@@ -220,33 +218,32 @@ def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[T
     return [*found.values()]
 
 
-def _thinned(runs: Sequence[Trace]) -> Iterator[Trace]:
+def _thinned(runs: Sequence[Run]) -> Iterator[Run]:
     """Yield raw runs thinned like stored ones, so that gaps are compared at the same rows."""
     for repeats in grouped(runs, lambda run: run.own_hash).values():
-        for run, rows in zip(repeats, stored_traces.thin(repeats), strict=True):
-            yield replace(run, frame=rows.reset_index(drop=True))
+        yield from stored_traces.thin(repeats)
 
 
-def _of_datasets(runs: Sequence[Trace], datasets: Sequence[str]) -> list[Trace]:
-    there = {str(run.data["name"]) for run in runs}
+def _of_datasets(runs: Sequence[Run], datasets: Sequence[str]) -> list[Run]:
+    there = {run.dataset for run in runs}
     for name in datasets:
         if name not in there:
             raise ConfigError(f"There are no runs on {shown(repr(name))}. {nearest(name, there)}")
-    return [run for run in runs if not datasets or run.data["name"] in datasets]
+    return [run for run in runs if not datasets or run.dataset in datasets]
 
 
-def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
+def _of_solver(side: str, runs: Sequence[Run]) -> list[Run]:
     """Return the runs of a solver with the options that follow its name."""
     name, *options = side.split() or [side]
-    solvers = {str(run.solver["name"]) for run in runs}
+    solvers = {run.solver for run in runs}
     if name not in solvers:
         raise ConfigError(
             f"{shown(repr(side))} is neither a results folder nor a solver with runs. "
             f"{nearest(name, solvers)}"
         )
 
-    def has(run: Trace) -> bool:
-        solver = run.solver
+    def has(run: Run) -> bool:
+        solver = run.solver_options
         asked = (option.partition("=") for option in options)
         return solver["name"] == name and all(
             str(solver.get(key.removeprefix("solver."))).lower() == value.lower()
@@ -257,7 +254,7 @@ def _of_solver(side: str, runs: Sequence[Trace]) -> list[Trace]:
 
 
 def _best(
-    sides: Sequence[Sequence[Trace]], places: Sequence[ResultsFolder]
+    sides: Sequence[Sequence[Run]], places: Sequence[ResultsFolder]
 ) -> dict[ProblemInstance, Best]:
     """Return the best values in the runs and in the records of the folders."""
     found: dict[ProblemInstance, Best] = {}

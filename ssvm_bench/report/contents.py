@@ -25,9 +25,17 @@ from ssvm_bench.report.experiment_files import Stored, find, load
 from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.folder import MINE, OPTION, ResultsFolder, plain
 from ssvm_bench.results.reading import SkippedFiles, read_run, read_summary
-from ssvm_bench.results.repeats import NOT_A_CURVE, differences, grouped
 from ssvm_bench.results.run_folder import PARTIAL, TRACEBACK
-from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace, named_in, weight_in
+from ssvm_bench.results.table import (
+    NOT_A_CURVE,
+    BestValues,
+    ProblemInstance,
+    Run,
+    differences,
+    grouped,
+    named_in,
+    weight_in,
+)
 
 REASON_LENGTH = 400
 MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another folder with "
@@ -54,7 +62,7 @@ class Contents(NamedTuple):
     ----------
     name, title : str
         Name of its experiment, or of its folder of stored traces; its heading.
-    traces : list of Trace
+    traces : list of Run
         Finished runs.
     where : ResultsFolder
         Their results folder, restricted to one side: it has the pictures of an experiment.
@@ -70,7 +78,7 @@ class Contents(NamedTuple):
 
     name: str
     title: str
-    traces: list[Trace]
+    traces: list[Run]
     where: ResultsFolder
     stored: int = 0
     failures: Sequence[Failure] = ()
@@ -84,7 +92,7 @@ class Group(NamedTuple):
     ``setting`` distinguishes the group from others on the problem instance, if there are any.
     """
 
-    traces: list[Trace]
+    traces: list[Run]
     setting: str = ""
 
 
@@ -145,7 +153,7 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     """
     (mine,) = plain(where).sides(MINE)
     root = mine.root
-    traces: list[Trace] = []
+    traces: list[Run] = []
     failures: list[Failure] = []
 
     def failed(path: Path, what: str, iterations: int | None, why: object) -> None:
@@ -162,7 +170,7 @@ def read(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
             skipped.add(error)
             failed(folder, "cannot be read", None, error)
     raw = {trace.own_folder for trace in traces}
-    stored: dict[Path, Trace] = {}
+    stored: dict[Path, Run] = {}
     for name in stored_traces.names(mine):
         for path in stored_traces.files_of(mine, name):
             try:
@@ -249,7 +257,7 @@ def everything(
     return pages
 
 
-def _order(trace: Trace) -> tuple:
+def _order(trace: Run) -> tuple:
     """Return a sort key: data that papers use first, then dataset, n, λ, solver, hash and seed."""
     data, config = trace.data, trace.config
     instance = data["source"] not in GENUINE, data["name"], data["n"], trace.metadata["lam"]
@@ -281,13 +289,13 @@ def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
     return dict(sorted(made.items(), key=lambda item: _weight(item[1][0].traces), reverse=True))
 
 
-def _weight(traces: Sequence[Trace]) -> tuple[bool, int, int]:
+def _weight(traces: Sequence[Run]) -> tuple[bool, int, int]:
     """Return a sort key for how much there is to see: real data, solvers, rows."""
-    solvers = {trace.solver["name"] for trace in traces}
-    return not mark(traces[0]), len(solvers), sum(len(trace.frame) for trace in traces)
+    solvers = {trace.solver for trace in traces}
+    return not mark(traces[0]), len(solvers), sum(len(trace) for trace in traces)
 
 
-def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
+def _groups(traces: Sequence[Run]) -> Iterator[Group]:
     by_start = sorted(traces, key=lambda trace: str(trace.metadata.get("started")))
     latest = {(_options(run, solver=True), _options(run), run.seed): run for run in by_start}
     runs = sorted(latest.values(), key=_order)
@@ -303,7 +311,7 @@ def _groups(traces: Sequence[Trace]) -> Iterator[Group]:
         yield Group(members, ", ".join(own))
 
 
-def _options(trace: Trace, solver: bool = False) -> tuple[tuple[str, str], ...]:
+def _options(trace: Run, solver: bool = False) -> tuple[tuple[str, str], ...]:
     """Return the options, either the solver's or all others, that distinguish curves."""
     named = ((key, str(of)) for key, of in trace.options.items() if key not in NOT_A_CURVE)
     return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
@@ -315,30 +323,30 @@ MARKS = {ALTERED: "ALTERED DATA", "synthetic": "STAND-IN"}
 """Source that is not the real data → its mark."""
 
 
-def mark(trace: Trace) -> str:
+def mark(trace: Run) -> str:
     """Return the mark of a run on data that papers do not use; else empty."""
-    source = str(trace.data["source"])
+    source = trace.source
     return "" if source in GENUINE else MARKS.get(source, source)
 
 
-def dataset_name(trace: Trace) -> str:
+def dataset_name(trace: Run) -> str:
     """Return the name of the dataset in headings."""
-    return style.dataset_name(str(trace.data["name"]))
+    return style.dataset_name(trace.dataset)
 
 
-def solver_name(trace: Trace) -> str:
+def solver_name(trace: Run) -> str:
     """Return the name of the solver in texts."""
-    return style.solver_label(str(trace.solver["name"]))
+    return style.solver_label(trace.solver)
 
 
-def weight_text(trace: Trace) -> str:
+def weight_text(trace: Run) -> str:
     """Return λ, or ν, as K/n or as a number, whichever is shorter.
 
     λ = 507608/n is 1 where n = 507608.
     """
     lam, problem = float(trace.metadata["lam"]), trace.problem
     decimal = f"{lam:.4g}"
-    parts = words.lam(lam, int(trace.data["n"]))
+    parts = words.lam(lam, trace.n)
     exact = float(decimal) == lam or "/" not in parts
     shown = min(parts, decimal, key=len) if exact else parts
     return f"{weight_in(problem.fingerprint)} = {shown}"

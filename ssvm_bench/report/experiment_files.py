@@ -47,12 +47,11 @@ from ssvm_bench.results.folder import (
 )
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.reading import SkippedFiles, damage, is_finished
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.run_folder import write_files
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run, grouped
 
 if TYPE_CHECKING:
-    from ssvm_bench.config.grid import Shard
+    from ssvm_bench.config.experiment import Shard
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.jobs.backends import Backend
     from ssvm_bench.jobs.experiments import ExperimentOutcome
@@ -195,7 +194,7 @@ def plot(
         return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)
 
 
-Stored: TypeAlias = Callable[[ResultsFolder, str, SkippedFiles], list[Trace]]
+Stored: TypeAlias = Callable[[ResultsFolder, str, SkippedFiles], list[Run]]
 """Returns the stored traces of an experiment, given a results folder and its name there."""
 
 
@@ -208,19 +207,19 @@ class Found(NamedTuple):
         The folder, restricted to that side.
     stored : dict
         Own folder of a run → its stored trace.
-    pairs : list of (RunConfig, Trace or None)
+    pairs : list of (RunConfig, Run or None)
         Each run that the experiment asks for, if it has finished.
     has_others : bool
         Whether the other side has traces of the experiment, too.
     """
 
     where: ResultsFolder
-    stored: Mapping[Path, Trace]
-    pairs: Sequence[tuple[RunConfig, Trace | None]]
+    stored: Mapping[Path, Run]
+    pairs: Sequence[tuple[RunConfig, Run | None]]
     has_others: bool = False
 
     @property
-    def runs(self) -> list[Trace]:
+    def runs(self) -> list[Run]:
         """The finished runs."""
         return [run for _, run in self.pairs if run is not None]
 
@@ -263,8 +262,8 @@ def find(
 
 
 def finished(
-    configs: Sequence[RunConfig], stored: Mapping[Path, Trace], skipped: SkippedFiles | None = None
-) -> list[tuple[RunConfig, Trace | None]]:
+    configs: Sequence[RunConfig], stored: Mapping[Path, Run], skipped: SkippedFiles | None = None
+) -> list[tuple[RunConfig, Run | None]]:
     """Return the configs with their finished runs; on real data if the dataset has such runs.
 
     Parameters
@@ -275,9 +274,9 @@ def finished(
     skipped : SkippedFiles, optional
         Collects raw runs that cannot be read; None: only stored traces count.
     """
-    pairs: list[tuple[RunConfig, Trace | None]] = []
+    pairs: list[tuple[RunConfig, Run | None]] = []
     for some in grouped(configs, lambda config: config.dataset.name).values():
-        found: list[Trace | None] = []
+        found: list[Run | None] = []
         for source in LOADED_FROM:
             runs = [
                 config.with_source(source) if source in config.sources() else None
@@ -291,9 +290,7 @@ def finished(
     return pairs
 
 
-def _run(
-    config: RunConfig, stored: Mapping[Path, Trace], skipped: SkippedFiles | None
-) -> Trace | None:
+def _run(config: RunConfig, stored: Mapping[Path, Run], skipped: SkippedFiles | None) -> Run | None:
     # fast path: there are no raw runs
     if skipped is None or not (config.results_dir / "runs" / config.dataset.name).is_dir():
         return stored.get(config.own_folder)
@@ -306,8 +303,8 @@ def _run(
 
 def draw(
     experiment: Experiment,
-    runs: Iterable[Trace],
-    kept: Iterable[Trace],
+    runs: Iterable[Run],
+    kept: Iterable[Run],
     results_dir: Path | ResultsFolder,
     formats: Sequence[str],
     skipped: SkippedFiles | None,
@@ -323,9 +320,9 @@ def draw(
     ----------
     experiment : Experiment
         What to draw.
-    runs : iterable of Trace
+    runs : iterable of Run
         Its finished runs.
-    kept : iterable of Trace
+    kept : iterable of Run
         Traces that are stored already; the other runs are stored first.
     results_dir : Path or ResultsFolder
         The results folder.
@@ -354,7 +351,7 @@ def draw(
     where = plain(results_dir)
     sweep(where)
     stored = {trace.own_folder: trace for trace in kept}
-    of_datasets = grouped(runs, lambda run: run.data["name"]).values()
+    of_datasets = grouped(runs, lambda run: run.dataset).values()
     chosen = {run.own_folder: run for members in of_datasets for run in members}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
     origins = grid.origin_of if grid else {}
@@ -403,9 +400,9 @@ def _experiment_of(folder: Path, root: Path) -> str:
     return ""
 
 
-def _warn_of_others(folder: Path, written: Iterable[Path], traces: Sequence[Trace]) -> None:
+def _warn_of_others(folder: Path, written: Iterable[Path], traces: Sequence[Run]) -> None:
     """Warn of files in a folder that are named like those just written, and were not."""
-    drawn = {stored_traces.suffix(str(trace.data["source"])) for trace in traces}
+    drawn = {stored_traces.suffix(trace.source) for trace in traces}
     marks = {stored_traces.suffix(source) for source in LOADED_FROM} - {""}
 
     def source_of(path: Path) -> str:
@@ -455,7 +452,7 @@ class Made(NamedTuple):
 
 def by_source(data: FigureData) -> dict[str, FigureData]:
     """Return source → input of the figures on its data."""
-    together = grouped(data.traces, lambda trace: shown_as(trace.data["source"]))
+    together = grouped(data.traces, lambda trace: shown_as(trace.source))
     return {
         source: data._replace(
             traces=runs,
@@ -467,7 +464,7 @@ def by_source(data: FigureData) -> dict[str, FigureData]:
 
 def outputs(
     experiment: Experiment,
-    traces: Sequence[Trace],
+    traces: Sequence[Run],
     best: BestValues,
     results_dir: Path,
     wanted: Callable[[Kind], bool] = lambda _: True,
@@ -480,7 +477,7 @@ def outputs(
     ----------
     experiment : Experiment
         What to draw.
-    traces : sequence of Trace
+    traces : sequence of Run
         Its runs, as they are stored.
     best : BestValues
     results_dir : Path

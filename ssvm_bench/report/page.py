@@ -37,9 +37,8 @@ from ssvm_bench.results.folder import ResultsFolder, sweep
 from ssvm_bench.results.folder import plain as as_folder
 from ssvm_bench.results.provenance import provenance, provenance_of
 from ssvm_bench.results.reading import SkippedFiles
-from ssvm_bench.results.repeats import labels, repeats_of
 from ssvm_bench.results.run_folder import write_file
-from ssvm_bench.results.trace import BestValues, ProblemInstance, Trace
+from ssvm_bench.results.table import BestValues, ProblemInstance, Run, Runs, labels
 from ssvm_bench.results.words import NONE, number
 
 FOLDER = "report"
@@ -183,8 +182,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
     else:
         solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
         problems = listed(names.values(), "problems")
-        repeats = words.repeats(len(of) for of in repeats_of(traces).values())
-        of_data = dict.fromkeys((run.data["source"], run.data["name"]) for run in traces)
+        repeats = words.repeats(len(of) for of in Runs(traces).curves().values())
+        of_data = dict.fromkeys((run.source, run.dataset) for run in traces)
         sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
         yield Html(
             f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
@@ -283,8 +282,8 @@ def _problems(page: Page) -> Table:
     return rows(title, [*header, "lowest primal", "highest dual"], cells)
 
 
-def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]) -> Table:
-    losses = sorted({name for trace in traces for name in trace.summary if name.endswith("_loss")})
+def _table_of_runs(traces: Sequence[Run], names: Mapping[ProblemInstance, str]) -> Table:
+    losses = sorted({name for trace in traces for name in trace.end if name.endswith("_loss")})
     header = ["problem", "solver", "seed", "stopped by", "iterations", "oracle calls", "time [s]"]
     header += ["in the oracle", "primal", "dual"]
     header += [name.replace("train_", "training ").replace("_", " ") for name in losses]
@@ -293,11 +292,11 @@ def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]
         columns = ["iteration", "oracle_calls", "time", "oracle_time", "primal", "dual"]
         iterations, calls, time, oracle, primal, dual = trace.frame[columns].iloc[-1]
         row: list[object] = [names[trace.problem], style.solver_label(label)]
-        row += [trace.seed, trace.summary.get("stop_reason")]
+        row += [trace.seed, trace.stop_reason]
         row += [f"{iterations:.0f}", f"{calls:,.0f}", f"{time:.4g}"]
         row += [number(oracle / time if time > 0 else np.nan, ".0%")]
         row += [f"{primal:.6g}", number(dual, ".6g")]
-        row += [number(trace.summary.get(name), ".4g") for name in losses]
+        row += [number(trace.end.get(name), ".4g") for name in losses]
         begun = str(trace.metadata.get("started") or NONE)[:19].replace("T", " ")
         beside = trace.metadata.get("concurrent_runs", "not recorded")
         cells.append([*row, trace.own_hash, begun, beside])
@@ -305,7 +304,7 @@ def _table_of_runs(traces: Sequence[Trace], names: Mapping[ProblemInstance, str]
     return rows("Runs, and their last rows.", header, cells)
 
 
-def _came_from(traces: Sequence[Trace]) -> Iterator[tuple[str, str]]:
+def _came_from(traces: Sequence[Run]) -> Iterator[tuple[str, str]]:
     came = provenance_of(traces)
     for name in ("clock", "cpu", "cores", "node", "engine", "system", "commits"):
         if name in came:

@@ -31,7 +31,7 @@ from ssvm_bench.report import contents
 from ssvm_bench.report.contents import Group, Page
 from ssvm_bench.report.experiment_files import by_source, kinds
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run
 
 logger = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ def _of_instances(
                 yield Shown(title, _plot(title, shown, _data_of(part.traces[0]), kind.intro))
 
 
-def _data_of(trace: Trace) -> str:
+def _data_of(trace: Run) -> str:
     data = trace.data
     source = style.source_name(data["source"], data["name"])
     return (
@@ -252,14 +252,14 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
                 yield details(title, *map(block, output.blocks))
 
 
-def _largest(parts: Sequence[Group]) -> Iterator[Trace]:
+def _largest(parts: Sequence[Group]) -> Iterator[Run]:
     """Yield the runs on one instance that documents compare: one setting per solver.
 
     For each variant and solver, from scratch or along a path, it is the largest setting that has
     runs.
     """
 
-    def kind(trace: Trace) -> tuple[Variant, str, bool]:
+    def kind(trace: Run) -> tuple[Variant, str, bool]:
         config = trace.config
         return variant_of(trace), str(config["solver"]["name"]), bool(config.get("path"))
 

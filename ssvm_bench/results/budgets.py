@@ -10,7 +10,7 @@ every budget that ends within its rows, at the first row with
 Rows, best values and stop reason of such a beginning are known. Losses and weights are known only
 for the end of the finished run. A run that ended for a reason of its own is the run of every budget
 that does not end earlier, with two exceptions, as a solver's own precision ends only runs that ask
-for no gap (:mod:`ssvm_bench.runs.loop`). A run that has converged at a larger gap than the one
+for no gap (:mod:`ssvm_bench.runs.runner`). A run that has converged at a larger gap than the one
 asked for has not ended for that budget. One that went on is cut where its solver first converged,
 if no gap is asked for.
 
@@ -22,17 +22,18 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
-from ssvm_bench.config.schema import Budget, RunConfig, plain
+from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.reading import SkippedFiles, read_run
 from ssvm_bench.results.run_folder import recover
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are checked."""
@@ -104,21 +105,21 @@ def _reached(rows: Columns, budget: Budget, converged_at: int) -> np.ndarray:
     return np.stack([iteration >= most, time >= longest, small, own])
 
 
-def converged_at(trace: Trace) -> int:
+def converged_at(run: Run) -> int:
     """Return after which iteration a run's solver first converged, if it went on; else −1."""
-    return int(trace.summary.get("converged_at", -1))
+    return int(run.end.get("converged_at", -1))
 
 
-def budget_of(trace: Trace) -> Budget | None:
+def budget_of(run: Run) -> Budget | None:
     """Return the budget of a run; None if its configuration contains no valid one."""
-    stored = trace.config.get("budget")
+    stored = run.config.get("budget")
     try:
         return None if stored is None else validation.build(Budget, stored, Budget.section)
     except ConfigError:
         return None
 
 
-def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | None:
+def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Run | None:
     """Return the finished run of a configuration, truncated to its budget.
 
     Parameters
@@ -130,7 +131,7 @@ def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | 
 
     Returns
     -------
-    Trace or None
+    Run or None
         None if there is no such run, or it ends before the budget does.
     """
     if not os.path.lexists(config.folder):
@@ -147,29 +148,28 @@ def find_run(config: RunConfig, skipped: SkippedFiles | None = None) -> Trace | 
     return None
 
 
-def truncate(trace: Trace, config: RunConfig) -> Trace | None:
+def truncate(run: Run, config: RunConfig) -> Run | None:
     """Return a run truncated to a configuration's budget; None if the run does not reach it."""
     asked = config.resolved().get("budget")
-    about, frame, reason = trace.metadata, trace.frame, trace.summary["stop_reason"]
+    about, rows, reason = run.metadata, run.columns, run.end["stop_reason"]
     is_same = about["config"].get("budget") == asked
-    if is_same and (reason != "converged" or _ended(frame, reason, config.budget)):
-        return trace
-    end = ending(frame, reason, config.budget, converged_at(trace))
+    if is_same and (reason != "converged" or _ended(rows, reason, config.budget)):
+        return run
+    end = ending(rows, reason, config.budget, converged_at(run))
     if end is None:
         return None
     about = {**about, "config": {**about["config"], "budget": asked}, "hash": config.own_hash()}
-    summary = {**trace.summary, "stop_reason": end.reason}
-    if end.rows < len(frame):
-        last = {"iteration": int(frame["iteration"].iloc[-1])}
-        about["cut_from"] = {**last, "stop_reason": reason}
-        frame = frame[: end.rows]
+    summary = {**run.end, "stop_reason": end.reason}
+    if end.rows < len(run):
+        about["cut_from"] = {"iteration": int(rows["iteration"][-1]), "stop_reason": reason}
+        run = run.take(slice(end.rows))
         unknown = ("wall_time", *(key for key in summary if key.endswith("_loss")))
         summary |= {
-            **{str(name): column.iloc[-1] for name, column in frame.items()},
-            **best(*(frame[name].to_numpy(float) for name in ("primal", "dual"))),
+            **{name: column[-1] for name, column in run.columns.items()},
+            **best(run["primal"], run["dual"]),
             **dict.fromkeys(unknown),
         }
-    return Trace(frame, about, plain(summary), trace.folder)
+    return replace(run, metadata=about, end=plain_values(summary))
 
 
 def best(primal: np.ndarray, dual: np.ndarray) -> dict[str, float]:

@@ -3,7 +3,7 @@
 A kill never leaves half a file, but disks and people do change files. So written files carry
 checksums: a JSON document its own; a trace those of its rows and of the other files of its run
 (`trace`). Files of earlier versions, which have none, are read as well. Types and ranges are
-checked in all cases: readers of a `Trace` rely on them.
+checked in all cases: all that looks at a `Run` relies on them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LARGEST_TABLE = 1 << 28
 """No table of results takes more bytes: that is a trace of two million rows."""
 
 _COPIES = 3
-"""How often a table is in memory while it is checked and turned into a `Trace`."""
+"""How often a table is in memory while it is checked and turned into a `Run`."""
 
 _PARSED = 35
 """How many bytes a byte of JSON takes in memory at most: nested empty lists do."""
@@ -166,6 +166,16 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     return table
 
 
+def schema_of(content: bytes) -> pa.Schema:
+    """Return the names and types of the columns in a Parquet file, and its metadata."""
+    return pq.read_schema(pa.BufferReader(content))
+
+
+def column_of(column: pa.ChunkedArray) -> np.ndarray:
+    """Return a column of numbers without gaps; ``to_numpy`` would import pandas."""
+    return np.from_dlpack(column.combine_chunks())
+
+
 def _check_size(needed: int, what: str) -> None:
     """Raise an error unless a table may have so many bytes, and memory has them."""
     if needed > LARGEST_TABLE:
@@ -182,7 +192,7 @@ def table_checksum(table: pa.Table, *more: bytes) -> str:
             written = [json.dumps(text) for text in texts]
             content = f"[{', '.join(written[k] for k in numbers)}]".encode()
         elif str(column.type) in ("int64", "float", "double") and not column.null_count:
-            content = np.from_dlpack(column.combine_chunks()).tobytes()  # to_numpy imports pandas
+            content = column_of(column).tobytes()
         else:
             content = column.to_numpy().tobytes()
         digest.update(f"{name} {column.type} {len(content)}\n".encode() + content)

@@ -28,7 +28,7 @@ from ssvm_bench.results import checks
 from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run, reason_of
 from ssvm_bench.results.run_folder import cannot_write, write_file
-from ssvm_bench.results.trace import INSTANCE_COLUMNS, Best, ProblemInstance, Trace, columns_of
+from ssvm_bench.results.table import INSTANCE_COLUMNS, Best, ProblemInstance, Run
 
 FORMAT = 1
 FILE = Path("reference", "optima.json")
@@ -39,7 +39,7 @@ Instance = dict[str, Any]
 
 
 def reference(
-    traces: Sequence[Trace], results_dir: Path | ResultsFolder, skipped: SkippedFiles | None = None
+    traces: Sequence[Run], results_dir: Path | ResultsFolder, skipped: SkippedFiles | None = None
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 
@@ -47,7 +47,7 @@ def reference(
 
     Parameters
     ----------
-    traces : sequence of Trace
+    traces : sequence of Run
         Finished runs. They count, and so does every finished run below the results folder on
         one of their datasets.
     results_dir : Path or ResultsFolder
@@ -77,7 +77,7 @@ def reference(
 
 
 def untold(
-    traces: Iterable[Trace], results_dir: Path | ResultsFolder
+    traces: Iterable[Run], results_dir: Path | ResultsFolder
 ) -> tuple[dict[ProblemInstance, Best], dict[ProblemInstance, Best]]:
     """Return the best values of runs and file, and those of them that are not in the file.
 
@@ -144,13 +144,13 @@ def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
 
 
 def _instances(
-    traces: Sequence[Trace], results_dir: Path, skipped: SkippedFiles | None
+    traces: Sequence[Run], results_dir: Path, skipped: SkippedFiles | None
 ) -> Iterator[Instance]:
     """Yield the best values of each run."""
     for trace in traces:
         yield _instance(trace)
     done = {trace.folder for trace in traces if not trace.is_truncated}
-    for dataset in dict.fromkeys(trace.data["name"] for trace in traces):
+    for dataset in dict.fromkeys(trace.dataset for trace in traces):
         for folder in find_runs(results_dir, dataset):
             if folder in done:
                 continue
@@ -161,18 +161,18 @@ def _instances(
                     skipped.add(error)
 
 
-def _instance(trace: Trace) -> Instance:
+def _instance(trace: Run) -> Instance:
     metadata, config = trace.metadata, trace.config
     oracle = config.get("oracle") or {}
 
     def record(key: str) -> dict[str, Any] | None:
-        value = trace.summary.get(key)
+        value = trace.end.get(key)
         if value is None or not math.isfinite(value):
             return None
-        rows = np.flatnonzero(trace.values(key.removeprefix("best_")) == value)
+        rows = np.flatnonzero(trace[key.removeprefix("best_")] == value)
         return {
             "value": float(value),
-            "iteration": int(trace.values("iteration")[rows[0]]) if rows.size else None,
+            "iteration": int(trace["iteration"][rows[0]]) if rows.size else None,
             "solver": config["solver"]["name"],
             "config": trace.own_hash,
             "seed": config["seed"],
@@ -181,7 +181,7 @@ def _instance(trace: Trace) -> Instance:
             "commit": metadata.get("git"),
         }
 
-    about = columns_of(metadata)
+    about = trace.instance
     order = ("dataset", "source", "fingerprint", "n", "lam")
     return {**{key: about[key] for key in order}, **{key: record(key) for key in KEYS}}
 

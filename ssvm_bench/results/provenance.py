@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvm_bench.results.trace import Trace
+    from ssvm_bench.results.table import Run
 
 PACKAGES = (
     *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
@@ -116,7 +116,7 @@ def _output(*command: str) -> str | None:
 # ---- provenance of the runs behind a figure ---------------------------------------------------
 
 
-def provenance_of(traces: Sequence[Trace]) -> dict[str, Any]:
+def provenance_of(traces: Sequence[Run]) -> dict[str, Any]:
     """Return the provenance of the runs behind a figure.
 
     Returns

@@ -13,6 +13,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ssvm_bench.base.memory import check_room
 from ssvm_bench.results import checks
 from ssvm_bench.results import trace as schema
 from ssvm_bench.results.run_folder import OWN, PARTIAL, partial_folder, recover, results_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import LazyColumns, Run
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.vocabulary import Vocabulary
@@ -59,6 +60,11 @@ class Written(NamedTuple):
     table: pa.Table
     metadata: dict[str, Any]
     files: dict[str, bytes]
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns of its rows."""
+        return {name: checks.column_of(self.table[name]) for name in self.table.column_names}
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -189,7 +195,7 @@ def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:
     return read(folder).labels(n, n_labels)
 
 
-def read_trace(folder: Path) -> Trace:
+def read_trace(folder: Path) -> Run:
     """Read a run; or a partial trace, if that is the folder's content.
 
     Raises
@@ -199,18 +205,35 @@ def read_trace(folder: Path) -> Trace:
         not what was written.
     """
     found = read(folder)
-    frame = found.table.replace_schema_metadata(None).to_pandas(use_threads=False)
-    return Trace(frame, found.metadata, found.summary, found.folder)
+    return Run(found.columns, found.metadata, found.summary, found.folder)
 
 
-def read_run(folder: Path) -> Trace:
+def read_run(folder: Path) -> Run:
     """Read a finished run. Raises as `read_trace` does."""
-    trace = read_trace(folder)
+    run = read_trace(folder)
     with _refused(folder, schema.TRACE):
-        checks.check_rows(trace.frame)
+        checks.check_rows(run.columns)
     if not is_finished(folder):
         raise cannot_read(folder, "it has not finished, or lacks a file")
-    return trace
+    return run
+
+
+def read_when_asked(folder: Path) -> Run:
+    """Return a finished run whose columns are read, and all of its files checked, on demand.
+
+    Metadata and summary are read now. Raises as `read_trace` does, now or on demand.
+    """
+    with _refused(folder, schema.TRACE):
+        about = checks.schema_of(files.read(folder / schema.TRACE, within=results_of(folder)))
+        checks.check(metadata := _header(about), checks.METADATA)
+        sums = _checksums(about)
+    with _refused(folder, schema.SUMMARY):
+        content = files.read(folder / schema.SUMMARY, within=results_of(folder))
+        if sums and hashlib.sha256(content).hexdigest() != sums.get(schema.SUMMARY):
+            raise ValueError(NOT_AS_WRITTEN)
+        summary = _summary(content)
+    whole = cache(lambda: read_run(folder).columns)
+    return Run(LazyColumns(about.names, lambda name: whole()[name]), metadata, summary, folder)
 
 
 def damage(folder: Path) -> str:
@@ -252,10 +275,9 @@ def is_superseded(folder: Path) -> bool:
     except RunFailedError:
         return False
     (end, start), (last, first) = (
-        (trace.values("iteration")[-1], trace.metadata.get("started") or "")
-        for trace in (begun, whole)
+        (trace["iteration"][-1], trace.metadata.get("started") or "") for trace in (begun, whole)
     )
-    return begun.summary["stop_reason"] == "interrupted" and end <= last and start <= first
+    return begun.stop_reason == "interrupted" and end <= last and start <= first
 
 
 def read(folder: Path) -> Written:
@@ -299,10 +321,7 @@ def _in_agreement(folder: Path) -> Written:
             raise ValueError(f"it lacks the columns {', '.join(wrong)}, or has another type")
         if table.num_rows == 0:
             raise ValueError("it has no rows")
-        sums = checks.document(table.schema.metadata.get(schema.CHECKSUMS_KEY, b"{}"))
-        checks.check(sums, checks.TEXTS, "its list of checksums")
-        if unknown := [name for name in sums if name not in (schema.TRACE, *_BESIDE)]:
-            raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+        sums = _checksums(table.schema)
         header = table.schema.metadata[schema.METADATA_KEY]
         if sums.get(schema.TRACE, "") not in ("", checks.table_checksum(table, header)):
             raise ValueError(NOT_AS_WRITTEN)
@@ -316,6 +335,15 @@ def _in_agreement(folder: Path) -> Written:
                 if sums and hashlib.sha256(content[name]).hexdigest() != sums[name]:
                     raise ValueError(NOT_AS_WRITTEN)
     return Written(folder, table, metadata, content)
+
+
+def _checksums(of: pa.Schema) -> dict[str, str]:
+    """Return name → checksum of the files of a run; empty for runs of earlier versions."""
+    sums: dict[str, str] = checks.document(of.metadata.get(schema.CHECKSUMS_KEY, b"{}"))
+    checks.check(sums, checks.TEXTS, "its list of checksums")
+    if unknown := [name for name in sums if name not in (schema.TRACE, *_BESIDE)]:
+        raise ValueError(f"it has a checksum of {shown(unknown[0])}, which no run has")
+    return sums
 
 
 def _summary(content: bytes) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -33,9 +34,9 @@ from ssvm_bench.config import ALTERED, shown_as
 from ssvm_bench.results import checks
 from ssvm_bench.results.folder import ResultsFolder, plain
 from ssvm_bench.results.reading import SkippedFiles, reason_of
-from ssvm_bench.results.repeats import grouped
 from ssvm_bench.results.run_folder import write_file
-from ssvm_bench.results.trace import COLUMNS, DUAL_OF_AVERAGE, Trace
+from ssvm_bench.results.table import DUAL_OF_AVERAGE, LazyColumns, Run, grouped
+from ssvm_bench.results.trace import COLUMNS
 
 FORMAT = 1
 RUN = "run"
@@ -51,17 +52,17 @@ RESULTS_DIR = "results"  # the default: stored runs name no folder of one machin
 
 
 def write(
-    traces: Sequence[Trace],
+    traces: Sequence[Run],
     results_dir: Path | ResultsFolder,
     name: str,
     skipped: SkippedFiles | None = None,
     stay: Collection[str] = (),
-) -> list[Trace]:
+) -> list[Run]:
     """Store the traces of an experiment, thinned; the same traces give the same bytes.
 
     Parameters
     ----------
-    traces : sequence of Trace
+    traces : sequence of Run
         Finished runs.
     results_dir, name
         The results folder, and the experiment's name or that of a folder below.
@@ -72,7 +73,7 @@ def write(
 
     Returns
     -------
-    list of Trace
+    list of Run
         The same runs, as `read` returns them.
 
     Raises
@@ -101,7 +102,7 @@ def write(
 
 def read(
     results_dir: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
-) -> list[Trace]:
+) -> list[Run]:
     """Return the stored traces of an experiment; an empty list if there are none.
 
     The folder of a trace is where its raw run was, below this results folder; it need not exist.
@@ -119,7 +120,7 @@ def read(
         If a file is damaged, and ``skipped`` is not given.
     """
     where = plain(results_dir)
-    found: dict[tuple[str, Path], Trace] = {}
+    found: dict[tuple[str, Path], Run] = {}
     for path in files_of(where, name):
         for trace in _read_if_whole(path, where.root, skipped) or ():
             found.setdefault((path.name, trace.own_folder), trace)
@@ -140,7 +141,7 @@ def names(results_dir: Path | ResultsFolder) -> list[str]:
     return sorted({path.as_posix() for path in found})
 
 
-def read_file(path: Path, results_dir: Path) -> list[Trace]:
+def read_file(path: Path, results_dir: Path) -> list[Run]:
     """Return the traces in a file; raise ``RunFailedError`` if it is damaged."""
     try:
         return _traces(files.read(path, within=results_dir), results_dir)
@@ -151,22 +152,22 @@ def read_file(path: Path, results_dir: Path) -> list[Trace]:
         ) from error
 
 
-def thin(traces: Sequence[Trace]) -> list[pd.DataFrame]:
-    """Return the rows to keep of each of some repeats."""
-    longest = max((trace.values("iteration") for trace in traces), key=len)
+def thin(traces: Sequence[Run]) -> list[Run]:
+    """Return some repeats with the rows to keep only."""
+    longest = max((trace["iteration"] for trace in traces), key=len)
     ratio = 1.0 + 1e-3
     while len(longest) > ROWS and len(np.unique(_bins(longest, ratio))) > ROWS:
         ratio *= 1.001
-    return [trace.frame[_kept(trace.frame, ratio)] for trace in traces]
+    return [trace.take(_kept(trace, ratio)) for trace in traces]
 
 
-def _kept(frame: pd.DataFrame, ratio: float) -> np.ndarray:
+def _kept(run: Run, ratio: float) -> np.ndarray:
     """Return which rows to keep: the first in each bin, and the special ones."""
-    kept = np.zeros(len(frame), bool)
+    kept = np.zeros(len(run), bool)
     kept[[0, -1]] = True
-    kept[np.unique(_bins(frame["iteration"].to_numpy(float), ratio), return_index=True)[1]] = True
+    kept[np.unique(_bins(run["iteration"], ratio), return_index=True)[1]] = True
     for column, sign in (("primal", 1), ("dual", -1)):
-        values = sign * frame[column].to_numpy(float)
+        values = sign * run[column]
         if not np.isnan(values).all():
             kept[np.nanargmin(values)] = True
     return kept
@@ -183,9 +184,9 @@ def _folder(results_dir: Path, name: str) -> Path:
     return results_dir / "traces" / name
 
 
-def _file_name(trace: Trace) -> str:
+def _file_name(trace: Run) -> str:
     data = trace.data
-    solver = trace.solver["name"]
+    solver = trace.solver
     name = f"{data['name']}-{solver}{suffix(data['source'])}.parquet"
     return name.replace(os.sep, "_")
 
@@ -195,17 +196,17 @@ def suffix(source: str) -> str:
     return {"real": "", ALTERED: "-altered"}.get(shown_as(source), f"-{source}")
 
 
-def _key(trace: Trace) -> tuple[str, int]:
+def _key(trace: Run) -> tuple[str, int]:
     """Return the sort key of a run within one file: its own hash and its seed."""
     return trace.own_hash, trace.seed
 
 
-def _parquet(traces: Sequence[Trace]) -> bytes:
+def _parquet(traces: Sequence[Run]) -> bytes:
     """Return the bytes of a file."""
     frames = [
-        rows.drop(columns=DERIVED).assign(run=_run(trace))
+        thinned.frame.drop(columns=DERIVED).assign(run=_run(thinned))
         for group in grouped(traces, lambda trace: trace.own_hash).values()
-        for trace, rows in zip(group, thin(group), strict=True)
+        for thinned in thin(group)
     ]
     frame = pd.concat(frames, ignore_index=True)
     table = pa.table({str(key): frame[key].to_numpy(_stored_type(str(key))) for key in frame})
@@ -215,7 +216,7 @@ def _parquet(traces: Sequence[Trace]) -> bytes:
     return buffer.getvalue()
 
 
-def _run(trace: Trace) -> str:
+def _run(trace: Run) -> str:
     """Return all of a run as JSON, except its rows and the path of its results folder."""
     config = dict(trace.config)
     if "results_dir" in config:
@@ -224,7 +225,7 @@ def _run(trace: Trace) -> str:
         "format": FORMAT,
         "folder": trace.title,
         "metadata": {**trace.metadata, "config": config},
-        "summary": trace.summary,
+        "summary": trace.end,
     }
     return json.dumps(content, sort_keys=True)
 
@@ -237,9 +238,7 @@ def _stored_type(column: str) -> str:
     return "float64" if column in EXACT else "float32"
 
 
-def _read_if_whole(
-    path: Path, results_dir: Path, skipped: SkippedFiles | None
-) -> list[Trace] | None:
+def _read_if_whole(path: Path, results_dir: Path, skipped: SkippedFiles | None) -> list[Run] | None:
     """Return the traces in a file; None if it is damaged and skipped."""
     try:
         return read_file(path, results_dir)
@@ -250,7 +249,7 @@ def _read_if_whole(
         return None
 
 
-def _traces(content: bytes, results_dir: Path) -> list[Trace]:
+def _traces(content: bytes, results_dir: Path) -> list[Run]:
     """Return the traces in the content of a file; raise an exception if it is damaged."""
     table = checks.table_of(content, "A table of stored traces", (RUN,))
     checksum = (table.schema.metadata or {}).get(CHECKSUM_KEY)
@@ -260,27 +259,30 @@ def _traces(content: bytes, results_dir: Path) -> list[Trace]:
         raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
     if checksum not in (None, checks.table_checksum(table).encode()):
         raise ValueError("it is not what was written (checksum)")
-    of_run, runs = checks.coded(table[RUN])
-    columns = {name: table[name].to_numpy() for name in table.column_names if name != RUN}
+    of_run, texts = checks.coded(table[RUN])
+    columns = {name: checks.column_of(table[name]) for name in table.column_names if name != RUN}
     columns[DERIVED] = columns["primal"] - columns["dual"]
     types = {name: column.dtype for name, column in COLUMNS.items()}
     further = [name for name in columns if name not in COLUMNS]
     types |= dict.fromkeys(further, "float64")
     columns = {name: columns[name].astype(of) for name, of in types.items()}
-    whole = pd.DataFrame(columns)
-    traces = []
-    for k, run in enumerate(runs):
+    found = []
+    for k, text in enumerate(texts):
         rows = np.flatnonzero(of_run == k)
-        checks.check_rows({name: column[rows] for name, column in columns.items()})
         # runs in one file need not have the same further columns
-        gone = [name for name in further if np.isnan(columns[name][rows]).all()]
-        frame = whole.take(rows).reset_index(drop=True)
-        frame = frame.drop(columns=gone) if gone else frame
-        about = checks.document(run)
+        gone = {name for name in further if np.isnan(columns[name][rows]).all()}
+        names = [name for name in columns if name not in gone]
+        of = LazyColumns(names, partial(_part, columns, rows))
+        checks.check_rows(of)
+        about = checks.document(text)
         if about["format"] != FORMAT:
             raise ValueError(f"format version {about['format']}; this program reads {FORMAT}")
         checks.check(about["metadata"], checks.METADATA)
         checks.check_summary(about["summary"])
         folder = results_dir.joinpath("runs", *PurePosixPath(about["folder"]).parts[-4:])
-        traces.append(Trace(frame, about["metadata"], about["summary"], folder))
-    return traces
+        found.append(Run(of, about["metadata"], about["summary"], folder))
+    return found
+
+
+def _part(columns: Mapping[str, np.ndarray], rows: np.ndarray, name: str) -> np.ndarray:
+    return columns[name][rows]

@@ -1,4 +1,4 @@
-"""The trace of a run: schema, problem instance and writer; `results.reading` has the reader.
+"""The trace of a run: schema and writer; `results.reading` has the reader.
 
 A run's files are in ``<results_dir>/runs/<dataset>/<solver>/<config hash>/seed=<seed>/``, a
 folder that appears at once (:mod:`ssvm_bench.results.run_folder`):
@@ -17,16 +17,14 @@ folder that appears at once (:mod:`ssvm_bench.results.run_folder`):
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import json
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +33,7 @@ import yaml
 
 from ssvm_bench.base import files
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.results import checks
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.run_folder import (
@@ -52,8 +50,6 @@ from ssvm_bench.results.run_folder import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = 1
@@ -89,175 +85,6 @@ COLUMNS: dict[str, Column] = {
     "w_norm": Column("float64", "", "‖w‖₂ of the reported iterate"),
 }
 """The columns of every trace, in order. A trace may have further columns (float64) after these."""
-
-DUAL_OF_AVERAGE = "dual_of_average"
-"""A further column: F(φ) of the reported iterate where that is an average of iterates. ``dual`` is
-then the larger one of this value and that of the latest iterate."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One run as read from disk.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        The rows; columns as in ``COLUMNS``, and possibly more.
-    metadata : dict
-        Configuration, dataset {name, source, n, d, radius, fingerprint}, lam, seed, clock,
-        provenance; ``radius`` is what ``Oracle.radius`` returns, null if it is not known. ``hash``
-        is `RunConfig.own_hash`; for older runs, the folder's name takes its place.
-    summary : dict
-        What ``summary.json`` holds.
-    folder : Path
-        The run's folder.
-    """
-
-    frame: pd.DataFrame
-    metadata: dict[str, Any]
-    summary: dict[str, Any]
-    folder: Path
-
-    @functools.cached_property
-    def _columns(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def values(self, column: str) -> np.ndarray:
-        """Return a column of the rows as float64; do not modify it."""
-        if column not in self._columns:
-            self._columns[column] = self.frame[column].to_numpy(float)
-        return self._columns[column]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The configuration."""
-        return self.metadata["config"]
-
-    @property
-    def solver(self) -> dict[str, Any]:
-        """The options of the solver."""
-        return self.config["solver"]
-
-    @property
-    def seed(self) -> int:
-        """The seed."""
-        return self.config["seed"]
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The metadata of the dataset."""
-        return self.metadata["dataset"]
-
-    @property
-    def problem(self) -> ProblemInstance:
-        """The problem instance."""
-        return instance_of(self.metadata)
-
-    @property
-    def converged(self) -> bool:
-        """Whether it ended because the solver had converged."""
-        return self.summary.get("stop_reason") == "converged"
-
-    @functools.cached_property
-    def options(self) -> dict[str, Any]:
-        """The configuration by full names of options; do not modify it."""
-        return flatten(self.config)
-
-    @property
-    def own_hash(self) -> str:
-        """`RunConfig.own_hash` of the run."""
-        return self.metadata.get("hash", self.folder.parent.name)
-
-    @property
-    def own_folder(self) -> Path:
-        """The folder of the run if it shared none with other budgets; identifies the run."""
-        return self.folder.parent.with_name(self.own_hash) / self.folder.name
-
-    @property
-    def title(self) -> str:
-        """Dataset, solver, hash and seed, as in the path of its folder."""
-        return "/".join(self.folder.parts[-4:])
-
-    @property
-    def is_truncated(self) -> bool:
-        """Whether it is the beginning of a longer run, whose files are in the folder."""
-        return "cut_from" in self.metadata
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return options, also those of sections, by their full names."""
-    flat = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            flat.update(flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
-    return flat
-
-
-def dual_of_reported(trace: Trace) -> np.ndarray:
-    """Return F(φ) of the reported iterates, also where these are averages, shape (rows,)."""
-    return trace.values(DUAL_OF_AVERAGE if DUAL_OF_AVERAGE in trace.frame else "dual")
-
-
-# ---- problem instances: what two runs must have in common for their values to be comparable ----
-
-
-class ProblemInstance(NamedTuple):
-    """The fingerprint of the data, followed by details of the objective; and its λ or ν.
-
-    These details are the fixed latent values (after ``@``) and, after a space, the prior of w, the
-    kernel, or the name of the objective in a family with several.
-    """
-
-    fingerprint: str
-    lam: float
-
-
-INSTANCE_COLUMNS = ("dataset", "source", "n", "lam", "fingerprint")
-"""Columns that describe a problem instance in a table."""
-
-
-class Best(NamedTuple):
-    """The lowest primal and the highest dual value seen on a problem instance."""
-
-    primal: float
-    dual: float
-
-
-BestValues: TypeAlias = Mapping[ProblemInstance, Best]
-"""As `ssvm_bench.results.optima.reference` returns them."""
-
-
-def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
-    """Return the problem instance of a run."""
-    latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
-    named = metadata.get("prior") or metadata.get("objective")
-    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or "")
-    return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
-
-
-def named_in(fingerprint: str) -> str:
-    """Return the details of the objective in a problem instance's fingerprint; mostly empty.
-
-    >>> named_in("5f0c N(0, 4)"), named_in("5f0c softmax, linear"), named_in("5f0c")
-    ('prior N(0, 4)', 'softmax, linear', '')
-    """
-    named = fingerprint.partition(" ")[2]
-    return f"prior {named}" if named.startswith("N(") else named
-
-
-def weight_in(fingerprint: str) -> str:
-    """Return the letter of the regulariser's weight: ν if the objective has a name, else λ."""
-    named = named_in(fingerprint)
-    return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
-
-
-def columns_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of ``INSTANCE_COLUMNS`` for the problem instance of a run."""
-    data, instance = metadata["dataset"], instance_of(metadata)
-    values = data["name"], data["source"], data["n"], instance.lam, instance.fingerprint
-    return dict(zip(INSTANCE_COLUMNS, values, strict=True))
 
 
 # ---- writing ----------------------------------------------------------------------------------
@@ -314,8 +141,8 @@ def write_run(
             w.write(file)
     else:
         np.savez(stored, **{**arrays, "w": np.asarray(w, dtype=np.float64)})
-    text = yaml.safe_dump(plain(config), sort_keys=False, allow_unicode=True)
-    summed = checks.json_bytes(plain(summary))
+    text = yaml.safe_dump(plain_values(config), sort_keys=False, allow_unicode=True)
+    summed = checks.json_bytes(plain_values(summary))
     beside = {CONFIG: text.encode(), WEIGHTS: stored.getvalue(), SUMMARY: summed}
     if vocabulary is not None:
         beside[NAMES] = vocabulary.dumped()
@@ -360,7 +187,7 @@ def write_partial(
     """
     if summary.get("stop_reason") not in UNFINISHED:
         raise ValueError(f"a partial trace has stop_reason in {UNFINISHED}")
-    beside = {SUMMARY: checks.json_bytes(plain(summary))}
+    beside = {SUMMARY: checks.json_bytes(plain_values(summary))}
     if traceback is not None:
         beside[TRACEBACK] = traceback.encode(errors="backslashreplace")
     # quickly, because runs wait for it
@@ -388,7 +215,7 @@ def _parquet(
     types |= {str(name): "float64" for name in columns if name not in COLUMNS}
     values = {name: np.ascontiguousarray(columns[name], of) for name, of in types.items()}
     table = pa.table({name: _array(each) for name, each in values.items()})
-    header = json.dumps({"format": FORMAT, **plain(metadata)}, allow_nan=False).encode()
+    header = json.dumps({"format": FORMAT, **plain_values(metadata)}, allow_nan=False).encode()
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     sums[TRACE] = checks.table_checksum(table, header)
     about = {METADATA_KEY: header, CHECKSUMS_KEY: json.dumps(sums).encode()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvm_bench.results.trace import Trace
+    from ssvm_bench.results.table import Run
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Outcome:
         ``finished``, ``skipped`` (it had finished before, or a longer one), ``interrupted``, or
         ``held``: another process works on it.
     stop_reason : str
-        See :mod:`ssvm_bench.runs.loop`.
+        See :mod:`ssvm_bench.runs.runner`.
     folder : Path
         Folder of its files; for an interrupted run, of the partial trace.
     summary : dict
@@ -36,6 +36,6 @@ class Outcome:
     summary: dict[str, Any]
 
     @classmethod
-    def of(cls, status: str, run: Trace) -> Outcome:
+    def of(cls, status: str, run: Run) -> Outcome:
         """Return the outcome of a stored run, which may be truncated to a budget."""
-        return cls(status, run.summary["stop_reason"], run.folder, run.summary)
+        return cls(status, run.end["stop_reason"], run.folder, run.end)

@@ -249,7 +249,7 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
             what = error if isinstance(error, StateError) else described(error)
             reason = f"its state does not fit: {what}"
         logger.warning(
-            "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
+            "The checkpoint in %s is left aside: %s. No run resumes from it.", folder, reason
         )
         return None
 
@@ -315,8 +315,8 @@ def _contains(budget: Budget, left: Path) -> bool:
 def _why_anew(config: RunConfig) -> str:
     """Return why a run starts from the beginning although one of another budget has finished."""
     before = read_run(config.folder)
-    reason, at = before.summary["stop_reason"], before.frame["iteration"].iloc[-1]
-    if goes_as_far(before.frame, reason, config.budget, converged_at(before)):
+    reason, at = before.end["stop_reason"], before.columns["iteration"][-1]
+    if goes_as_far(before.columns, reason, config.budget, converged_at(before)):
         return (
             f"A longer run, {before.folder}, was not evaluated at iteration "
             f"{config.budget.max_iterations}: this one is made by itself."

@@ -1,15 +1,20 @@
-"""Checks that solver, oracle, budget, data and workers fit together, before a run begins."""
+"""Checks that solver, oracle, budget, data and workers fit together, before a run begins.
+
+Packages that runs take are looked for without importing them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, check_installed, shown
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
@@ -202,3 +207,29 @@ def check_oracle(config: RunConfig, terms: Any) -> None:
             "workers would not find what one oracle finds. Set oracle.warm_start=false, or "
             "parallel.workers=1 without an address."
         )
+
+
+# ---- Packages ---------------------------------------------------------------------------------
+
+
+def check_extras(configs: Iterable[RunConfig]) -> None:
+    """Check that the packages that runs take are installed, before any of the runs begins.
+
+    Raises
+    ------
+    ConfigError
+        Names what takes the first one that is missing, and how to install it.
+    """
+    asked = dict.fromkeys(need for config in configs for need in _needs(config))
+    for extra, by in asked:
+        check_installed(extra, by)
+
+
+def _needs(config: RunConfig) -> Iterator[tuple[str, str]]:
+    """Yield the extras that a run takes, each with what takes it."""
+    if extra := sources.extra_of(config.dataset):
+        yield extra, f"dataset={shown(config.dataset.name)}"
+    if extra := getattr(config.oracle, "extra", ""):
+        yield extra, f"oracle.engine={shown(config.oracle.engine)}"
+    if config.parallel.address is not None:
+        yield "dask", f"The dask scheduler at {shown(config.parallel.address)}"

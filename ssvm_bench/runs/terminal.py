@@ -271,8 +271,7 @@ def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
     """Return, for each of several runs, the options that tell it from its solver's other runs."""
     if len(runs) < 2:
         return [""] * len(runs)
-    from ssvm_bench.results.repeats import differences
-    from ssvm_bench.results.trace import flatten
+    from ssvm_bench.results.table import differences, flatten
 
     configs = [config for config, _, _ in runs]
     groups = [(config.solver.name, config.dataset.name) for config in configs]

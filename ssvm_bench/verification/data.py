@@ -30,8 +30,7 @@ from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.results.reading import read_run, read_weights
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.runs import components
 from ssvm_bench.runs.runner import run
 from ssvm_bench.runs.terminal import Display
@@ -44,7 +43,7 @@ SECONDS = 20.0
 """Of solver and evaluations of a run that is executed again, on the machine of the stored run."""
 
 
-def config_of(trace: Trace) -> RunConfig:
+def config_of(trace: Run) -> RunConfig:
     """Return the options of a run as the current program reads them, on data of the same source.
 
     Raises
@@ -59,7 +58,7 @@ def config_of(trace: Trace) -> RunConfig:
         config = validation.build(RunConfig, options)
     except KeyError as error:
         raise RunFailedError(f"its options lack {error}") from error
-    return config.with_source(str(trace.data["source"]))
+    return config.with_source(trace.source)
 
 
 def dataset_of(config: RunConfig) -> Any:
@@ -94,7 +93,7 @@ def fingerprints(subject: Subject) -> Iterator[Finding]:
             yield compared(of, f"that of the data here is {found}" * (found != told))
 
 
-def _of_dataset(trace: Trace) -> tuple[str, str, str, str]:
+def _of_dataset(trace: Run) -> tuple[str, str, str, str]:
     data = trace.data
     options = {**trace.config["dataset"], "source": ""}
     return str(data["name"]), str(data["source"]), str(data["fingerprint"]), repr(options)
@@ -109,13 +108,13 @@ def weights(subject: Subject) -> Iterator[Finding]:
             except SsvmBenchError as error:
                 yield skipped(trace.title, error)
                 continue
-            told = float(trace.values("primal")[-1])
+            told = float(trace["primal"][-1])
             differs = abs(found - told) > ROUNDING * max(abs(told), 1.0)
             why = f"P = {found:.9g} at the stored weights, {told:.9g} in the trace"
             yield compared(trace.title, why * differs)
 
 
-def _primal(trace: Trace) -> float:
+def _primal(trace: Run) -> float:
     """Return P at the stored weights of a run."""
     config = config_of(trace)
     if config.oracle.family != STRUCTURAL_SVM:
@@ -160,15 +159,15 @@ def made_again(subject: Subject, count: int, seed: int) -> Iterator[Finding]:
         yield found
 
 
-def _is_fixed(trace: Trace) -> bool:
+def _is_fixed(trace: Run) -> bool:
     """Return whether a run depends on neither the clock, nor an earlier run, nor other workers."""
     config = trace.config
     parallel = config.get("parallel", {})
-    clockless = trace.metadata["clock"] == "work" or not trace.frame["approx_calls"].any()
+    clockless = trace.clock == "work" or not trace.frame["approx_calls"].any()
     return clockless and not config.get("path") and parallel.get("workers", 1) == 1
 
 
-def _again(trace: Trace) -> Finding:
+def _again(trace: Run) -> Finding:
     frame = trace.frame
     spent = frame["cpu_time"] + frame["eval_time"]
     last = int(frame["iteration"][spent <= max(SECONDS, float(spent.iloc[0]))].iloc[-1])

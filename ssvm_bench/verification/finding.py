@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ssvm_bench.results import optima
 from ssvm_bench.results.folder import ResultsFolder
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run
 
 SAME, DIFFERENT, SKIPPED = "same", "different", "skipped"
 
@@ -54,15 +54,15 @@ class Subject:
         The folder, and the part of it that is verified (``made``).
     stored : dict
         Experiment → own folder of a run → its trace as it is stored.
-    runs : list of Trace
+    runs : list of Run
         Raw runs, without those that cannot be read.
     config_dirs : sequence of Path
         Further folders of config files.
     """
 
     where: ResultsFolder
-    stored: defaultdict[str, dict[Path, Trace]]
-    runs: list[Trace]
+    stored: defaultdict[str, dict[Path, Run]]
+    runs: list[Run]
     config_dirs: Sequence[Path] = ()
 
     @cached_property
@@ -71,7 +71,7 @@ class Subject:
         return optima.untold(self.traces, self.where)
 
     @property
-    def traces(self) -> list[Trace]:
+    def traces(self) -> list[Run]:
         """The stored traces of all experiments, each run once."""
         return [*ChainMap(*self.stored.values()).values()]
 

@@ -39,7 +39,7 @@ from ssvm_bench.report import experiment_files
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.results.reading import find_runs, read_run
-from ssvm_bench.results.trace import Best, Trace
+from ssvm_bench.results.table import Best, Run
 from ssvm_bench.verification import data
 from ssvm_bench.verification.finding import DIFFERENT, SAME, SKIPPED, Finding, Subject, compared
 
@@ -185,8 +185,8 @@ def duality(subject: Subject) -> Iterator[Finding]:
         yield _dual_below(trace, best.get(trace.problem))
 
 
-def _dual_below(trace: Trace, best: Best | None) -> Finding:
-    primal, dual = (trace.values(name) for name in ("primal", "dual"))
+def _dual_below(trace: Run, best: Best | None) -> Finding:
+    primal, dual = (trace[name] for name in ("primal", "dual"))
     if np.isnan(dual).all():
         return Finding(SKIPPED, trace.title, "the solver has no dual value")
     if not optima.is_exact(str(trace.config.get("oracle", {}).get("kind"))):
@@ -209,9 +209,9 @@ def summaries(subject: Subject) -> Iterator[Finding]:
         yield compared(trace.title, _unlike(trace))
 
 
-def _unlike(trace: Trace) -> str:
+def _unlike(trace: Run) -> str:
     """Return where a summary disagrees with the rows; an empty string if nowhere."""
-    frame, told = trace.frame, dict(trace.summary)
+    frame, told = trace.frame, dict(trace.end)
     if "latent_round" in frame:  # the summary is of the last problem
         frame = frame[frame["latent_round"] == frame["latent_round"].iloc[-1]]
     primal, dual = (frame[name].to_numpy(float) for name in ("primal", "dual"))

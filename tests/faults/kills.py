@@ -176,7 +176,7 @@ def traces(results: Path) -> dict[str, bytes]:
     found = {}
     for run in find_runs(results):
         trace, (w, iteration) = read_trace(run), read_weights(run)
-        if iteration != trace.frame["iteration"].iloc[-1]:
+        if iteration != trace["iteration"][-1]:
             raise ValueError(f"{run}: weights of another iteration")
         counted = np.ascontiguousarray(trace.frame[COUNTED].to_numpy(float))
         found[str(run.relative_to(results))] = counted.tobytes() + w.tobytes()

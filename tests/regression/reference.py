@@ -29,7 +29,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
-from ssvm_bench.runs import components, loop
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 
@@ -139,7 +139,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = Recorder(problem, Display())
         clock = Clock("work", *config.oracle.costs)
-        loop.loop(config, components.build_solver(config, problem, clock), recorder)
+        runner.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows).reindex(columns=columns_of(name))
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

@@ -26,11 +26,10 @@ from typing import Literal
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, ends, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection, ends
 from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
-from ssvm_bench.figures.curves import along, crossing
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.claims.old import Measured, measure
+from ssvm_bench.results.table import Run, crossing, ensure, same_seed
 from ssvm_bench.results.words import number
 
 LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -59,7 +58,10 @@ def least_known(case: Case) -> float:
 
 @measure
 def sooner(
-    case: Case, ours: Runs, family: Sequence[Runs], axis: Literal["passes", "time"] = "passes"
+    case: Case,
+    ours: Selection,
+    family: Sequence[Selection],
+    axis: Literal["passes", "time"] = "passes",
 ) -> Measured:
     """Measure the ratio of a family's passes (or seconds) to ours at a relative suboptimality.
 
@@ -71,7 +73,7 @@ def sooner(
     if axis == "time":
         case.timed(ours, *(runs for runs in family if runs.solver in case.solvers))
     unit = "s" if axis == "time" else "passes"
-    ends = min(float(along(run, axis)[-1]) for runs in baselines.values() for run in runs)
+    ends = min(float(run[axis][-1]) for runs in baselines.values() for run in runs)
     found: list[tuple[np.ndarray, float]] = []
     notes = []
     for level in LEVELS:
@@ -91,13 +93,13 @@ def sooner(
     return Measured(median / spent, note=note, bounds=ends / spent, ended=ended)
 
 
-def _first_at(case: Case, run: Trace, level: float, axis: str) -> float:
+def _first_at(case: Case, run: Run, level: float, axis: str) -> float:
     target = level * abs(case.reference.dual)
-    return crossing(along(run, axis), suboptimality(case, run), target)
+    return crossing(run[axis], suboptimality(case, run), target)
 
 
 def _first(
-    case: Case, baselines: Mapping[str, Sequence[Trace]], level: float, axis: str
+    case: Case, baselines: Mapping[str, Sequence[Run]], level: float, axis: str
 ) -> tuple[float, str]:
     """Return the smallest median of passes (or seconds) to a level, and that baseline's name."""
     return min(
@@ -110,13 +112,13 @@ def _first(
 
 
 @measure
-def growth_with_n(case: Case, runs: Runs) -> Measured:
+def growth_with_n(case: Case, runs: Selection) -> Measured:
     """Measure the calls to a suboptimality on all examples over those on half of them, per seed."""
     calls, note = calls_on_both(case, half_of(case), runs)
     return Measured(calls[:, 0] / calls[:, 1], note=note)
 
 
-def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
+def calls_on_both(case: Case, part: Case, runs: Selection) -> tuple[np.ndarray, str]:
     """Return the calls to the smallest suboptimality that all runs reach, and a note on them.
 
     Returns
@@ -126,7 +128,7 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
     note : str
     """
     pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
-    alike = all(a.solver == b.solver for a, b in pairs)
+    alike = all(a.solver_options == b.solver_options for a, b in pairs)
     ensure(alike, f"runs of {runs.name} differ in more than the examples")
     target, (here, there), calls = _calls(pairs, (case, part))
     n, fewer = case.data["n"], part.data["n"]
@@ -135,12 +137,12 @@ def calls_on_both(case: Case, part: Case, runs: Runs) -> tuple[np.ndarray, str]:
 
 
 def _calls(
-    pairs: Sequence[tuple[Trace, Trace]], on: tuple[Case, Case]
+    pairs: Sequence[tuple[Run, Run]], on: tuple[Case, Case]
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the smallest suboptimality that all runs reach, median calls to it, and all calls."""
 
-    def curve(case: Case, run: Trace) -> tuple[np.ndarray, np.ndarray]:
-        return along(run, "calls"), suboptimality(case, run)
+    def curve(case: Case, run: Run) -> tuple[np.ndarray, np.ndarray]:
+        return run["oracle_calls"], suboptimality(case, run)
 
     curves = [[*map(curve, on, pair)] for pair in pairs]
     target, calls = to_common(curves, max(map(least_known, on)), "suboptimality")
@@ -152,7 +154,7 @@ def _calls(
 
 
 @measure
-def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
+def time_of_a_call(case: Case, ours: Selection, baseline: Selection) -> Measured:
     """Measure the ratio of our time per oracle call to that of a baseline, for each seed."""
     mine, theirs = case.timed(ours, baseline)
     pairs = same_seed(mine, theirs)
@@ -163,12 +165,12 @@ def time_of_a_call(case: Case, ours: Runs, baseline: Runs) -> Measured:
 
 
 @measure
-def planes_of_calls(case: Case, runs: Runs) -> Measured:
+def planes_of_calls(case: Case, runs: Selection) -> Measured:
     """Measure the planes found, without those of the ground truths, per oracle call."""
     n, shares, counts = int(case.data["n"]), [], []
     for run in runs.of(case):
-        found = n * (run.values("working_set_mean") - 1)
-        made = run.values("oracle_calls")
+        found = n * (run["working_set_mean"] - 1)
+        made = run["oracle_calls"]
         ensure(made[-1] and not found[-1] < 0, "a run has not kept the planes that it found")
         shares.append(found[-1] / made[-1])
         counts.append(found[-1] / n)
@@ -180,17 +182,17 @@ def planes_of_calls(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def gap_over_error(case: Case, runs: Runs) -> Measured:
+def gap_over_error(case: Case, runs: Selection) -> Measured:
     """Measure the smallest (P − F)/P over ε, the share by which the oracle may fall short."""
     mine = runs.of(case)
-    error = float(mine[0].solver["error"])
-    gaps = np.array([np.nanmin(relative_gap(run)) for run in mine])
+    error = float(mine[0].solver_options["error"])
+    gaps = np.array([np.nanmin(run["relative_gap"]) for run in mine])
     note = f"relative gap {np.median(gaps):.3g}, where ε = {error:g}"
     return Measured(gaps / error, high=1.0, note=note)
 
 
 @measure
-def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
+def calls_over(case: Case, runs: Selection, exact: Selection) -> Measured:
     """Measure the ratio of the calls to a suboptimality to those with an exact oracle, per seed."""
     pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
     target, (here, there), calls = _calls(pairs, (case, case))
@@ -202,24 +204,24 @@ def calls_over(case: Case, runs: Runs, exact: Runs) -> Measured:
 
 
 @measure
-def certified(case: Case, runs: Runs) -> Measured:
+def certified(case: Case, runs: Selection) -> Measured:
     """Measure the share of rows whose gap is at least P(w) − the lowest primal value of any run."""
     primal = case.reference.primal
-    duals = [run.values("dual") for run in runs.of(case)]
+    duals = [run["dual"] for run in runs.of(case)]
     allowed = primal + ROUNDING * abs(primal)
     note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"
     return Measured(np.array([np.mean(dual <= allowed) for dual in duals]), 1.0, note=note)
 
 
 @measure
-def gap_over_suboptimality(case: Case, runs: Runs) -> Measured:
+def gap_over_suboptimality(case: Case, runs: Selection) -> Measured:
     """Measure the largest ratio of duality gap to primal suboptimality from the first pass on."""
     largest, middle = [], []
     for run in runs.of(case):
         error = suboptimality(case, run)
-        late = (along(run, "passes") >= 1) & (error > 0) & (error >= least_known(case))
+        late = (run["passes"] >= 1) & (error > 0) & (error >= least_known(case))
         ensure(late.any(), TOO_LOOSE)
-        ratios = run.values("gap")[late] / error[late]
+        ratios = run["gap"][late] / error[late]
         largest.append(ratios.max())
         middle.append(np.median(ratios))
     note = f"median over the iterations {number(float(np.median(middle)))}"

@@ -40,20 +40,19 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Runs
-from ssvm_bench.claims.claim import Claim, Statements, above
+from ssvm_bench.claims.cases import Selection
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import Statements, about, above
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import along, crossing
 from ssvm_bench.figures.document import Table, beside
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.papers.bcfw_poster import measures as by
 from ssvm_bench.papers.bcfw_poster import theorems
-from ssvm_bench.results.repeats import repeats_of
-from ssvm_bench.results.trace import INSTANCE_COLUMNS as INSTANCE
-from ssvm_bench.results.trace import Best, BestValues, Trace, columns_of
+from ssvm_bench.results.table import INSTANCE_COLUMNS as INSTANCE
+from ssvm_bench.results.table import Best, BestValues, Run, Runs, crossing
 from ssvm_bench.results.words import NONE, number, percent, times
 
 VARIED = ("n", "lam", "eps")
@@ -81,7 +80,7 @@ COLUMNS = [
 ]
 
 
-def error_of(trace: Trace, kind: str, known: Best) -> np.ndarray:
+def error_of(trace: Run, kind: str, known: Best) -> np.ndarray:
     """Return one of the errors of each row of a run."""
     ends: dict[str, tuple[str | float, str | float]] = {
         "duality gap": ("primal", "dual"),
@@ -90,13 +89,12 @@ def error_of(trace: Trace, kind: str, known: Best) -> np.ndarray:
         "saddle gap": ("primal", "saddle_dual"),
     }
     above, below = (
-        trace.values(end) if isinstance(end, str) else np.full(len(trace.frame), end)
-        for end in ends[kind]
+        trace[end] if isinstance(end, str) else np.full(len(trace), end) for end in ends[kind]
     )
     return np.asarray(above - below)
 
 
-def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) -> pd.DataFrame:
+def calls(traces: Sequence[Run], best: BestValues, errors: Sequence[float]) -> pd.DataFrame:
     """Return the calls of each solver of Table 1 to each error on each problem instance.
 
     Returns
@@ -108,12 +106,12 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
         on a row of any repeat, NaN if the trace has none.
     """
     rows = []
-    for (problem, label), repeats in repeats_of(traces).items():
+    for (problem, label), repeats in Runs(traces).curves().items():
         order = ORDERS.get(label.partition(" ")[0])
         if order is None:
             continue
         about = repeats[0].metadata
-        instance = columns_of(about)
+        instance = repeats[0].instance
         data = {**about["config"].get("dataset", {}), "n_samples": None}
         curves = [error_of(trace, order.error, best[problem]) for trace in repeats]
         bound = [_over_bound(trace, curve) for trace, curve in zip(repeats, curves, strict=True)]
@@ -121,7 +119,7 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
         row["bound"] = max(bound)
         for eps in errors:
             needed = [
-                crossing(along(trace, "calls"), curve, eps)
+                crossing(trace["oracle_calls"], curve, eps)
                 for trace, curve in zip(repeats, curves, strict=True)
             ]
             median = float(np.median(needed))
@@ -131,10 +129,10 @@ def calls(traces: Sequence[Trace], best: BestValues, errors: Sequence[float]) ->
     return pd.DataFrame(rows, columns=columns)
 
 
-def _over_bound(trace: Trace, error: np.ndarray) -> float:
-    if "gap_bound" not in trace.frame or trace.frame["gap_bound"].isna().all():
+def _over_bound(trace: Run, error: np.ndarray) -> float:
+    if "gap_bound" not in trace or trace.frame["gap_bound"].isna().all():
         return math.nan
-    return float(np.nanmax(error / trace.values("gap_bound")))
+    return float(np.nanmax(error / trace["gap_bound"]))
 
 
 def ratios(needed: pd.DataFrame) -> pd.DataFrame:
@@ -224,17 +222,17 @@ KIND = Kind("rates", Choices(("table",), "choice", "choices", gaps=True), _outpu
 
 SAID, ABOUT = Statements(__file__), about(__file__)
 
-BCFW = Runs("bcfw", {"step": "line_search"})
-BCFW_FIXED = Runs("bcfw", {"step": "2n/(k+2n)"})
-BCFW_AVG = Runs("bcfw_avg")
-BCFW_TAIL = Runs("bcfw_tail")
-INEXACT = Runs("bcfw_inexact", {"falls": False})
-INEXACT_FALLING = Runs("bcfw_inexact", {"falls": True})
-SSG, SSG_WEIGHTED, SSG_TAIL = Runs("ssg"), Runs("ssg_weighted"), Runs("ssg_tail")
-FW = Runs("fw")
-ONE_SLACK = Runs("one_slack", {"cache": 0})
-CACHED = Runs("one_slack", {"cache": 5})
-N_SLACK = Runs("cutting_plane")
+BCFW = Selection("bcfw", {"step": "line_search"})
+BCFW_FIXED = Selection("bcfw", {"step": "2n/(k+2n)"})
+BCFW_AVG = Selection("bcfw_avg")
+BCFW_TAIL = Selection("bcfw_tail")
+INEXACT = Selection("bcfw_inexact", {"falls": False})
+INEXACT_FALLING = Selection("bcfw_inexact", {"falls": True})
+SSG, SSG_WEIGHTED, SSG_TAIL = Selection("ssg"), Selection("ssg_weighted"), Selection("ssg_tail")
+FW = Selection("fw")
+ONE_SLACK = Selection("one_slack", {"cache": 0})
+CACHED = Selection("one_slack", {"cache": 5})
+N_SLACK = Selection("cutting_plane")
 
 
 class Ours(NamedTuple):
@@ -242,8 +240,8 @@ class Ours(NamedTuple):
 
     key: str
     name: str
-    runs: Runs
-    ssg: Runs
+    runs: Selection
+    ssg: Selection
 
 
 OURS = PLAIN, WEIGHTED, TAIL = (
@@ -258,11 +256,11 @@ class Family(NamedTuple):
 
     key: str
     name: str
-    members: Sequence[Runs]
+    members: Sequence[Selection]
 
 
 FAMILIES = (
-    Family("eg", "EG", (Runs("eg"),)),
+    Family("eg", "EG", (Selection("eg"),)),
     Family("fw", "batch Frank–Wolfe", (FW,)),
     Family("cutting_plane", "the cutting-plane method (1-slack, no cache)", (ONE_SLACK,)),
 )
@@ -326,12 +324,12 @@ def _in_seconds(ours: Ours) -> Iterator[Claim]:
         yield claim._replace(beside="in seconds")
 
 
-def _size_claim(key: str, name: str, runs: Runs) -> Claim:
+def _size_claim(key: str, name: str, runs: Selection) -> Claim:
     measured = by.growth_with_n(runs)
     return SAID.claim("size", measured, times, f"size_{key}", 1 / FACTOR, FACTOR, {"solver": name})
 
 
-def _gap_claims(key: str, name: str, runs: Runs) -> Iterator[Claim]:
+def _gap_claims(key: str, name: str, runs: Selection) -> Iterator[Claim]:
     certified, tight = by.certified(runs), by.gap_over_suboptimality(runs)
     words = {"solver": name}
     yield SAID.claim("certificate", certified, percent, f"certificate_{key}", words=words)
@@ -370,7 +368,7 @@ PAPER = Paper(
     short="poster",
     kinds=(KIND,),
     file="claims-poster",
-    claims=CLAIMS,
+    claims_=CLAIMS,
     solvers=frozenset({runs.solver for _, _, runs, _ in OURS} | {INEXACT.solver, FW.solver}),
     beside_runs_of=frozenset(
         runs.solver for family in (ANY_SSG, *FAMILIES, *OTHERS) for runs in family.members

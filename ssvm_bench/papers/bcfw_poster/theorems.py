@@ -61,10 +61,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection
 from ssvm_bench.claims.comparisons import half_of, suboptimality
+from ssvm_bench.claims.old import Measured, measure
 from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, least_known
+from ssvm_bench.results.table import UnmeasurableError, ensure
 from ssvm_bench.results.words import number
 
 LEAST_ROWS = 3
@@ -82,7 +83,7 @@ class Theorem(NamedTuple):
 
     Attributes
     ----------
-    runs : Runs
+    runs : Selection
         The runs that it is about.
     error : str
         ``"gap"``, the lowest so far, or ``"primal"``.
@@ -92,7 +93,7 @@ class Theorem(NamedTuple):
         See `Bound`.
     """
 
-    runs: Runs
+    runs: Selection
     error: Literal["gap", "primal"]
     in_passes: bool
     bound: Bound
@@ -118,11 +119,13 @@ def _subgradient(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.
 
 
 UNIFORM = {"sampling": "uniform"}
-BCFW = Theorem(Runs("bcfw", {"step": "line_search", **UNIFORM}), "gap", False, _block_frank_wolfe)
-INEXACT = BCFW._replace(runs=Runs("bcfw_inexact", {"falls": True, **UNIFORM}))
-FW = Theorem(Runs("fw"), "gap", True, _batch_frank_wolfe)
-ONE_SLACK = Theorem(Runs("one_slack", {"cache": 0}), "gap", True, _one_slack)
-SSG = Theorem(Runs("ssg", UNIFORM), "primal", False, _subgradient)
+BCFW = Theorem(
+    Selection("bcfw", {"step": "line_search", **UNIFORM}), "gap", False, _block_frank_wolfe
+)
+INEXACT = BCFW._replace(runs=Selection("bcfw_inexact", {"falls": True, **UNIFORM}))
+FW = Theorem(Selection("fw"), "gap", True, _batch_frank_wolfe)
+ONE_SLACK = Theorem(Selection("one_slack", {"cache": 0}), "gap", True, _one_slack)
+SSG = Theorem(Selection("ssg", UNIFORM), "primal", False, _subgradient)
 
 
 def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
@@ -156,9 +159,9 @@ def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
 def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
     """Return the calls at which all repeats were evaluated, and their mean error there."""
     runs = theorem.runs.of(case)
-    calls = [run.frame["oracle_calls"].to_numpy(int) for run in runs]
+    calls = [run["oracle_calls"].astype(int) for run in runs]
     gap = theorem.error == "gap"
-    errors = [run.values("gap") if gap else suboptimality(case, run) for run in runs]
+    errors = [run["gap"] if gap else suboptimality(case, run) for run in runs]
     common = reduce(np.intersect1d, calls)
     pairs = zip(calls, errors, strict=True)
     return common, np.mean([error[np.searchsorted(x, common)] for x, error in pairs], axis=0)

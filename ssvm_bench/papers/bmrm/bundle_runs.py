@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import processors_of
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.repeats import labels_within
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, labels_within
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
@@ -71,12 +69,12 @@ class Method(NamedTuple):
         return f"{name} ({words})" if words else name
 
 
-def of_bundles(traces: Sequence[Trace]) -> list[Trace]:
+def of_bundles(traces: Sequence[Run]) -> list[Run]:
     """Return the runs of bundle methods."""
-    return [trace for trace in traces if trace.solver["name"] in SOLVERS]
+    return [trace for trace in traces if trace.solver in SOLVERS]
 
 
-def runs(traces: Sequence[Trace]) -> pd.DataFrame:
+def runs(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the runs of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P.
 
     Returns
@@ -88,17 +86,17 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
     """
     chosen = of_bundles(traces)
     # labels per dataset: options that only differ between datasets are not compared
-    names = labels_within(chosen, lambda trace: trace.data["name"])
+    names = labels_within(chosen, lambda trace: trace.dataset)
     rows = []
     for trace, name in zip(chosen, names, strict=True):
         solver, *options = name.split(" ")
         other = " ".join(text for text in options if not text.startswith("P="))
-        method = Method(solver, int(trace.solver.get("P", 1)), other)
-        data, lam, n = trace.data, float(trace.metadata["lam"]), int(trace.data["n"])
+        method = Method(solver, int(trace.solver_options.get("P", 1)), other)
+        data, lam, n = trace.data, float(trace.metadata["lam"]), trace.n
         pixels = str(trace.config.get("dataset", {}).get("pixels", ""))
         instance = data["name"], data["source"], n, pixels, trace.problem.fingerprint
         problem = *instance, lam, float(f"{lam * n:.6g}")  # 1000/n · n is not quite 1000
-        ended = float(trace.solver["epsilon"]), trace, trace.converged
+        ended = float(trace.solver_options["epsilon"]), trace, trace.converged
         row = *problem, method.label, method.title, *method[1:], *ended
         rows.append(((instance, -lam, SOLVERS.index(method.solver), method), row))
     rows.sort(key=lambda pair: pair[0])
@@ -106,11 +104,11 @@ def runs(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame([row for _, row in rows], columns=columns)
 
 
-def elsewhere(traces: Sequence[Trace]) -> list[str]:
+def elsewhere(traces: Sequence[Run]) -> list[str]:
     """Return a note on the methods timed on another processor than BMRM, if there are any."""
     found: dict[str, None] = {}
     for _, block in runs(traces).groupby(PROBLEM, sort=False):
-        used = [*zip(block["title"], map(processors_of, block["trace"]), strict=True)]
+        used = [*zip(block["title"], (run.processors for run in block["trace"]), strict=True)]
         base = set().union(*(on for name, on in used if name == Method("bmrm").title))
         found |= dict.fromkeys(name for name, on in used if base and on - base)
     if not found:

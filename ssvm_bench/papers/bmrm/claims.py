@@ -13,10 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from ssvm_bench.claims.claim import Claim, Measured, Statements, compared, ensure, measure
+from ssvm_bench.claims.claim import Claim, compared
+from ssvm_bench.claims.old import Measured, Statements, measure
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.bmrm.bundle_runs import Method
 from ssvm_bench.papers.bmrm.costs import BASELINE, Range, Row, method_of, of, rows_of
+from ssvm_bench.results.table import ensure
 from ssvm_bench.results.words import NONE, percent, times
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 

@@ -42,8 +42,7 @@ import pandas as pd
 
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.bmrm.bundle_runs import Method
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
@@ -124,7 +123,7 @@ def method_of(row: Row) -> Method:
     return Method(row["solver"].partition(" ")[0], row["P"])
 
 
-def costs(traces: Sequence[Trace]) -> pd.DataFrame:
+def costs(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the costs of each method at each λ at which there are runs of BMRM.
 
     Returns
@@ -162,15 +161,15 @@ MEDIANS = (
 """Quantities at the ends of runs whose medians `costs` returns."""
 
 
-def _end(trace: Trace) -> tuple[float, ...]:
+def _end(trace: Run) -> tuple[float, ...]:
     """Return ``MEDIANS`` of a run."""
-    frame, solver = trace.frame, trace.solver
+    frame, solver = trace.frame, trace.solver_options
     last = frame.iloc[-1]
     # a share of counted work in measured seconds has no meaning
-    seconds = math.nan if trace.metadata.get("clock") == "work" else last["time"]
+    seconds = math.nan if trace.clock == "work" else last["time"]
     shares = [last.get(name, math.nan) / (seconds or math.nan) for name in TIMES]
     # rises cannot be counted in the rows: the stored trace of a long run has only some of them
-    rises = trace.summary.get("primal_rises")
+    rises = trace.end.get("primal_rises")
     rises = math.nan if rises is None else rises
     primal = frame.loc[frame["iteration"] > 0, "primal"]
     above = math.expm1(np.log(primal / primal.cummin()).mean())
@@ -183,9 +182,9 @@ def _end(trace: Trace) -> tuple[float, ...]:
     return (*ends, *start, beside, qps, rejected)
 
 
-def _start(trace: Trace) -> tuple[float, float]:
+def _start(trace: Run) -> tuple[float, float]:
     """Return the iterations and seconds of SGD before w₁ was evaluated; 0 without SGD."""
-    if trace.solver.get("init") != "sgd":
+    if trace.solver_options.get("init") != "sgd":
         return 0.0, 0.0
     at = trace.frame[trace.frame["iteration"] == SGD_PASSES]
     if not len(at):

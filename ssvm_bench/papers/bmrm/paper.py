@@ -32,13 +32,14 @@ import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import about
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import Block, Table, beside, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.papers.bmrm import bundle_runs, claims, costs, relative
 from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import NONE, number, share
 
 # ---- Table 1 ----------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ TEXTS = beside(__file__)
 LOSSES = ("validation", "test")
 
 
-def risks(traces: Sequence[Trace]) -> pd.DataFrame:
+def risks(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the losses of each method at each λ at which its runs have a validation loss.
 
     Returns
@@ -61,7 +62,7 @@ def risks(traces: Sequence[Trace]) -> pd.DataFrame:
     """
     runs = bundle_runs.runs(traces)
     for loss in LOSSES:
-        found = [trace.summary.get(f"{loss}_loss") for trace in runs["trace"]]
+        found = [trace.end.get(f"{loss}_loss") for trace in runs["trace"]]
         runs[loss] = pd.Series(found, dtype=float)
     keys, medians = [*bundle_runs.PROBLEM, "solver", "title"], {of: (of, "median") for of in LOSSES}
     counts = {"repeats": ("converged", "size"), "converged": ("converged", "sum")}
@@ -287,6 +288,6 @@ PAPER = Paper(
     folder=Path(__file__).parent,
     title="the bundle-method report",
     kinds=(relative.KIND, *KINDS),
-    claims=(*claims.CLAIMS, *claims.ACROSS),
+    claims_=(*claims.CLAIMS, *claims.ACROSS),
     **about(__file__),
 )

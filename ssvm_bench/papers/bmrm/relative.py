@@ -20,7 +20,7 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results.table import BestValues, Run
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bm
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 
-def compared(traces: Sequence[Trace]) -> list[Trace]:
+def compared(traces: Sequence[Run]) -> list[Run]:
     """Return the runs of the compared solvers, on problem instances that BMRM has runs on."""
-    known = {trace.problem for trace in traces if trace.solver["name"] == "bmrm"}
-    runs = (trace for trace in traces if trace.solver["name"] in COMPARED)
+    known = {trace.problem for trace in traces if trace.solver == "bmrm"}
+    runs = (trace for trace in traces if trace.solver in COMPARED)
     return [trace for trace in runs if trace.problem in known]
 
 
-def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the figure as a table, like `curves.tabulate`.
 
     Returns
@@ -51,9 +51,9 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     """
     runs = bundle_runs.runs(compared(traces))
 
-    def values(trace: Trace) -> dict[str, np.ndarray]:
-        known, solver = best[trace.problem].dual, trace.solver["name"]
-        distance = trace.values("primal") / (known if known > 0 else np.nan) - 1
+    def values(trace: Run) -> dict[str, np.ndarray]:
+        known, solver = best[trace.problem].dual, trace.solver
+        distance = trace["primal"] / (known if known > 0 else np.nan) - 1
         return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
 
     table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
@@ -62,7 +62,7 @@ def relative(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFra
     return table.merge(about, on=keys, how="left")
 
 
-def notes(traces: Sequence[Trace], best: BestValues) -> list[str]:
+def notes(traces: Sequence[Run], best: BestValues) -> list[str]:
     """Return a note on F* for readers of the figure."""
     optima = [best[trace.problem] for trace in traces]
     error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)

@@ -23,24 +23,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims import cases
-from ssvm_bench.claims.cases import Case, Runs, check_clocks, column, ends, relative_gap, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection, check_clocks, column, ends
 from ssvm_bench.claims.comparisons import half_of, to_common
-from ssvm_bench.figures.curves import along, crossing, first_at
+from ssvm_bench.claims.old import Measured, measure
 from ssvm_bench.results import measurements
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import (
+    Run,
+    UnmeasurableError,
+    crossing,
+    ensure,
+    first,
+    least_positive,
+    same_seed,
+)
 from ssvm_bench.results.words import counts, percent, reached, seconds, span, times
 
 SWEEPS = {"M": 0, "order": "random", "bound": "tracked", "products": "keep"}
-BATCH = Runs("dcd", SWEEPS, warm_start=False)
-WARM = Runs("dcd", SWEEPS, warm_start=True)
-TRUE_BOUND = Runs("dcd", {**SWEEPS, "bound": "true"}, warm_start=False)
-SEQUENTIAL = Runs("dcd", {**SWEEPS, "order": "sequential"}, warm_start=False)
-COMPUTED = Runs("dcd", {**SWEEPS, "products": "compute"}, warm_start=False)
-LENGTHS = Runs("dcd", {**SWEEPS, "products": "lengths"}, warm_start=False)
+BATCH = Selection("dcd", SWEEPS, warm_start=False)
+WARM = Selection("dcd", SWEEPS, warm_start=True)
+TRUE_BOUND = Selection("dcd", {**SWEEPS, "bound": "true"}, warm_start=False)
+SEQUENTIAL = Selection("dcd", {**SWEEPS, "order": "sequential"}, warm_start=False)
+COMPUTED = Selection("dcd", {**SWEEPS, "products": "compute"}, warm_start=False)
+LENGTHS = Selection("dcd", {**SWEEPS, "products": "lengths"}, warm_start=False)
 HOT, COLD = (
-    Runs("dcd_online", {"schedule": "gap", "verify": False, "hot": hot}, warm_start=False)
+    Selection("dcd_online", {"schedule": "gap", "verify": False, "hot": hot}, warm_start=False)
     for hot in (True, False)
 )
 
@@ -51,7 +57,7 @@ DIGITS = 1e-6
 """Largest relative rounding error of a bound: stored traces keep seven digits."""
 
 
-def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
+def _pairs(case: Case, one: Selection, other: Selection) -> list[tuple[Run, Run]]:
     """Return the pairs of runs with the same seed; raise if their clocks differ."""
     pairs = same_seed(one.by_seed(case), other.by_seed(case))
     check_clocks(run for pair in pairs for run in pair)
@@ -62,7 +68,7 @@ def _pairs(case: Case, one: Runs, other: Runs) -> list[tuple[Trace, Trace]]:
 
 
 @measure
-def never_falls(case: Case, runs: Runs) -> Measured:
+def never_falls(case: Case, runs: Selection) -> Measured:
     """Measure the share of steps from row to row in which LB does not fall."""
     shares, falls = [], [0.0]
     for run in runs.of(case):
@@ -74,7 +80,7 @@ def never_falls(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def share_above(case: Case, runs: Runs) -> Measured:
+def share_above(case: Case, runs: Selection) -> Measured:
     """Measure the share of sweeps with both bounds in which UB' ≥ UB."""
     shares, late, means, sizes, last, below = [], [], [], [], [], [0.0]
     for run in runs.of(case):
@@ -88,7 +94,7 @@ def share_above(case: Case, runs: Runs) -> Measured:
         means.append(float(above.mean()))
         sizes.append(above.size)
         below += (-above[wrong]).tolist()
-        last += [int(run.frame["iteration"].to_numpy()[known][wrong[-1]])] if wrong.size else []
+        last += [int(run["iteration"][known][wrong[-1]])] if wrong.size else []
     note = f"{counts(sizes)} sweeps, of the second half of them {percent(float(np.median(late)))}"
     note += f"; on the mean UB' is above UB by {percent(float(np.median(means)))}"
     if last:
@@ -101,8 +107,8 @@ def share_above(case: Case, runs: Runs) -> Measured:
 
 
 def _to_tolerance(
-    case: Case, slow: Runs, fast: Runs, enough: float = 0.0
-) -> tuple[Measured, tuple[float, float], list[tuple[Trace, Trace]]]:
+    case: Case, slow: Selection, fast: Selection, enough: float = 0.0
+) -> tuple[Measured, tuple[float, float], list[tuple[Run, Run]]]:
     """Measure slow runs' seconds to the tolerance over fast ones'; return medians and pairs, too.
 
     A fast run may have ended earlier, if the ratio to the time it took is small ``enough`` already.
@@ -121,12 +127,12 @@ def _to_tolerance(
 
 
 @measure
-def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
+def speedup(case: Case, fast: Selection, slow: Selection) -> Measured:
     """Measure the slow runs' seconds to the tolerance over the fast ones', and count sweeps."""
     found, (before, after), pairs = _to_tolerance(case, slow, fast)
     first, then = np.median(ends(pairs, "iteration"), axis=0)
     calls = np.median(np.divide(*ends(pairs, "oracle_calls").T))
-    tol = float(pairs[-1][1].solver["tol"])
+    tol = float(pairs[-1][1].solver_options["tol"])
     longer = before / first / (after / then)
     note = f"to {tol:g}: {seconds(before)} and {first:.0f} sweeps against {seconds(after)} and "
     note += f"{then:.0f}; a sweep takes {longer:.3g}× as long, and there are {calls:.3g}× as many "
@@ -134,14 +140,14 @@ def speedup(case: Case, fast: Runs, slow: Runs) -> Measured:
 
 
 @measure
-def slowdown(case: Case, slow: Runs, fast: Runs) -> Measured:
+def slowdown(case: Case, slow: Selection, fast: Selection) -> Measured:
     """Measure the slow runs' seconds to the tolerance over the fast ones', per seed."""
     found, (after, before), _ = _to_tolerance(case, slow, fast)
     return found._replace(note=f"{seconds(after)} against {seconds(before)}")
 
 
 @measure
-def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Measured:
+def cost_of_warm_start(case: Case, warm: Selection, cold: Selection, cheap: float) -> Measured:
     """Measure the seconds to the tolerance from another λ's solution over those from α = 0."""
     found, (after, scratch), pairs = _to_tolerance(case, warm, cold, cheap)
     larger = pairs[-1][0].config["path"][-1]
@@ -156,7 +162,7 @@ def cost_of_warm_start(case: Case, warm: Runs, cold: Runs, cheap: float) -> Meas
 
 
 @measure
-def single_first(case: Case, runs: Runs) -> Measured:
+def single_first(case: Case, runs: Selection) -> Measured:
     """Measure the share of single steps in the second sweep; the note has that of all sweeps.
 
     The first sweep is over the planes found, where no term has two planes to make a pair of.
@@ -174,11 +180,11 @@ def single_first(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def slower_later(case: Case, runs: Runs) -> Measured:
+def slower_later(case: Case, runs: Selection) -> Measured:
     """Measure the seconds per sweep in the second half of a run over those of its first sweep."""
     ratios, pairs, planes = [], [], []
     for run in runs.of(case):
-        sweeps, spent = along(run, "iteration"), along(run, "time")
+        sweeps, spent = run["iteration"], run["time"]
         pair, made = column(run, "pair_steps"), column(run, "single_steps")
         there = sweeps.size > 2 and sweeps[1] == 1
         ensure(there, "a run does not tell the time of its first sweep")
@@ -186,7 +192,7 @@ def slower_later(case: Case, runs: Runs) -> Measured:
         later = (spent[-1] - spent[at]) / (sweeps[-1] - sweeps[at])
         ratios.append(later / (spent[1] - spent[0]))
         pairs.append((pair[-1] - pair[at]) / (pair[-1] - pair[at] + made[-1] - made[at]))
-        planes.append(run.frame["working_set_mean"].to_numpy()[[1, -1]])
+        planes.append(run["working_set_mean"][[1, -1]])
     first, last = np.median(planes, axis=0)
     note = f"in the second half {percent(float(np.median(pairs)))} of the steps are pairs; "
     note += f"{first:.3g} planes an example, its truth's included, after the first sweep, "
@@ -195,7 +201,7 @@ def slower_later(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
+def mimicked_sweeps(case: Case, one: Selection, several: Selection) -> Measured:
     """Measure the sweeps of ``several`` to the gap that ``one`` has after one sweep, per seed.
 
     The note has the sweeps to the smallest gap that all runs reach, here and on other datasets.
@@ -209,9 +215,9 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
             except UnmeasurableError:
                 continue
             more.append(f"{other.dataset} {times(float(np.median(there[:, 1] / there[:, 0])))}")
-    first = np.array([relative_gap(run)[1] for run, _ in pairs])
+    first = np.array([run["relative_gap"][1] for run, _ in pairs])
     at = [
-        crossing(along(run, "iteration"), relative_gap(run), gap)
+        crossing(run["iteration"], run["relative_gap"], gap)
         for (_, run), gap in zip(pairs, first, strict=True)
     ]
     mine, theirs = np.median(found, axis=0)
@@ -221,11 +227,13 @@ def mimicked_sweeps(case: Case, one: Runs, several: Runs) -> Measured:
     return Measured(np.array(at), note=note)
 
 
-def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Trace]], np.ndarray]:
+def _sweeps(
+    case: Case, one: Selection, several: Selection
+) -> tuple[list[tuple[Run, Run]], np.ndarray]:
     """Return pairs of runs by seed, and their sweeps to the smallest gap that all reach."""
     pairs = _pairs(case, one, several)
-    ensure(min(len(run.frame) for pair in pairs for run in pair) >= 2, "a run made no sweep")
-    curves = [[(along(run, "iteration"), relative_gap(run)) for run in pair] for pair in pairs]
+    ensure(min(len(run) for pair in pairs for run in pair) >= 2, "a run made no sweep")
+    curves = [[(run["iteration"], run["relative_gap"]) for run in pair] for pair in pairs]
     _, found = to_common(curves)
     ensure(not (found <= 0).any(), "a run reached no gap below that of its start")
     return pairs, found
@@ -235,12 +243,12 @@ def _sweeps(case: Case, one: Runs, several: Runs) -> tuple[list[tuple[Trace, Tra
 
 
 @measure
-def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
+def passes_to_tolerance(case: Case, runs: Selection, tol: float) -> Measured:
     """Measure the passes until the gap of all examples is within a tolerance."""
     passes, after_one = [], []
     for run in runs.of(case):
-        gap, at = relative_gap(run), along(run, "iteration")
-        passes.append(first_at(at, gap, tol))
+        gap, at = run["relative_gap"], run["iteration"]
+        passes.append(first(at, gap, tol))
         after_one += gap[at == 1].tolist()
     ensure(after_one, "the first pass was not evaluated")
     said = span((min(after_one), max(after_one)), "{:.2g}".format)
@@ -249,7 +257,7 @@ def passes_to_tolerance(case: Case, runs: Runs, tol: float) -> Measured:
 
 
 @measure
-def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
+def cost_of_hot_start(case: Case, hot: Selection, cold: Selection) -> Measured:
     """Measure visits of cached examples over those when each optimisation begins at α = 0."""
     pairs = _pairs(case, hot, cold)
     visits = ends(pairs, "approx_calls")
@@ -259,7 +267,7 @@ def cost_of_hot_start(case: Case, hot: Runs, cold: Runs) -> Measured:
 
 
 @measure
-def growth_of_storage(case: Case, runs: Runs) -> Measured:
+def growth_of_storage(case: Case, runs: Selection) -> Measured:
     """Measure the storage of a pass over all examples over that of a pass over half of them.
 
     Storage counts the numbers of w and the planes in the cache; the other examples have left, with
@@ -279,7 +287,7 @@ def growth_of_storage(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def growth_of_cache(case: Case, runs: Runs) -> Measured:
+def growth_of_cache(case: Case, runs: Selection) -> Measured:
     """Measure the planes kept after a pass over all examples over those after half of them."""
     half, here = half_of(case), runs.by_seed(case)
     pairs = same_seed(here, runs.by_seed(half))
@@ -295,9 +303,9 @@ def growth_of_cache(case: Case, runs: Runs) -> Measured:
     return Measured(sizes_kept[:, 0] / sizes_kept[:, 1], note=note)
 
 
-def kept(run: Trace) -> float:
+def kept(run: Run) -> float:
     """Return the number of planes kept after the first pass."""
-    after = column(run, "cache_size")[along(run, "iteration") == 1]
+    after = column(run, "cache_size")[run["iteration"] == 1]
     ensure(after.size, "the first pass was not evaluated")
     return float(after[0])
 
@@ -305,14 +313,14 @@ def kept(run: Trace) -> float:
 # ---- schedules of the stream ------------------------------------------------------------------
 
 TIME, CALLS = COSTS = ("time", "oracle_calls")
-"""Trace columns with the cost of a run so far."""
+"""Run columns with the cost of a run so far."""
 
 SLOW_CALL, SLOWER_CALL = 1e-3, 1e-2
 """Shortest and longest seconds assumed for an oracle call that searches an image."""
 
 
 @measure
-def costlier(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
+def costlier(case: Case, ours: Selection, baseline: Selection, call: float) -> Measured:
     """Measure a schedule's median cost of a verified gap over that of each of our repeats.
 
     ``call`` is the number of seconds added to each oracle call; if infinite, only calls count. The
@@ -343,7 +351,7 @@ def costlier(case: Case, ours: Runs, baseline: Runs, call: float) -> Measured:
 
 
 @measure
-def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
+def spread(case: Case, kinds: Sequence[Selection]) -> Measured:
     """Measure the slowest schedule's seconds to a verified gap over the fastest one's, per seed.
 
     The gap is chosen as in `costlier`, with the first schedule as ours.
@@ -367,10 +375,10 @@ def spread(case: Case, kinds: Sequence[Runs]) -> Measured:
     )
 
 
-def _target(mine: Sequence[Trace]) -> float:
+def _target(mine: Sequence[Run]) -> float:
     """Return the runs' tolerance, or the smallest gap that all of them reach if that is larger."""
-    tol = float(mine[0].solver["tol"])
-    return max(tol, *(cases.least_positive(relative_gap(run)) for run in mine))
+    tol = float(mine[0].solver_options["tol"])
+    return max(tol, *(least_positive(run["relative_gap"]) for run in mine))
 
 
 def _cost(spent: Any, call: float) -> Any:
@@ -380,9 +388,9 @@ def _cost(spent: Any, call: float) -> Any:
     return spent[TIME] + (call * spent[CALLS] if call else 0.0)
 
 
-def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
+def _spent_on(runs: Sequence[Run], target: float) -> pd.DataFrame:
     """Return each run's seconds and calls at its first row within a gap; infinite without one."""
-    spent = [[first_at(column(run, of), relative_gap(run), target) for of in COSTS] for run in runs]
+    spent = [[first(column(run, of), run["relative_gap"], target) for of in COSTS] for run in runs]
     return pd.DataFrame(spent, columns=list(COSTS))
 
 
@@ -390,7 +398,7 @@ def _spent_on(runs: Sequence[Trace], target: float) -> pd.DataFrame:
 
 
 @measure
-def on_bench(case: Case, quantity: str, runs: Runs) -> Measured:
+def on_bench(case: Case, quantity: str, runs: Selection) -> Measured:
     """Return a number of the bench where these runs exist; the note has single comparisons."""
     runs.of(case)
     found = [row for row in case.bench if row.quantity == quantity]

@@ -28,19 +28,19 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Runs, relative_gap
-from ssvm_bench.claims.claim import Claim, Statements, above
+from ssvm_bench.claims.cases import Selection
+from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.comparisons import above_start, share_ahead
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.old import Statements, about, above
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import COLUMNS, tabulate
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.dual_coordinate import measures as by
 from ssvm_bench.papers.dual_coordinate.measures import BATCH, COMPUTED, SEQUENTIAL, TRUE_BOUND
 from ssvm_bench.results import words
-from ssvm_bench.results.repeats import grouped, labels_within
-from ssvm_bench.results.trace import INSTANCE_COLUMNS as INSTANCE
-from ssvm_bench.results.trace import BestValues, Trace, columns_of
+from ssvm_bench.results.table import INSTANCE_COLUMNS as INSTANCE
+from ssvm_bench.results.table import BestValues, Run, grouped, labels_within
 from ssvm_bench.results.words import percent, times
 
 BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
@@ -48,22 +48,22 @@ BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
 
 DISTANCE = "distance / |F*|"
 GAP = "relative gap"
-ANY_ONLINE = Runs("dcd_online", {"verify": True}, warm_start=False)
+ANY_ONLINE = Selection("dcd_online", {"verify": True}, warm_start=False)
 KEPT = "planes in the cache"
 
 
-Chosen: TypeAlias = Callable[[Sequence[Trace]], list[Trace]]
+Chosen: TypeAlias = Callable[[Sequence[Run]], list[Run]]
 
 
-def _of(*kinds: Runs) -> Chosen:
+def _of(*kinds: Selection) -> Chosen:
     """Return a function that chooses the runs of these kinds."""
     return lambda traces: [run for run in traces if any(kind.has(run) for kind in kinds)]
 
 
-def _compared(option: str, *kinds: Runs) -> Chosen:
+def _compared(option: str, *kinds: Selection) -> Chosen:
     """Return a function that chooses runs on instances where an option has several values."""
 
-    def chosen(traces: Sequence[Trace]) -> list[Trace]:
+    def chosen(traces: Sequence[Run]) -> list[Run]:
         groups = grouped(_of(*kinds)(traces), lambda run: run.problem)
         several = [runs for runs in groups.values() if len(set(map(_value_of(option), runs))) > 1]
         return [run for runs in several for run in runs]
@@ -71,13 +71,13 @@ def _compared(option: str, *kinds: Runs) -> Chosen:
     return chosen
 
 
-def bounds(traces: Sequence[Trace], best: BestValues, axis: str) -> pd.DataFrame:
+def bounds(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
     """Return the curves of the three bounds as a table, like `tabulate`."""
 
     def curve(bound: str) -> pd.DataFrame:
-        def values(run: Trace) -> dict[str, np.ndarray]:
+        def values(run: Run) -> dict[str, np.ndarray]:
             known = best[run.problem]
-            at = run.values(BOUNDS[bound])
+            at = run[BOUNDS[bound]]
             away = known.primal - at if bound == "LB" else at - known.dual
             return {DISTANCE: away / max(abs(known.dual), 1e-12)}
 
@@ -95,21 +95,21 @@ OF_DISTANCES = [
 ]
 
 
-def gaps(option: str) -> Callable[[Sequence[Trace], BestValues, str], pd.DataFrame]:
+def gaps(option: str) -> Callable[[Sequence[Run], BestValues, str], pd.DataFrame]:
     """Return a function that tabulates the relative gap for each value of an option."""
 
-    def table(traces: Sequence[Trace], _: BestValues, axis: str) -> pd.DataFrame:
+    def table(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
         names = _named(traces, _value_of(option))
-        return tabulate(traces, lambda run: {GAP: relative_gap(run)}, axis, log=True, names=names)
+        return tabulate(traces, lambda run: {GAP: run["relative_gap"]}, axis, log=True, names=names)
 
     return table
 
 
-def _value_of(option: str) -> Callable[[Trace], str]:
-    return lambda run: f"{option}={run.solver[option]}"
+def _value_of(option: str) -> Callable[[Run], str]:
+    return lambda run: f"{option}={run.solver_options[option]}"
 
 
-def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
+def _named(traces: Sequence[Run], first: Callable[[Run], str]) -> list[str]:
     """Return the names of curves: the solver, the text ``first`` of a run, and differing options.
 
     These are the options in which runs on one problem instance differ; tolerances and budgets that
@@ -124,14 +124,14 @@ def _named(traces: Sequence[Trace], first: Callable[[Trace], str]) -> list[str]:
     return found
 
 
-def kept(traces: Sequence[Trace]) -> pd.DataFrame:
+def kept(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the planes kept after the first pass against its number of examples.
 
     Runs on all examples of a dataset and on its first ones, at one λ, form one curve.
     """
     runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
     rows = [
-        {**columns_of(run.metadata), "solver": label, KEPT: by.kept(run)}
+        {**run.instance, "solver": label, KEPT: by.kept(run)}
         for run, label in zip(runs, _named(runs, _value_of("schedule")), strict=True)
     ]
     table = pd.DataFrame(rows, columns=[*INSTANCE, "solver", KEPT])
@@ -152,9 +152,9 @@ def _cache(data: FigureData) -> Iterator[Output]:
     table = kept(runs)
     if len(table):
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
-        full = [run for run in runs if run.frame["fixed_examples"].max() > 0]
+        full = [run for run in runs if run["fixed_examples"].max() > 0]
         names = sorted(
-            {(style.dataset_name(run.data["name"]), run.solver["cache"]) for run in full}
+            {(style.dataset_name(run.dataset), run.solver_options["cache"]) for run in full}
         )
         notes += [f"{name}: the cache was full, at {planes:,} planes." for name, planes in names]
         label = "examples of one pass"
@@ -210,15 +210,15 @@ ROOM = 100
 """Capacity, in planes, of the small cache of ``STREAMED``."""
 
 CACHED = {
-    schedule: Runs("dcd_online", {"schedule": schedule, "verify": True}, warm_start=False)
+    schedule: Selection("dcd_online", {"schedule": schedule, "verify": True}, warm_start=False)
     for schedule in ("gap", *SCHEDULES)
 }
 """Runs with a cache and verified passes."""
 
 ONLINE, ONE_PASS, LARANK = (CACHED[schedule] for schedule in ("gap", "one_pass", "larank"))
-STREAMED = Runs("dcd_online", {"schedule": "one_pass", "cache": ROOM}, warm_start=False)
-SSG = Runs("ssg")
-SUBGRADIENT = (SSG, Runs("ssg_weighted"), Runs("ssg_tail"))
+STREAMED = Selection("dcd_online", {"schedule": "one_pass", "cache": ROOM}, warm_start=False)
+SSG = Selection("ssg")
+SUBGRADIENT = (SSG, Selection("ssg_weighted"), Selection("ssg_tail"))
 
 FIRST_SWEEP = "dcd / LIBLINEAR: a first sweep"
 """The quantity in the bench."""
@@ -293,7 +293,7 @@ PAPER = Paper(
     title="the dual-coordinate paper",
     kinds=(KIND,),
     file="claims-dual-coordinate",
-    claims=CLAIMS,
+    claims_=CLAIMS,
     solvers=frozenset({"dcd", "dcd_online"}),
     beside_runs_of=frozenset({"dcd_online", "ssg"}),  # at larger λ of paths, dcd runs alone
     partial=True,

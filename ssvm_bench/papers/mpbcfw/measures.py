@@ -1,196 +1,112 @@
-"""Measures of the MP-BCFW paper's claims: one number per repeat, computed from traces.
+"""Measures of the MP-BCFW paper's claims: one number per repeat, computed from runs.
 
 - At equal iterations, two runs with the same seed are compared only where both were evaluated.
   Later evaluations are rarer, so an iteration without an evaluation counts as the next one with
   an evaluation: if these are at k_1 < k_2 < …, the one at k_j counts for k_j − k_{j−1} iterations,
   with k_0 = 0.
 - In time, two solvers are compared by the time to the *target*: the smallest duality gap that
-  every repeat of the single-plane solver reaches within 80 % of its time, i.e. the largest of the
-  repeats' smallest positive gaps there. All solvers have the same budget, so a multi-plane solver
-  that is as fast reaches the target, with a fourth of that time to spare. The time is read off
+  every repeat of the single-plane solver reaches within 80 % of its time. The time is read off
   each run's curve as a log plot draws it: linear in the logarithm of the gap between two rows,
   and unknown outside the rows.
+- The approximate passes per iteration are ``Δapprox_calls / (n Δiteration)`` between two rows, so
+  that iterations without an evaluation count, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Concatenate, NamedTuple
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs, ends, least_positive
-from ssvm_bench.claims.claim import Measure, Measured, Options, ensure, measure
-from ssvm_bench.figures.curves import along, crossing, first_at
-from ssvm_bench.figures.style import solver_label
-from ssvm_bench.results.trace import Trace, dual_of_reported
-from ssvm_bench.results.words import counts, number, percent, seconds, span, times
-
-PAIRS = {"plain": ("bcfw", "mpbcfw"), "avg": ("bcfw_avg", "mpbcfw_avg")}
-"""The pairs that the paper compares: single-plane and multi-plane solver."""
+from ssvm_bench.claims.cases import Case, Selection, ends
+from ssvm_bench.claims.claim import Fact, Measured
+from ssvm_bench.results.table import (
+    Common,
+    Run,
+    common,
+    crossing,
+    ensure,
+    first,
+    least_positive,
+    reach,
+    same_seed,
+    target,
+)
+from ssvm_bench.results.words import percent, seconds, times
 
 AS_FAST = 1.1
 """Two times are alike up to this ratio; a difference of a tenth is not visible in a figure."""
 
-PRINTED: Mapping[str, Any] = {"rule": "slope", "T": 10}
-"""The paper's options of MP-BCFW; runs with other options are compared with runs with these."""
-
-
-def as_printed(case: Case) -> Case:
-    """Return a case without the runs whose options differ from the paper's.
-
-    If all runs of a solver have other options, these runs are kept.
-    """
-
-    def is_so(runs: Mapping[int, Trace]) -> bool:
-        solver = next(iter(runs.values())).solver
-        return all(solver.get(name, value) == value for name, value in PRINTED.items())
-
-    known = {label.split(" ")[0] for label, runs in case.runs.items() if is_so(runs)}
-    runs = {name: of for name, of in case.runs.items() if is_so(of) or name.split()[0] not in known}
-    others = [as_printed(replace(other, others=())) for other in case.others]
-    return replace(case, runs=runs, others=others)
-
-
-def of_printed(
-    function: Callable[Concatenate[Any, Options], Measured],
-) -> Callable[Options, Measure]:
-    """Decorate like `measure`; the function gets the case with the paper's options only."""
-    return measure(function, as_printed)
+NOTHING_COMMON = "no iteration was evaluated in two runs with the same seed"
 
 
 # ---- at equal iterations ----------------------------------------------------------------------
 
 
-class Common(NamedTuple):
-    """The iterations at which both runs of a seed have a primal value, and these values.
-
-    ``single`` and ``multi`` are the values of the first and of the second solver.
-    """
-
-    iterations: np.ndarray
-    single: np.ndarray
-    multi: np.ndarray
-
-    @property
-    def behind(self) -> np.ndarray:
-        """The iterations at which the multi-plane primal is not lower."""
-        return self.iterations[self.multi >= self.single]
-
-    @property
-    def share_below(self) -> float:
-        """The share of iterations, evaluated or not, at which the multi-plane primal is lower."""
-        stands_for = np.diff(self.iterations, prepend=0)
-        return float(stands_for[self.multi < self.single].sum() / self.iterations[-1])
-
-
-def common(
-    case: Case, one: str, other: str, column: str = "primal", first_column: str = "primal"
+def evaluated(
+    case: Case, single: Selection, multi: Selection, y: str = "primal", multi_y: str = ""
 ) -> list[Common]:
-    """Return the common evaluations of two solvers, per seed; ``column`` is the second solver's.
+    """Return the common evaluations of two solvers, per seed; ``multi_y`` is the second's column.
 
     Iteration 0 is left out: w is the same there for all solvers.
     """
-    found = []
-    for first, second in _seeds(case, one, other):
-        (k, here), (l, there) = _known(first, first_column), _known(second, column)
-        at, of_one, of_two = np.intersect1d(k, l, assume_unique=True, return_indices=True)
-        if at.size:
-            found.append(Common(at, here[of_one], there[of_two]))
-    return found
+    pairs = same_seed(single.by_seed(case), multi.by_seed(case), NOTHING_COMMON)
+    found = [common(one, other, y, multi_y) for one, other in pairs]
+    return [both for both in found if both.iterations.size]
 
 
-def _known(run: Trace, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the iterations ≥ 1 with a value in a column, and the values; for averages, their F."""
-    at = run.frame["iteration"].to_numpy(int)
-    values = run.frame.get(column, pd.Series(math.nan, run.frame.index)).to_numpy(float)
-    values = dual_of_reported(run) if column == "dual" else values
-    known = (at > 0) & ~np.isnan(values)
-    return at[known], values[known]
+def _where(found: Sequence[Common], ahead: str = "lower") -> dict[str, Fact]:
+    """Return the number of common evaluations, and where the multi-plane run is not ahead."""
+    ensure(found, NOTHING_COMMON)
+    last = [float(both.behind[-1]) for both in found if both.behind.size]
+    facts: dict[str, Fact] = {"common evaluations": [both.iterations.size for both in found]}
+    if last:
+        facts[f"not {ahead} at"] = [both.behind.size for both in found]
+        facts["last at iteration"] = last
+    return facts
 
 
-@of_printed
-def share_below(case: Case, pair: str) -> Measured:
+def share_below(case: Case, single: Selection, multi: Selection) -> Measured:
     """Measure the share of the iterations at which the multi-plane primal is lower.
 
     If the primal after the exact pass is known, the note has its share, too. Then both solvers have
     made the same number of calls, and no approximate pass has followed.
     """
-    found = _evaluated(case, pair)
-    note = _where_common(found) + _where_behind(found)
-    after_exact = common(case, *PAIRS[pair], "primal_after_exact")
-    if after_exact:
-        shares = [both.share_below for both in after_exact]
-        note += f"; after the exact pass lower at {percent(float(np.median(shares)))}"
-        note += f" ({span((min(shares), max(shares)), percent)})" * (len(shares) > 1)
-        note += _where_behind(after_exact)
-    return Measured(np.array([both.share_below for both in found]), low=1.0, note=note)
+    found = evaluated(case, single, multi)
+    facts = _where(found)
+    if after := evaluated(case, single, multi, "primal", "primal_after_exact"):
+        facts["after the exact pass lower at"] = [both.share_below for both in after], percent
+    return Measured([both.share_below for both in found], low=1.0, facts=facts)
 
 
-@of_printed
-def curves_below(case: Case, pair: str) -> Measured:
+def curves_below(case: Case, single: Selection, multi: Selection) -> Measured:
     """Measure the share of `share_below` for the medians over the repeats: Figure 4's curves."""
-    found = _evaluated(case, pair)
+    found = evaluated(case, single, multi)
+    ensure(found, NOTHING_COMMON)
     at = reduce(np.intersect1d, [both.iterations for both in found])
     ensure(at.size, "no iteration was evaluated in all runs")
     rows = [np.isin(both.iterations, at) for both in found]
-    single = np.median([both.single[of] for both, of in zip(found, rows, strict=True)], axis=0)
-    multi = np.median([both.multi[of] for both, of in zip(found, rows, strict=True)], axis=0)
-    curves = Common(at, single, multi)
-    note = f"{at.size} iterations that all repeats evaluated{_where_behind([curves])}"
-    return Measured(np.array([curves.share_below]), low=1.0, note=note)
+    one, other = (
+        np.median([values[of] for values, of in zip(side, rows, strict=True)], axis=0)
+        for side in ([both.one for both in found], [both.other for both in found])
+    )
+    curves = Common(at, one, other)
+    return Measured([curves.share_below], low=1.0, facts=_where([curves]))
 
 
-@of_printed
-def dual_above(case: Case, pair: str) -> Measured:
+def dual_above(case: Case, single: Selection, multi: Selection) -> Measured:
     """Measure the share of the iterations at which the multi-plane F (of averages) is higher."""
-    duals = common(case, *PAIRS[pair], "dual", "dual")
-    ensure(duals, NOTHING_COMMON)
-    found = [Common(at, -single, -multi) for at, single, multi in duals]
-    note = _where_common(found) + _where_behind(found, "higher")
-    return Measured(np.array([both.share_below for both in found]), low=1.0, note=note)
+    duals = evaluated(case, single, multi, "reported_dual")
+    found = [Common(at, -one, -other) for at, one, other in duals]
+    facts = _where(found, "higher")
+    return Measured([both.share_below for both in found], low=1.0, facts=facts)
 
 
-def _evaluated(case: Case, pair: str) -> list[Common]:
-    """Return the result of `common`; raise `UnmeasurableError` if it is empty."""
-    found = common(case, *PAIRS[pair])
-    ensure(found, NOTHING_COMMON)
-    return found
-
-
-NOTHING_COMMON = "no iteration was evaluated in two runs with the same seed"
-
-
-def _seeds(case: Case, one: str, other: str) -> list[tuple[Trace, Trace]]:
-    """Return the pairs of runs of two solvers with the same seed."""
-    first, second = (Runs(solver).by_seed(case) for solver in (one, other))
-    return [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
-
-
-def _where_common(found: Sequence[Common]) -> str:
-    """Return a note: the number of common evaluations, and their range of iterations."""
-    at, every = [len(both.iterations) for both in found], [both.iterations for both in found]
-    where = f"at iterations {min(map(min, every))} to {max(map(max, every))}"
-    return f"{counts(at)} common evaluations, {where}"
-
-
-def _where_behind(found: Sequence[Common], ahead: str = "lower") -> str:
-    """Return a note: at how many evaluations the multi-plane run is not ahead, and the last."""
-    last = [int(both.behind[-1]) for both in found if both.behind.size]
-    if not last:
-        return ""
-    behind = sum(both.behind.size for both in found)
-    of = sum(both.iterations.size for both in found)
-    note = f"; not {ahead} at {behind} of {of} evaluations, the last at iteration {counts(last)}"
-    return note + f" ({len(last)} of {len(found)} repeats)" * (len(last) < len(found))
-
-
-@of_printed
-def gain_over_usps(case: Case, pair: str) -> Measured:
+def gain_over_usps(case: Case, single: Selection, multi: Selection) -> Measured:
     """Measure the gain per iteration over the median gain on USPS.
 
     The gain is the geometric mean of (suboptimality of single) / (suboptimality of multi), over
@@ -198,21 +114,19 @@ def gain_over_usps(case: Case, pair: str) -> Measured:
     """
     usps_cases = [other for other in case.others if other.dataset == "usps"]
     ensure(len(usps_cases) == 1, "no finished runs on USPS to compare with")
-    here, there = _log_gains(case, pair), _log_gains(usps_cases[0], pair)
-    shared = pd.concat([*here, *there], axis=1, join="inner")
+    sides = [_log_gains(of, single, multi) for of in (case, usps_cases[0])]
+    shared = pd.concat([*sides[0], *sides[1]], axis=1, join="inner")
     ensure(not shared.empty, "no iteration was evaluated, with positive values, on both datasets")
-    mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(here)])
-    note = (
-        f"gain {np.median(mine):.3g} here, {np.median(usps):.3g} on USPS, "
-        f"over {len(shared)} iterations up to {shared.index.max()}"
-    )
-    return Measured(mine / np.median(usps), note=note)
+    mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(sides[0])])
+    facts: dict[str, Fact] = {"gain here": mine, "on USPS": usps, "iterations": len(shared)}
+    return Measured(mine / np.median(usps), facts=facts)
 
 
-def _log_gains(case: Case, pair: str) -> list[pd.Series]:
+def _log_gains(case: Case, single: Selection, multi: Selection) -> list[pd.Series]:
     """Return iteration → log gain, per seed, where both suboptimalities are positive."""
-    gains = []
-    for at, one, two in _evaluated(case, pair):
+    found, gains = evaluated(case, single, multi), []
+    ensure(found, NOTHING_COMMON)
+    for at, one, two in found:
         one, two = one - case.reference.dual, two - case.reference.dual
         positive = (one > 0) & (two > 0)
         gains.append(pd.Series(np.log(one[positive]) - np.log(two[positive]), at[positive]))
@@ -222,72 +136,46 @@ def _log_gains(case: Case, pair: str) -> list[pd.Series]:
 # ---- to a gap ---------------------------------------------------------------------------------
 
 
-PART = 0.8
-"""Share of the time of the single-plane runs within which they reach a target."""
-
-
-def target_gap(runs: Sequence[Trace]) -> float:
-    """Return the smallest positive gap that each of the runs reaches in `PART` of its time."""
-    return max(least_positive(early(run)["gap"].to_numpy(float)) for run in runs)
-
-
-def early(run: Trace) -> pd.DataFrame:
-    """Return the rows within `PART` of a run's time."""
-    time = run.values("time")
-    return run.frame[time <= PART * time[-1]]
-
-
-def reach(run: Trace, target: float, axis: str) -> float:
-    """Return the x at which a run's gap is first at most the target; infinite if it never is.
-
-    Time is interpolated in log gap between two rows; an iteration is the first evaluated one.
-    """
-    read = crossing if axis == "time" else first_at
-    return read(along(run, axis), run.values("gap"), target)
-
-
-@of_printed
-def to_gap(case: Case, pair: str, axis: str, not_beyond: str = "") -> Measured:
+def to_gap(
+    case: Case, single: Selection, multi: Selection, x: str, not_beyond: str = ""
+) -> Measured:
     """Measure the multi-plane time (or iterations) to the target gap, the single-plane median as 1.
 
     Parameters
     ----------
-    pair : str
-        One of ``PAIRS``.
-    axis : str
+    single, multi : Selection
+    x : str
         ``"time"`` or ``"iteration"``.
     not_beyond : str
         ``"slowest"`` or ``"fastest"``: the single-plane repeat whose time bounds the range, which
         always includes ratios alike by `AS_FAST`; empty: no bound.
     """
-    solvers = PAIRS[pair]
-    if axis == "time":
-        case.timed(*map(Runs, solvers))
-    single, multi = map(case.repeats, solvers)
-    target = target_gap(single)
-    times = np.array([reach(run, target, axis) for run in single])
-    base = float(np.median(times))
+    if x == "time":
+        case.timed(single, multi)
+    singles, multis = single.of(case), multi.of(case)
+    gap = target(singles)
+    spent = np.array([reach(run, gap, x) for run in singles])
+    base = float(np.median(spent))
     ensure(base != 0, "the gap does not fall below its first value")
-    there = len(times) > 1 or not not_beyond
+    there = len(spent) > 1 or not not_beyond
     ensure(there, "no repeats, hence no spread to tell a difference from")
-    primal = float(np.nanmedian([run.values("primal")[-1] for run in single]))
-    relative = target / max(abs(primal), 1e-12)
-    unit = " s" if axis == "time" else " iterations"
-    note = f"gap {target:.3g} ({relative:.2g} of the primal); "
-    note += f"{solver_label(solvers[0])}: {base:.3g}{unit}"
-    note += f" ({times.min():.3g}–{times.max():.3g})" if len(times) > 1 else ""
+    primal = float(np.nanmedian([run["primal"][-1] for run in singles]))
+    unit = seconds if x == "time" else "{:.3g} iterations".format
     return Measured(
-        np.array([reach(run, target, axis) / base for run in multi]),
-        min(times.min() / base, 1 / AS_FAST) if not_beyond == "fastest" else -math.inf,
-        max(times.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
-        note,
-        bounds=np.array([float(run.values(axis)[-1]) / base for run in multi]),
-        ended=f"{solver_label(solvers[1])} ended before it reached that gap",
+        [reach(run, gap, x) / base for run in multis],
+        min(spent.min() / base, 1 / AS_FAST) if not_beyond == "fastest" else -math.inf,
+        max(spent.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
+        {
+            "to a gap of": gap,
+            "of the primal": gap / max(abs(primal), 1e-12),
+            f"by {single.name}": (spent, unit),
+        },
+        bounds=np.array([run[x][-1] / base for run in multis]),
+        ended=f"{multi.name} ended before it reached that gap",
     )
 
 
-@of_printed
-def not_sooner(case: Case, pair: str) -> Measured:
+def not_sooner(case: Case, single: Selection, multi: Selection) -> Measured:
     """Measure the smallest gap, over the optimum, that the multi-plane run reaches no sooner.
 
     The gaps are those in the rows of both runs of a seed, the start's included. Iterations are
@@ -295,81 +183,249 @@ def not_sooner(case: Case, pair: str) -> Measured:
     """
     optimum = max(abs(case.reference.dual), 1e-12)
     found, smallest = [], []
-    for runs in _seeds(case, *PAIRS[pair]):
-        gaps = [run.values("gap") for run in runs]
-        smallest.append(max(map(least_positive, gaps)))
-        known = np.unique(np.concatenate(gaps))
+    for runs in same_seed(single.by_seed(case), multi.by_seed(case), NOTHING_COMMON):
+        smallest.append(max(least_positive(run["gap"]) for run in runs))
+        known = np.unique(np.concatenate([run["gap"] for run in runs]))
         known = known[known >= smallest[-1]]
-        single, multi = (
-            np.array([crossing(along(run, "iteration"), of, gap) for gap in known])
-            for run, of in zip(runs, gaps, strict=True)
+        one, other = (
+            np.array([crossing(run["iteration"], run["gap"], gap) for gap in known]) for run in runs
         )
-        found.append(known[multi >= single].min())
-    ensure(found, NOTHING_COMMON)
-    both = min(smallest) / optimum, max(smallest) / optimum
-    note = f"down to {span(both, number)}, the smallest gap that both reach"
-    return Measured(np.array(found) / optimum, note=note)
+        found.append(known[other >= one].min())
+    facts = {"the smallest gap that both reach": np.array(smallest) / optimum}
+    return Measured(np.array(found) / optimum, facts=facts)
+
+
+def averaged_sooner(case: Case, plain: Selection, averaged: Selection) -> Measured:
+    """Measure the iterations of an averaged solver to a suboptimality over the plain median.
+
+    It is the lowest primal suboptimality that every plain repeat reaches in 80 % of its time.
+    """
+    relative = max(abs(case.reference.dual), 1e-12)
+    goal = target(plain.of(case), "suboptimality", "primal suboptimality")
+
+    def reached(runs: Sequence[Run]) -> np.ndarray:
+        return np.array([first(run["iteration"], run["suboptimality"], goal) for run in runs])
+
+    base = float(np.median(reached(plain.of(case))))
+    ensure(base != 0, "the primal does not fall below its first value")
+    return Measured(
+        reached(averaged.of(case)) / base,
+        facts={"to a suboptimality of the optimum of": goal / relative, plain.name: base},
+        bounds=np.array([run["iteration"][-1] / base for run in averaged.of(case)]),
+        ended=f"{averaged.name} ended before it reached that",
+    )
 
 
 # ---- the oracle -------------------------------------------------------------------------------
 
 
-@of_printed
-def oracle_share(case: Case, solver: str, bounds: Mapping[str, tuple[float, float]]) -> Measured:
+def oracle_share(case: Case, solver: Selection, bounds: Mapping[str, Sequence[float]]) -> Measured:
     """Measure oracle time / time of whole runs; ``bounds`` has the range for each dataset."""
     calls, inside, whole = _spent(case, solver)
-    call, rest = np.median(inside / calls), np.median((whole - inside) / calls)
-    note = f"per call {seconds(call)} inside the oracle, {seconds(rest)} outside"
-    if solver == "mpbcfw":
-        late = [_late_share(run) for run in case.repeats(solver)]
-        note += f"; {percent(float(np.median(late)))} over the last quarter of the iterations"
-    (low, high), paper = bounds[case.dataset], PAPER_CALL[case.dataset]
-    shares = inside / whole
-    if solver == "bcfw" and not low <= np.median(shares) <= high:
-        would = (paper[0] / (paper[0] + rest), paper[1] / (paper[1] + rest))
-        note += f"; with the paper's {span(paper)} per call, else as here, it would be "
-        note += span(would, percent)
-    return Measured(shares, low, high, note)
+    facts: dict[str, Fact] = {
+        "per call inside the oracle": (inside / calls, seconds),
+        "outside": ((whole - inside) / calls, seconds),
+        "over the last quarter of the iterations": (
+            [_late_share(run) for run in solver.of(case)],
+            percent,
+        ),
+    }
+    low, high = bounds.get(case.dataset, (-math.inf, math.inf))
+    return Measured(inside / whole, low, high, facts)
 
 
-PAPER_CALL = {
-    "usps": (1e-6, 10e-6),
-    "ocr": (50e-6, 50e-6),
-    "horseseg": (1e-3, 5e-3),
-    "weizmann": (1e-3, 5e-3),
-    "stanford": (1e-3, 5e-3),
-}
-"""Seconds of an oracle call in the paper: "a few µs", "approximately 50 µs", "1 to 5 ms"."""
-
-
-@of_printed
-def call_time(case: Case) -> Measured:
-    """Measure the seconds of an exact oracle call in BCFW.
+def call_time(case: Case, solver: Selection, paper: Mapping[str, Sequence[float]]) -> Measured:
+    """Measure the seconds of an exact oracle call; ``paper`` has the paper's range.
 
     Where the paper gives a single number, the range is from half of it to twice it.
     """
-    calls, inside, _ = _spent(case, "bcfw")
-    low, high = PAPER_CALL[case.dataset]
-    found = Measured(inside / calls, *((low / 2, high * 2) if low == high else (low, high)))
-    median, note = float(np.median(found.values)), ""
-    if 0 < median < found.low:
-        note = f"{span((low / median, high / median), times)} faster than the paper's"
-    elif median > found.high:
-        note = f"{span((median / high, median / low), times)} slower than the paper's"
-    return found._replace(note=note)
+    calls, inside, _ = _spent(case, solver)
+    low, high = paper[case.dataset]
+    low, high = (low / 2, high * 2) if low == high else (low, high)
+    median, facts = float(np.median(inside / calls)), dict[str, Fact]()
+    if 0 < median < low:
+        facts["at least as many times faster than the paper's"] = low / median, times
+    elif median > high:
+        facts["at least as many times slower than the paper's"] = median / high, times
+    return Measured(inside / calls, low, high, facts)
 
 
-def _late_share(run: Trace) -> float:
+def _late_share(run: Run) -> float:
     """Return oracle time / time over the rows in the last quarter of the iterations."""
-    frame = run.frame
-    begin = int(np.searchsorted(frame["iteration"], 0.75 * frame["iteration"].iloc[-1]))
-    spent = frame[["oracle_time", "time"]].iloc[-1] - frame[["oracle_time", "time"]].iloc[begin]
-    return float(spent["oracle_time"] / spent["time"]) if spent["time"] > 0 else math.nan
+    begin = int(np.searchsorted(run["iteration"], 0.75 * run["iteration"][-1]))
+    inside, spent = (run[name][-1] - run[name][begin] for name in ("oracle_time", "time"))
+    return float(inside / spent) if spent > 0 else math.nan
 
 
-def _spent(case: Case, solver: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _spent(case: Case, solver: Selection) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the oracle calls, oracle time and time of whole runs."""
-    runs = [[*case.timed(Runs(solver))[0].values()]]
+    runs = [[*case.timed(solver)[0].values()]]
     calls, inside, whole = (ends(runs, name)[0] for name in ("oracle_calls", "oracle_time", "time"))
     ensure((calls > 0).all() and (whole > 0).all(), "a run made no oracle call")
     return calls, inside, whole
+
+
+# ---- working sets and approximate passes: section 4.2, Figure 6 --------------------------------
+
+LEAST_ITERATIONS = 10
+"""The least number of iterations that shows how passes grow."""
+
+GAPS = (0.1, 0.03, 0.01)
+"""Relative gaps at which a note shows the working sets."""
+
+
+def passes(run: Run) -> np.ndarray:
+    """Return the approximate passes of every iteration, as means between two evaluations."""
+    steps = np.diff(run["iteration"].astype(int))
+    ensure(steps.sum(), "a run made no iteration")
+    done = steps > 0
+    mean = np.diff(run["approx_calls"])[done] / (run.n * steps[done])
+    return np.repeat(mean, steps[done])
+
+
+def of_passes(case: Case, solver: Selection, quantile: float) -> Measured:
+    """Measure a quantile, over the iterations, of the approximate passes per iteration."""
+    series = [passes(run) for run in solver.of(case)]
+    low, high = np.quantile(np.stack([np.quantile(one, [0.1, 0.9]) for one in series]), 0.5, axis=0)
+    facts: dict[str, Fact] = {
+        "in 80 % of the iterations": f"{low:.3g} to {high:.3g}",
+        "iterations": [one.size for one in series],
+    }
+    return Measured([np.quantile(one, quantile) for one in series], facts=facts)
+
+
+def later_than_on(case: Case, solver: Selection, datasets: Sequence[str]) -> Measured:
+    """Measure how much later than on another dataset the passes reach half of their maximum.
+
+    The number is the first iteration with so many passes, over the median on the other dataset.
+    Only iterations count that all runs on both datasets have.
+
+    Parameters
+    ----------
+    solver : Selection
+    datasets : sequence of str
+        Candidates for the other dataset; the first with runs is taken.
+    """
+    there = {other.dataset: other for other in case.others}
+    name = next((name for name in datasets if name in there), "")
+    ensure(name, "no finished runs on the horses to compare with")
+    both = [[passes(run) for run in solver.of(on)] for on in (case, there[name])]
+    size = min(series.size for of_case in both for series in of_case)
+    ensure(size >= LEAST_ITERATIONS, f"fewer than {LEAST_ITERATIONS} iterations")
+    series = [np.array([one[:size] for one in of_case]) for of_case in both]
+    most = [of.max(axis=1) for of in series]
+    mine, theirs = (  # iterations, from 1
+        (of >= largest[:, None] / 2).argmax(axis=1) + 1
+        for of, largest in zip(series, most, strict=True)
+    )
+    facts: dict[str, Fact] = {
+        "largest": most[0],
+        "half of it at iteration": mine,
+        "on the horses": most[1],
+        "at iteration": theirs,
+        "iterations": size,
+    }
+    return Measured(mine / np.median(theirs), facts=facts)
+
+
+def of_planes(
+    case: Case,
+    solver: Selection,
+    number: str,
+    until: Mapping[str, float] = MappingProxyType({}),
+) -> Measured:
+    """Measure a number of the mean planes per term along the iterations.
+
+    Parameters
+    ----------
+    solver : Selection
+    number : str
+        ``largest``; ``end``, the last over the largest; ``change``, (max − min) / max over the last
+        quarter of the iterations.
+    until : mapping
+        Dataset → the relative gap after which its runs' rows are ignored, if they reach it.
+    """
+    runs, values, shares = solver.of(case), [], []
+    for run in runs:
+        ensure(len(run) >= 3, "fewer than three evaluated iterations")
+        rows = _rows_until(run, until.get(case.dataset, 0.0)) or len(run)
+        at, planes = run["iteration"][:rows], run["working_set_mean"][:rows]
+        values.append(PLANES[number](at, planes))
+        known = [run["working_set_mean"][: _rows_until(run, gap)] for gap in GAPS]
+        shares.append([end_over_peak(at, part) if part.size else math.nan for part in known])
+    ends_ = np.array([[run["working_set_mean"].max(), run["working_set_mean"][-1]] for run in runs])
+    facts: dict[str, Fact] = {
+        "peak": ends_[:, 0],
+        "at iteration": [run["iteration"][run["working_set_mean"].argmax()] for run in runs],
+        "at the end": ends_[:, 1],
+    }
+    if case.dataset in until:
+        of_gaps = zip(GAPS, np.array(shares).T, strict=True)
+        facts |= {
+            f"of the largest so far, at a relative gap of {percent(gap)}": share
+            for gap, share in of_gaps
+            if not np.isnan(share).any()
+        }
+        facts["at the end, of the largest"] = ends_[:, 1] / ends_[:, 0]
+    return Measured(values, facts=facts)
+
+
+def _rows_until(run: Run, gap: float) -> int:
+    """Return the number of rows up to the first with at most a relative gap; 0 if there is none."""
+    small = run["relative_gap"] <= gap
+    return int(small.argmax()) + 1 if small.any() else 0
+
+
+def end_over_peak(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return the last number of planes relative to the largest."""
+    return float(planes[-1] / planes.max()) if planes.max() > 0 else math.nan
+
+
+def late_change(at: np.ndarray, planes: np.ndarray) -> float:
+    """Return (max − min) / max of the planes over the last quarter of the iterations."""
+    late = planes[at >= 0.75 * at[-1]]
+    ensure(late.size >= 2, "fewer than two evaluated iterations in the last quarter")
+    return float((late.max() - late.min()) / late.max()) if late.max() > 0 else 0.0
+
+
+PLANES = {"largest": lambda _, planes: planes.max(), "end": end_over_peak, "change": late_change}
+
+
+# ---- limits, the slope rule -------------------------------------------------------------------
+
+
+def of_limits(case: Case, solver: Selection) -> Measured:
+    """Measure the larger of the shares of M and of N that MP-BCFW needs.
+
+    An iteration adds at most one plane to a working set, which starts with one plane. So the number
+    of iterations + 1 bounds its size.
+    """
+    runs = solver.of(case)
+    most = np.array([max(passes(run).max(), run["approx_passes"].max()) for run in runs])
+    size = np.array([run["iteration"][-1] + 1 for run in runs])
+    M, N = (np.array([run.solver_options.get(name, 1000) for run in runs]) for name in "MN")
+    facts: dict[str, Fact] = {
+        "passes of an iteration at most": most.max(),
+        "planes a term on average at most": max(run["working_set_mean"].max() for run in runs),
+        "never more than one an iteration": size.max(),
+    }
+    return Measured(np.maximum(most / M, size / N), facts=facts)
+
+
+def over_best_fixed(case: Case, single: Selection, rule: Selection) -> Measured:
+    """Measure the slope rule's time to the target gap over that of the best fixed number."""
+    gap, by_rule = target(single.of(case)), rule.by_seed(case)
+    fixed = {}
+    for runs in case.runs.values():
+        run = next(iter(runs.values()))
+        if run.solver == rule.solver and run.solver_options.get("rule") == "fixed":
+            fixed[int(run.solver_options["M"])] = runs
+    seeds = sorted(by_rule.keys() & set.intersection(*map(set, fixed.values()))) if fixed else []
+    ensure(seeds, "no finished runs with fixed numbers of passes")
+    mine, *spent = (
+        np.array([reach(runs[seed], gap, "time") for seed in seeds])
+        for runs in (by_rule, *fixed.values())
+    )
+    others = sorted(zip(fixed, spent, strict=True), key=lambda pair: pair[0])
+    facts = {f"with M = {m}, over that with the rule,": (of / mine, times) for m, of in others}
+    return Measured(mine / np.min(spent, axis=0), facts=facts)

@@ -31,16 +31,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import USUAL, Case, Runs, cases, column
-from ssvm_bench.claims.claim import ensure
+from ssvm_bench.claims.cases import USUAL, Case, Selection, cases, column
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.document import Block, Cells, beside, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.results import words
-from ssvm_bench.results.repeats import band
-from ssvm_bench.results.trace import BestValues, Trace
+from ssvm_bench.results import table, words
+from ssvm_bench.results.table import BestValues, Run, UnmeasurableError, band, ensure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,16 +48,27 @@ if TYPE_CHECKING:
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
-PAIRS = {**by.PAIRS, "bcfw": ("bcfw", "bcfw_avg"), "mpbcfw": ("mpbcfw", "mpbcfw_avg")}
+PAIRS = {
+    "plain": ("bcfw", "mpbcfw"),
+    "avg": ("bcfw_avg", "mpbcfw_avg"),
+    "bcfw": ("bcfw", "bcfw_avg"),
+    "mpbcfw": ("mpbcfw", "mpbcfw_avg"),
+}
 """Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
-def scale(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def scale(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
         for pair, solvers in PAIRS.items():
-            found = by.common(case, *solvers) if case.solvers.issuperset(solvers) else []
+            if not case.solvers.issuperset(solvers):
+                continue
+            try:
+                single, multi = map(Selection, solvers)
+                found = by.evaluated(case, single, multi)
+            except UnmeasurableError:
+                continue
             if not found:
                 continue
             lower = [both.iterations.size - both.behind.size for both in found]
@@ -89,28 +98,32 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
         yield table_of(dataset_name(str(dataset)), SCALE, of.to_dict("records"), 3)
 
 
+PRINTED = Selection("mpbcfw", prefer={"rule": "slope", "T": 10})
+"""Runs with the paper's options, if there are any."""
+
+
 # ---- the slope rule, and T --------------------------------------------------------------------
 
 
-def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def slope(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each dataset and configuration of MP-BCFW, sorted by T and M."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
-        target = by.target_gap(case.repeats("bcfw"))
-        usual = Runs("mpbcfw").by_seed(by.as_printed(case))
+        target = table.target(case.repeats("bcfw"))
+        usual = PRINTED.by_seed(case)
         for label in of_rule:
             runs = case.runs[label]
             both = sorted(runs.keys() & usual.keys())
             at, times, later, tenth = (
-                [by.reach(of[seed], gap, "time") for seed in both]
+                [table.reach(of[seed], gap, "time") for seed in both]
                 for gap in (target, target / 10)
                 for of in (usual, runs)
             )
-            iterations = [by.reach(runs[seed], target, "iteration") for seed in both]
-            solver = runs[both[0]].solver
+            iterations = [table.reach(runs[seed], target, "iteration") for seed in both]
+            solver = runs[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
             row |= {"gap": target, "time": np.median(times)}
@@ -119,7 +132,7 @@ def slope(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
             row["iterations"] = np.median(iterations)
             rows.append({**row, "tenth": np.median([*map(truediv, tenth, later)])})
     # runs with the usual T come first
-    rows.sort(key=lambda row: (row["dataset"], row["T"] != by.PRINTED["T"], row["T"], row["M"]))
+    rows.sort(key=lambda row: (row["dataset"], row["T"] != PRINTED.prefer["T"], row["T"], row["M"]))
     return pd.DataFrame(rows)
 
 
@@ -148,7 +161,7 @@ AT = (10, 30)
 """The iterations after which averages are compared."""
 
 
-def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def averages(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each dataset and number of iterations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
@@ -160,10 +173,10 @@ def averages(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _suboptimal(case: Case, run: Trace, at: int) -> dict[str, float]:
+def _suboptimal(case: Case, run: Run, at: int) -> dict[str, float]:
     """Return the dual suboptimality of the interpolation, and each average's as a multiple."""
-    last = run.frame["iteration"].to_numpy(int) <= at
-    ensure(run.values("iteration")[-1] >= at, f"a run ended before iteration {at}")
+    last = run["iteration"].astype(int) <= at
+    ensure(run["iteration"][-1] >= at, f"a run ended before iteration {at}")
     between = case.reference.dual - column(run, "dual_of_average")[last][-1]
     return {"interpolation": between} | {
         name: (case.reference.dual - column(run, f"dual_of_{name}_average")[last][-1]) / between
@@ -180,7 +193,7 @@ def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- Figure 3 ---------------------------------------------------------------------------------
 
 
-def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
+def passes(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
 
     ``pays`` says whether the rule continues after the pass; ``ended`` is the number of passes of
@@ -191,10 +204,11 @@ def passes(traces: Sequence[Trace], best: BestValues) -> pd.DataFrame:
         curve: dict[int, np.ndarray] = {}
         ended = -1
         for run in case.traces():
-            if run.solver.get("rule") == "fixed":
-                curve[-1], curve[run.solver["M"]] = run.frame[["time", "dual"]].to_numpy()[[0, -1]]
+            if run.solver_options.get("rule") == "fixed":
+                begin, end = np.stack([run["time"], run["dual"]], axis=1)[[0, -1]]
+                curve[-1], curve[run.solver_options["M"]] = begin, end
             else:
-                ended = int(run.frame["approx_passes"].iloc[-1])
+                ended = int(run["approx_passes"][-1])
         if not curve or ended < 0:
             continue
         at = pd.DataFrame.from_dict(curve, "index", columns=["time", "dual"]).sort_index()

@@ -27,8 +27,7 @@ from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import INDUCTIVE, KERNELS, SETS, TABLE_1
 from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
 from ssvm_bench.papers.transduction.tables import TEXTS, of_draws, row_of
-from ssvm_bench.results.repeats import grouped
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE
 
 OPEN = ("scaling", "sigma", "nu", "balance", "start", "rho", "tau", "delta")
@@ -42,7 +41,7 @@ COLUMNS = [
 ]
 
 
-def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
+def accuracies(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the accuracy on each set, for each number of labels, method and setting.
 
     Returns
@@ -57,7 +56,7 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
     rows = []
     for case in of_draws(run for run in traces if _is_of_table_1(run)):
         first = [next(iter(runs.values())) for runs in case.runs.values()]
-        solver = [run.solver["name"] for run in first]
+        solver = [run.solver for run in first]
         there = dict(zip(solver, case.runs, strict=True))
         inductive = row_of(case, there[INDUCTIVE], _right) if INDUCTIVE in there else {}
         for name, run, label in zip(solver, first, case.runs, strict=True):
@@ -72,28 +71,28 @@ def accuracies(traces: Sequence[Trace]) -> pd.DataFrame:
             row["distance"] = row["mean"] - cell.proposed.mean
             row["within"] = cell.proposed.has(row["mean"])
             row["within_root"] = cell.proposed.root.has(row["mean"])
-            share = row["labeled"] / run.data["n"]
+            share = row["labeled"] / run.n
             rows.append({**row, "of_all": share + (1.0 - share) * row["mean"]})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _right(run: Trace) -> float:
+def _right(run: Run) -> float:
     return 1.0 - by.error(run)
 
 
-def _is_of_table_1(run: Trace) -> bool:
+def _is_of_table_1(run: Run) -> bool:
     config: Any = run.config
     known = config["solver"]["name"] in (by.PROPOSED, INDUCTIVE, by.ALTERNATING)
     return known and "labeled" in config["dataset"] and _cell(run) in TABLE_1
 
 
-def _cell(run: Trace) -> tuple[str, int, str]:
+def _cell(run: Run) -> tuple[str, int, str]:
     """Return a run's cell of Table 1: set, number of labels, kernel."""
     config: Any = run.config
     return config["dataset"]["name"], config["dataset"]["labeled"], config["oracle"]["kernel"]
 
 
-def _settings(run: Trace) -> str:
+def _settings(run: Run) -> str:
     config: Any = run.config
     options = {**config["oracle"], **config["solver"]}
     if options["kernel"] == "linear":

@@ -37,7 +37,7 @@ from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, 
 from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
 from ssvm_bench.papers.transduction.tables import of_draws
 from ssvm_bench.results.reading import is_finished, read_labels
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Found(NamedTuple):
     y: np.ndarray
 
 
-def load(run: Trace) -> Found | None:
+def load(run: Run) -> Found | None:
     """Return what a run found; None without its files, or if the points have changed since."""
     # checked first, so that the pictures are only needed if there is something to draw
     if run.is_truncated or not is_finished(run.folder):
@@ -163,15 +163,15 @@ QUANTITIES = {
 """Name of a quantity → its column."""
 
 
-def _of_first_draw(traces: Sequence[Trace]) -> list[Trace]:
+def _of_first_draw(traces: Sequence[Run]) -> list[Run]:
     """Return the runs of the proposed method on the first draw of each problem."""
-    ours = [run for run in traces if run.solver["name"] == PROPOSED]
+    ours = [run for run in traces if run.solver == PROPOSED]
     return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
 
 
-def _positive(run: Trace) -> dict[str, np.ndarray]:
+def _positive(run: Run) -> dict[str, np.ndarray]:
     """Return the values of `QUANTITIES`, NaN where they are not positive."""
-    of = {name: run.values(column) for name, column in QUANTITIES.items()}
+    of = {name: run[column] for name, column in QUANTITIES.items()}
     return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
 
 
@@ -223,8 +223,8 @@ def _draw_masks(data: FigureData) -> Iterator[Output]:
 
 
 def _shown(
-    case: Case, methods: Sequence[str], loaded: Callable[[Trace], Found | None]
-) -> Iterator[tuple[int, list[Trace]]]:
+    case: Case, methods: Sequence[str], loaded: Callable[[Run], Found | None]
+) -> Iterator[tuple[int, list[Run]]]:
     """Yield the number of each picture to draw, and each method's run on it."""
     common = sorted(set.intersection(*(set(case.runs[label]) for label in methods)))
     if case.dataset in DRAWS:  # one picture per run

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Runs, column, ends, same_seed
-from ssvm_bench.claims.claim import Measured, ensure, measure
+from ssvm_bench.claims.cases import Case, Selection, column, ends
+from ssvm_bench.claims.old import Measured, measure
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, ensure, same_seed
 from ssvm_bench.results.words import percent
 
 
@@ -89,7 +89,7 @@ BASELINES: dict[str, str] = _PRINTED["baselines"]
 """Solver that the proposed method is compared with → its name in texts."""
 
 
-def error(run: Trace) -> float:
+def error(run: Run) -> float:
     """Return the share of wrong labels at the end of a run.
 
     Raises
@@ -101,7 +101,7 @@ def error(run: Trace) -> float:
 
 
 @measure
-def errors(case: Case, runs: Runs, ours: Runs | None = None) -> Measured:
+def errors(case: Case, runs: Selection, ours: Selection | None = None) -> Measured:
     """Measure the share of wrong labels; the note has the number of converged runs.
 
     If ``ours`` is given, the note compares the final objectives and times with these runs.
@@ -124,7 +124,7 @@ def errors(case: Case, runs: Runs, ours: Runs | None = None) -> Measured:
 # ---- Table 1 ----------------------------------------------------------------------------------
 
 
-def _accuracies(case: Case, runs: Runs) -> np.ndarray:
+def _accuracies(case: Case, runs: Selection) -> np.ndarray:
     found = np.array([1.0 - error(run) for run in runs.of(case)])
     ensure(found.size >= SPLITS, f"only {found.size} of {SPLITS} splits have been run")
     return found
@@ -139,21 +139,21 @@ def _as_variance(holds: bool, with_root: bool) -> list[str]:
 
 
 @measure
-def accuracy(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
+def accuracy(case: Case, printed: Mapping[str, Spread], runs: Selection) -> Measured:
     """Measure the mean accuracy over the repeats; it has to be within the printed ±."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
     mean, text = found.mean(), f"{100 * found.mean():.4g} ± {100 * found.std():.3g} %"
     notes = [f"{100 * (mean - cell.mean):+.1f} points"]
     notes += _as_variance(cell.has(mean), cell.root.has(mean))
     if INDUCTIVE in case.solvers:
-        alone = _accuracies(case, Runs(INDUCTIVE)).mean()
+        alone = _accuracies(case, Selection(INDUCTIVE)).mean()
         notes.append(f"the inductive classifier has {100 * alone:.4g} %")
     low, high = cell.mean - cell.deviation, cell.mean + cell.deviation
     return Measured(np.array([mean]), low, high, "; ".join(notes), text)
 
 
 @measure
-def above(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
+def above(case: Case, printed: Mapping[str, Spread], runs: Selection) -> Measured:
     """Measure how far the mean accuracy over the repeats is above a printed one."""
     found = _accuracies(case, runs)
     more = np.array([found.mean() - printed[case.dataset].mean])
@@ -161,7 +161,7 @@ def above(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
 
 
 @measure
-def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured:
+def deviation(case: Case, printed: Mapping[str, Spread], runs: Selection) -> Measured:
     """Measure the deviation of the accuracy over the repeats; the printed one is its limit."""
     found, cell = _accuracies(case, runs), printed[case.dataset]
     said = _as_variance(*(found.std() <= of.deviation for of in (cell, cell.root)))
@@ -169,7 +169,7 @@ def deviation(case: Case, printed: Mapping[str, Spread], runs: Runs) -> Measured
 
 
 @measure
-def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
+def objectives(case: Case, runs: Selection, others: Selection) -> Measured:
     """Measure the final objective over that of other runs, for each repeat."""
     pairs = same_seed(runs.by_seed(case), others.by_seed(case), "no two runs on the same split")
     right = 1.0 - np.mean([[error(run) for run in pair] for pair in pairs], axis=0)
@@ -181,7 +181,7 @@ def objectives(case: Case, runs: Runs, others: Runs) -> Measured:
 
 
 @measure
-def largest_rise(case: Case, runs: Runs) -> Measured:
+def largest_rise(case: Case, runs: Selection) -> Measured:
     """Measure the largest relative rise of L_ρ between two rows where (18) holds."""
     rises, checked, changed = [], 0, 0
     for run in runs.of(case):
@@ -196,14 +196,14 @@ def largest_rise(case: Case, runs: Runs) -> Measured:
 
 
 @measure
-def residual_left(case: Case, runs: Runs) -> Measured:
+def residual_left(case: Case, runs: Selection) -> Measured:
     """Measure the final residual over the largest one."""
     of = [run.frame["residual"] for run in runs.of(case)]
     return Measured(np.array([each.iloc[-1] / each.max() for each in of]))
 
 
 @measure
-def supervised_gap(case: Case, runs: Runs) -> Measured:
+def supervised_gap(case: Case, runs: Selection) -> Measured:
     """Measure the bound on α's gap to (27) over the objective; note when labels changed last."""
     found, last = [], []
     for run in runs.of(case):

@@ -11,9 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ssvm_bench.claims.cases import Runs
-from ssvm_bench.claims.claim import Claim, Measure, Statements, above, below
-from ssvm_bench.claims.paper import Paper, about
+from ssvm_bench.claims.cases import Selection
+from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.old import Statements, about, above, below
+from ssvm_bench.claims.paper import Paper
 from ssvm_bench.papers.transduction import accuracies, figures, tables
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import BASELINES, MOONS, PROPOSED, SETS, Spread
@@ -27,21 +28,21 @@ MOST, LEAST = 0.05, 0.3
 RISE, CLOSED, ENDED = 1e-10, 1e-3, 1e-3
 """Largest relative rise of L_ρ, gap to (27) and residual that count as zero."""
 
-WITH_DELTA = Runs(PROPOSED, {"delta": 1e-3})
+WITH_DELTA = Selection(PROPOSED, {"delta": 1e-3})
 """The runs to check theorems on: (18) holds in them, and all iterations are evaluated."""
 
-AS_PRINTED = Runs(PROPOSED, by.SETTINGS)
-FIXED = Runs(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
+AS_PRINTED = Selection(PROPOSED, by.SETTINGS)
+FIXED = Selection(PROPOSED, {**by.SETTINGS, "rho": 1.0, "tau": 1.0})
 """Runs with the printed settings, and runs with a constant ρ."""
 
-IN_TURN = Runs(by.ALTERNATING, {"start": "inductive"})
+IN_TURN = Selection(by.ALTERNATING, {"start": "inductive"})
 
 
 def _of_moons(name: str, solver: str, key: str = "", **ends: float) -> Claim:
     """Return a claim about the wrong labels of a solver on the moons."""
     words = {"baseline": BASELINES.get(solver, ""), "printed": percent(MOONS[solver])}
-    ours = Runs(PROPOSED) if solver == by.ALTERNATING else None  # both minimise (5)
-    return SAID.claim(name, by.errors(Runs(solver), ours), percent, key, **ends, words=words)
+    ours = Selection(PROPOSED) if solver == by.ALTERNATING else None  # both minimise (5)
+    return SAID.claim(name, by.errors(Selection(solver), ours), percent, key, **ends, words=words)
 
 
 def _of_table_1(labeled: int, kernel: str) -> Iterator[Claim]:
@@ -67,7 +68,7 @@ def _problem(labeled: int, kernel: str) -> dict[str, Any]:
     return {"dataset.labeled": labeled, **named}
 
 
-def _of_objectives(name: str, labeled: int, *runs: Runs, **ends: float) -> Claim:
+def _of_objectives(name: str, labeled: int, *runs: Selection, **ends: float) -> Claim:
     """Return a claim about the ratio of the objectives of two kinds of runs."""
     words, only = {"labeled": f"{labeled}"}, _problem(labeled, "rbf")
     measured, key = by.objectives(*runs), f"{name}_{labeled}"
@@ -82,12 +83,12 @@ def _of_videos() -> Iterator[Claim]:
     """Yield the claims about videos, with the numbers of section 4.2."""
     words = {name: " / ".join(map("{:.4f}".format, of.values())) for name, of in by.VIDEOS.items()}
     words["lacking"] = percent(tables.LACKING)
-    runs = Runs(PROPOSED), Runs("inductive")
+    runs = Selection(PROPOSED), Selection("inductive")
     yield SAID.claim("video", tables.more_overlap(*runs), percent, words=words)
     yield SAID.claim("false_pixels", tables.fewer_false(*runs), percent)
 
 
-def _theorem(name: str, measured: Measure, high: float) -> Claim:
+def _theorem(name: str, measured: Any, high: float) -> Claim:
     only = {"solver.delta": WITH_DELTA.options["delta"]}
     return SAID.claim(name, measured, high=high, beside="theorems", only=only)
 
@@ -97,7 +98,7 @@ PAPER = Paper(
     title="the transduction paper",
     kinds=(*tables.KINDS, accuracies.KIND, *figures.KINDS),
     file="claims-transduction",
-    claims=(
+    claims_=(
         _of_moons("recovers", PROPOSED, high=MOST),
         *(_of_moons("stuck", solver, f"stuck_{solver}", low=LEAST) for solver in BASELINES),
         *(
@@ -108,7 +109,9 @@ PAPER = Paper(
         *(_of_objectives("adaptive", n, AS_PRINTED, FIXED, high=below(1)) for n in (10, 100)),
         *(_of_objectives("alternating", n, IN_TURN, AS_PRINTED, low=above(1)) for n in (10, 100)),
         SAID.claim(
-            "scribbles", tables.more_overlap(Runs(PROPOSED), Runs("kernel_kmeans")), percent
+            "scribbles",
+            tables.more_overlap(Selection(PROPOSED), Selection("kernel_kmeans")),
+            percent,
         ),
         *_of_videos(),
         _theorem("falls", by.largest_rise(WITH_DELTA), RISE),

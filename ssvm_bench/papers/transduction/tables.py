@@ -28,15 +28,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Runs, cases, column, ends, same_seed
-from ssvm_bench.claims.claim import Measured, UnmeasurableError, above, measure
+from ssvm_bench.claims.cases import Case, Selection, cases, column, ends
+from ssvm_bench.claims.old import Measured, above, measure
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, VIDEOS, error
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.results.repeats import band
-from ssvm_bench.results.trace import Trace
+from ssvm_bench.results.table import Run, UnmeasurableError, band, same_seed
 from ssvm_bench.results.words import NONE, percent
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
@@ -46,13 +45,13 @@ PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""
 
 
-def of_draws(traces: Iterable[Trace]) -> list[Case]:
+def of_draws(traces: Iterable[Run]) -> list[Case]:
     """Return the runs of transduction by problem, with all draws of the data in one case."""
     known = "accuracy", "told_iou"  # the latter if all points are labelled
     return cases([run for run in traces if {*known} & {*run.frame}], {}, DRAWS)
 
 
-def row_of(case: Case, label: str, measure: Callable[[Trace], float]) -> dict[str, Any]:
+def row_of(case: Case, label: str, measure: Callable[[Run], float]) -> dict[str, Any]:
     """Return a row about a curve: statistics of a measure of its runs, and of their last rows."""
     runs = list(case.runs[label].values())
     found = np.array([measure(run) for run in runs])
@@ -74,7 +73,7 @@ ERROR_COLUMNS = [
 ]
 
 
-def errors(traces: Sequence[Trace]) -> pd.DataFrame:
+def errors(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the wrong labels of each solver over the draws of each dataset.
 
     Returns
@@ -109,7 +108,7 @@ FEW = 20
 """The largest mean number of iterations for a solution of (17) that is a small number."""
 
 
-def solves(traces: Sequence[Trace]) -> pd.DataFrame:
+def solves(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the iterations of conjugate gradients for a solution of (17).
 
     Returns
@@ -121,7 +120,7 @@ def solves(traces: Sequence[Trace]) -> pd.DataFrame:
     """
     rows = []
     for run in traces:
-        if "cg_iterations" not in run.frame:
+        if "cg_iterations" not in run:
             continue
         last, oracle = run.frame.iloc[-1], run.config["oracle"]
         steps = run.frame[["iteration", "cg_iterations"]].diff().iloc[1:]
@@ -149,19 +148,19 @@ LACKING = 0.1
 """How far the IoU of the inductive method may be below the printed one."""
 
 FALSE, MISSED, TOLD, TRUTH = "false_pixels", "missed_pixels", "told_iou", "truth_iou"
-"""Trace columns, which older traces do not have."""
+"""Run columns, which older traces do not have."""
 
 
 ORDER = ("kernel_kmeans", "inductive", PROPOSED)
 """Methods in the order in which they are drawn, with the proposed method last."""
 
 
-def of_methods(traces: Sequence[Trace], known: str = "iou") -> list[tuple[Case, list[str]]]:
+def of_methods(traces: Sequence[Run], known: str = "iou") -> list[tuple[Case, list[str]]]:
     """Return the runs on pictures by problem, and the labels of each problem's curves in order.
 
     Runs with the column ``known`` or ``iou`` count: if all frames are annotated, there is no IoU.
     """
-    found = of_draws([run for run in traces if known in run.frame or "iou" in run.frame])
+    found = of_draws([run for run in traces if known in run or "iou" in run])
     return [(case, sorted(case.runs, key=_order)) for case in found]
 
 
@@ -180,12 +179,12 @@ def name_of(case: Case) -> str:
 # ---- measures ---------------------------------------------------------------------------------
 
 
-def overlap(run: Trace) -> float:
+def overlap(run: Run) -> float:
     """Return the IoU at the end of a run; raise `UnmeasurableError` if it has none."""
     return float(column(run, "iou")[-1])
 
 
-def _pairs(case: Case, ours: Runs, baseline: Runs) -> list[tuple[Trace, Trace]]:
+def _pairs(case: Case, ours: Selection, baseline: Selection) -> list[tuple[Run, Run]]:
     nothing = "no two runs are on the same picture"
     pairs = same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
     if case.dataset in VIDEOS and baseline.solver == "inductive":
@@ -193,32 +192,32 @@ def _pairs(case: Case, ours: Runs, baseline: Runs) -> list[tuple[Trace, Trace]]:
     return pairs
 
 
-def _means(pairs: Sequence[tuple[Trace, Trace]]) -> str:
+def _means(pairs: Sequence[tuple[Run, Run]]) -> str:
     """Return a note with the means of both sides: IoU, and false and missed pixels if known."""
     said = []
     for what, name in (("IoU", "iou"), ("false pixels", FALSE), ("missed pixels", MISSED)):
-        if all(name in run.frame for pair in pairs for run in pair):
+        if all(name in run for pair in pairs for run in pair):
             both = np.mean(ends(pairs, name), axis=0)
             said.append(f"{what} {percent(both[0])} against {percent(both[1])}")
     return "mean " + ", ".join(said)
 
 
 @measure
-def more_overlap(case: Case, ours: Runs, baseline: Runs) -> Measured:
+def more_overlap(case: Case, ours: Selection, baseline: Selection) -> Measured:
     """Measure how much larger our IoU is per picture; for videos, only if the features suffice."""
     pairs = _pairs(case, ours, baseline)
     return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
 
 
 @measure
-def fewer_false(case: Case, ours: Runs, inductive: Runs) -> Measured:
+def fewer_false(case: Case, ours: Selection, inductive: Selection) -> Measured:
     """Measure how much smaller our share of false pixels is, under the same condition."""
     pairs = _pairs(case, ours, inductive)
     mine, theirs = ends(pairs, FALSE).T
     return Measured(theirs - mine, low=above(0.0), note=_means(pairs))
 
 
-def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> None:
+def _check_features(case: Case, inductive: Sequence[Run], measured: str) -> None:
     """Raise `UnmeasurableError` if our features lack too much of the paper's."""
     printed = VIDEOS[case.dataset]["inductive"]
     found = float(np.mean([overlap(run) for run in inductive]))
@@ -229,7 +228,7 @@ def _check_features(case: Case, inductive: Sequence[Trace], measured: str) -> No
         f"separable; with ours the inductive method has an IoU of {percent(found)}, where the "
         f"paper has {100 * printed:.2f} %"
     )
-    known = [run.frame[TOLD].iloc[-1] for run in inductive if TOLD in run.frame]
+    known = [run.frame[TOLD].iloc[-1] for run in inductive if TOLD in run]
     if known:
         said += f", though it has {percent(np.mean(known))} on the frame that it is trained on"
     raise UnmeasurableError(f"{said}. Measured with ours: {measured}")
@@ -252,13 +251,13 @@ def overlaps(of: Iterable[tuple[Case, Sequence[str]]]) -> pd.DataFrame:
 
 def _row(case: Case, label: str) -> dict[str, Any]:
     runs = list(case.runs[label].values())
-    of_run = overlap if all("iou" in run.frame for run in runs) else lambda _: np.nan
+    of_run = overlap if all("iou" in run for run in runs) else lambda _: np.nan
     row: dict[str, Any] = {"data": name_of(case), **row_of(case, label, of_run)}
     row["problem"] = _problem(case, runs[0].config)
     for name in (FALSE, MISSED, TOLD, TRUTH):
-        known = [run.frame[name].iloc[-1] for run in runs if name in run.frame]
+        known = [run.frame[name].iloc[-1] for run in runs if name in run]
         row[name] = np.mean(known) if len(known) == len(runs) else np.nan
-    row["printed"] = VIDEOS.get(case.dataset, {}).get(runs[0].solver["name"], np.nan)
+    row["printed"] = VIDEOS.get(case.dataset, {}).get(runs[0].solver, np.nan)
     return row
 
 

@@ -1,0 +1,764 @@
+"""The claims of the paper on hand-made traces: where each holds, fails, and is unknown."""
+
+import functools
+import html
+import itertools
+import math
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from program import call, real_data
+from traces import columns_of, make_trace, set_columns
+
+from ssvm_bench.claims import judging
+from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.config import registry
+from ssvm_bench.figures import document
+from ssvm_bench.figures.kind import FigureData
+from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers.mpbcfw import measures
+from ssvm_bench.papers.mpbcfw.paper import HORSES, STANDS_FOR, costs, passes
+from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
+from ssvm_bench.report.experiment_files import kinds, load
+from ssvm_bench.results.table import Best, instance_of
+
+NAN = float("nan")
+N = 10
+ITERATIONS = np.arange(0, 41)
+SINGLE, MULTI = ("bcfw", "bcfw_avg"), ("mpbcfw", "mpbcfw_avg")
+SECONDS = {  # per oracle call, and the rest per call of BCFW and MP-BCFW: as in the paper
+    "usps": (3e-6, 17e-6, 18e-6),
+    "ocr": (50e-6, 21e-6, 60e-6),
+    **dict.fromkeys(("weizmann", "horseseg", "stanford"), (2e-3, 20e-6, 8e-3)),
+}
+SPEED = {"usps": (0.1, 0.105), "ocr": (0.1, 0.2), "stanford": (0.008, 0.11)}
+"""Rates of convergence per iteration."""
+PLANES = {
+    "usps": 1 + np.minimum(ITERATIONS, 1.5),
+    "ocr": 1 + 6 * ITERATIONS * np.exp(-ITERATIONS / 8.0),
+    "horses": 2 + 8 * np.exp(-(((ITERATIONS - 8) / 8.0) ** 2)),
+    "stanford": 1 + 9 * (1 - np.exp(-ITERATIONS / 6.0)),
+}
+PASSES = {
+    "usps": np.full(41, 2),
+    "ocr": 10 + ITERATIONS % 6,
+    "horses": np.minimum(60 * ITERATIONS, 400),
+    "stanford": np.round(10 * np.sqrt(ITERATIONS)),
+}
+BEST = Best(1.0, 1.0)
+
+
+def run(dataset, solver, seed=0, source="real", keep=slice(None), **change):
+    """Return a run that behaves as the paper says; `change` replaces columns or metadata."""
+    kind = "horses" if dataset in ("weizmann", "horseseg") else dataset
+    multi = solver in MULTI
+    rate = SPEED.get(dataset, (0.1, 1.0))[multi]
+    rate *= 1 + (0.005 * (1 + seed) if multi else 0.01 * seed)
+    rate *= 1.2 if solver.endswith("avg") else 1
+    oracle, *rest = SECONDS[dataset]
+    calls, gap = N * ITERATIONS, np.exp(-rate * ITERATIONS)
+    passes = (PASSES[kind] * (ITERATIONS > 0)) if multi else 0 * ITERATIONS
+    columns = {"primal": 1 + gap / 2, "dual": 1 - gap / 2, "time": calls * (oracle + rest[multi])}
+    columns |= {"oracle_calls": calls, "oracle_time": calls * oracle}
+    columns |= {"approx_calls": N * np.cumsum(passes), "approx_passes": passes}
+    columns["working_set_mean"] = PLANES[kind] if multi else 0.0 * ITERATIONS
+    columns |= {key: change.pop(key) for key in list(change) if key in columns}
+    about = {"solver": solver, "seed": seed, "source": source, "lam": 0.1, **change}
+    about["dataset"] = {"name": dataset, "n": N, "d": 3, "fingerprint": f"{dataset}-{source}"}
+    primal, dual, time = (columns[name] for name in ("primal", "dual", "time"))
+    trace = make_trace(primal, dual, iteration=ITERATIONS, time=time, columns=columns, **about)
+    return replace(trace, columns=columns_of(trace.frame.iloc[keep].reset_index(drop=True)))
+
+
+def behind(last):
+    """Return primal values of a run that is behind until an iteration, and then ahead."""
+    return np.where(last >= ITERATIONS, 3.0, 1 + np.exp(-ITERATIONS) / 2)
+
+
+def solver_of(trace):
+    return trace.metadata["config"]["solver"]["name"]
+
+
+def dataset_of(trace):
+    return trace.metadata["dataset"]["name"]
+
+
+def paper(*datasets, source="real", seeds=3):
+    """Return runs of all solvers on which the paper's claims hold."""
+    datasets = datasets or ("usps", "ocr", "weizmann", "stanford")
+    cases = itertools.product(datasets, SINGLE + MULTI, range(seeds))
+    return [run(dataset, solver, seed, source) for dataset, solver, seed in cases]
+
+
+WITHOUT_REMARKS = replace(MPBCFW, folder=Path("nowhere"))
+
+
+def judge(traces, paper=WITHOUT_REMARKS):
+    """Return the rows without the remarks that come along, which are about the real runs."""
+    best = {instance_of(t.metadata): BEST for t in traces}
+    return judging.evaluate(paper, traces, best)
+
+
+@functools.cache
+def usual():
+    """Return the rows of runs as the paper describes them."""
+    return judge(paper())
+
+
+class Part(Paper):
+    """The paper, of which some claims are judged."""
+
+    datasets = MPBCFW.datasets
+
+
+def one(traces, key, dataset, paper=WITHOUT_REMARKS):
+    """Return the only row of a claim on a dataset."""
+    whole = {field.name: getattr(paper, field.name) for field in fields(paper)}
+    claims = tuple(claim for claim in paper.claims if claim.key == key)
+    (row,) = (r for r in judge(traces, Part(**{**whole, "claims": claims})) if r.dataset == dataset)
+    return row
+
+
+def replaced(dataset, solver, change, seeds=3):
+    """Return the paper's runs, those of one solver changed: seed → arguments of `run`."""
+    kept = [t for t in paper() if (dataset_of(t), solver_of(t)) != (dataset, solver)]
+    return kept + [run(dataset, solver, seed, **change(seed)) for seed in range(seeds)]
+
+
+def changed(key, dataset, solver="mpbcfw", **change):
+    """Return the row of a claim by the paper's runs, those of one solver changed."""
+    return one(replaced(dataset, solver, lambda _: change), key, dataset)
+
+
+CLAIMED = [(each.key, name) for each in MPBCFW.claims if not each.variants for name in each.paper]
+EVERY = [(key, "weizmann" if name == HORSES else name) for key, name in CLAIMED]
+OF_MACHINES = {claim.key for claim in MPBCFW.claims if claim.given}
+
+
+def test_on_runs_as_the_paper_describes_them_every_claim_holds():
+    rows = usual()
+    assert [(row.key, row.dataset) for row in rows] == EVERY
+    judged = [row for row in rows if row.key not in OF_MACHINES]
+    assert {(r.key, r.dataset, r.note) for r in judged if r.verdict != HOLDS} == set()
+    by_repeat = [row for row in judged if not row.beside]
+    assert {row.agree for row in by_repeat} == {3} == {row.repeats for row in by_repeat}
+
+
+def test_claims_about_another_program_s_time_have_numbers_and_no_verdict():
+    for traces in (paper(), [flipped(swapped(trace)) for trace in paper()]):
+        mine = [row for row in judge(traces) if row.key in OF_MACHINES]
+        assert {(row.verdict, row.agree) for row in mine} == {(INCOMPARABLE, 0)}
+        assert all(row.ours and row.paper for row in mine)
+    text = claims_table.output(MPBCFW, usual()).markdown()
+    assert claims_table.TEXTS["of_machines"] in text
+    assert "**not comparable** |" in text
+    assert "| – 15 % |" in text
+
+
+def flipped(trace):
+    """Return a run that contradicts everything: solvers swapped, oracle and planes reversed."""
+    frame, name = trace.frame.copy(), dataset_of(trace)
+    frame["oracle_time"] = frame["time"] * (0.4 if solver_of(trace) in SINGLE else 0.9)
+    frame["working_set_mean"] = 20.0 + 20 * (-1.0) ** frame["iteration"] - 0.9 * frame["iteration"]
+    if name in ("ocr", "weizmann"):  # rises to the end, and jumps
+        frame["working_set_mean"] = 1.0 + frame["iteration"] ** 2
+    rate = {"usps": 50.0, "ocr": 50.0, "weizmann": 3.0, "stanford": 3.0}[name]
+    frame["approx_calls"] = np.round(N * rate * frame["iteration"])
+    return replace(trace, columns=columns_of(frame))
+
+
+def swapped(trace):
+    solvers = dict(zip(SINGLE + MULTI, MULTI + SINGLE, strict=True))
+    config = {**trace.metadata["config"], "solver": {"name": solvers[solver_of(trace)]}}
+    return replace(trace, metadata={**trace.metadata, "config": config})
+
+
+def test_flipped_runs_flip_the_verdicts():
+    def slower(trace):  # a swap is not enough where the two are alike in time
+        factor = 30e3 if solver_of(trace) in MULTI else 1e3
+        return replace(
+            trace, columns=columns_of(trace.frame.assign(time=trace.frame["time"] * factor))
+        )
+
+    rows = judge([flipped(slower(swapped(trace))) for trace in paper()])
+    kept = {(r.key, r.dataset) for r in rows if r.verdict != FAILS}
+    # Slower, so it cannot be faster; who is averaged, and the limits, are as before.
+    kept = {key for key in kept if not key[0].startswith(("average", "limits", *OF_MACHINES))}
+    assert kept == {("not_faster_plain", "usps"), ("not_faster_avg", "usps")}
+
+
+@pytest.mark.parametrize("dataset", ["usps", "ocr", "weizmann", "stanford"])
+def test_without_runs_nothing_is_measurable(dataset):
+    rows = judge([trace for trace in paper() if dataset_of(trace) != dataset])
+    name = HORSES if dataset == "weizmann" else dataset
+    mine = [row for row in rows if row.dataset == name]
+    assert [row.key for row in mine] == [key for key, of in EVERY if of == dataset]
+    for row in mine:
+        assert (row.verdict, row.note, row.ours) == (UNKNOWN, "no finished runs", "")
+        assert math.isnan(row.median)
+
+
+@pytest.mark.parametrize("solver", SINGLE + MULTI)
+def test_the_solver_that_is_missing_is_named(solver):
+    rows = judge([trace for trace in paper() if solver_of(trace) != solver])
+    unknown = [row for row in rows if row.verdict == UNKNOWN]
+    pair = "avg" if solver.endswith("avg") else "plain"
+    multi = ("planes", "passes", "share_mpbcfw", "limits")
+    alone = {"bcfw": ("share_bcfw", "call"), "mpbcfw": multi}.get(solver, ())
+    begins = (f"average_{solver.removesuffix('_avg')}", *alone)
+    expected = {key for key, _ in EVERY if key.endswith(pair) or key.startswith(begins)}
+    assert {row.key for row in unknown} == expected
+    assert {row.note for row in unknown} == {f"no finished runs of {solver_label(solver)}"}
+
+
+def test_counted_work_is_no_time_and_clocks_are_not_mixed():
+    work = [run("usps", solver, seed, clock="work") for solver in SINGLE + MULTI for seed in (0, 1)]
+    for row in judge(work):
+        timed = row.key.startswith(("not_", "share", "call"))
+        if row.dataset == "usps":
+            assert row.verdict == (UNKNOWN if timed else HOLDS)
+    assert "different clocks" in changed("similar_plain", "ocr", clock="cpu").note
+    assert changed("below_plain", "ocr", clock="cpu").verdict == HOLDS
+
+
+def test_without_repeats_there_is_no_spread_to_compare_with():
+    rows = {row.key: row for row in judge(paper(seeds=1)) if row.dataset == "usps"}
+    assert rows["not_slower_plain"].verdict == UNKNOWN
+    assert "no repeats" in rows["not_slower_plain"].note
+    assert rows["below_plain"].verdict == HOLDS
+    assert rows["below_plain"].ours == "100 %"
+
+
+def test_the_gap_to_reach_leaves_time_to_reach_it():
+    trace = run("usps", "bcfw")
+    within = trace.frame["time"] <= 0.8 * trace["time"][-1]
+    assert measures.target_gap([trace]) == trace.frame["gap"][within].min()
+    assert measures.target_gap([trace]) > trace["gap"].min()
+    alike = [run("usps", solver, seed) for solver in ("bcfw", "mpbcfw") for seed in range(2)]
+    assert one(alike, "fewer_plain", "usps").verdict == HOLDS
+
+
+def test_averages_are_judged_by_the_primal_that_the_plain_solver_reaches():
+    row = one(paper("ocr"), "average_bcfw", "ocr")
+    assert (row.verdict, row.repeats) == (HOLDS, 3)
+    slow = 1 + np.exp(-0.02 * ITERATIONS) / 2
+    row = changed("average_bcfw", "ocr", "bcfw_avg", primal=slow)
+    assert (row.verdict, row.ours) == (FAILS, "not reached")
+
+
+def test_the_limits_are_shares_of_passes_and_of_iterations():
+    row = one([run("ocr", "mpbcfw", options={"N": 41, "M": 1000})], "limits", "ocr")
+    assert (row.verdict, row.median) == (FAILS, 1.0)  # 41 planes after 40 iterations
+    row = one([run("ocr", "mpbcfw", options={"N": 1000, "M": 30})], "limits", "ocr")
+    assert (row.verdict, row.median) == (HOLDS, 0.5)
+    assert "at most 15 passes an iteration" in row.note
+
+
+def test_the_slope_rule_is_held_against_the_best_fixed_number():
+    def fixed(passes, factor):
+        options = {"rule": "fixed", "M": passes}
+        time = factor * run("ocr", "mpbcfw").frame["time"].to_numpy()
+        return [run("ocr", "mpbcfw", seed, options=options, time=time) for seed in range(2)]
+
+    for factor, verdict in ((1.5, HOLDS), (0.5, FAILS)):
+        runs = paper("ocr") + fixed(1, 3.0) + fixed(20, factor)
+        rows = judge(runs + varied(runs, dataset_costs=costs()))
+        row = next(r for r in rows if (r.key, r.dataset, r.counted) == ("rule", "ocr", True))
+        assert (row.verdict, row.repeats) == (verdict, 2)
+        assert row.median == pytest.approx(1 / factor, rel=0.02)
+        assert "1: 3×, 20: " in row.note
+        # All else is judged by the runs with the rule.
+        assert [r for r in rows if not r.counted] == judge(paper("ocr"))
+
+
+def test_equal_iterations_are_those_evaluated_in_both_runs_of_a_seed():
+    traces = [run("ocr", "bcfw", keep=slice(None, None, 2))]
+    traces += [run("ocr", "mpbcfw", keep=slice(None, None, 3))]
+    row = one([*traces, run("ocr", "mpbcfw", 1)], "below_plain", "ocr")  # no such seed of BCFW
+    assert (row.repeats, row.note) == (1, "6 common evaluations, at iterations 6 to 36")
+    apart = [run("ocr", "bcfw", keep=[0, 1, 3]), run("ocr", "mpbcfw", keep=[0, 2, 4])]
+    assert one(apart, "below_plain", "ocr").verdict == UNKNOWN
+
+
+def test_where_the_primal_is_behind_is_told():
+    row = changed("below_plain", "ocr", primal=behind(9))
+    assert (row.verdict, row.median, row.agree) == (FAILS, 31 / 40, 0)
+    assert row.note == (
+        "40 common evaluations, at iterations 1 to 40; "
+        "not lower at 27 of 120 evaluations, the last at iteration 9"
+    )
+
+
+def test_curves_are_medians_over_the_repeats():
+    def row(count):
+        late = {"primal": behind(9)}
+        runs = replaced("ocr", "mpbcfw", lambda seed: late if seed < count else {})
+        return one(runs, "curves_plain", "ocr")
+
+    assert (row(1).verdict, row(1).median) == (HOLDS, 1.0)
+    assert (row(2).verdict, row(2).median) == (FAILS, 31 / 40)
+    assert row(2).note.endswith("not lower at 9 of 40 evaluations, the last at iteration 9")
+
+
+def test_duals_are_compared_as_primals_are_averages_by_their_own():
+    low = np.where(ITERATIONS <= 9, -3.0, 1 - np.exp(-ITERATIONS) / 2)
+    row = changed("duals_plain", "ocr", dual=low)
+    assert (row.verdict, row.median, row.beside) == (FAILS, 31 / 40, "other readings")
+    assert row.note.endswith("not higher at 27 of 120 evaluations, the last at iteration 9")
+    runs = [run("ocr", solver) for solver in ("bcfw_avg", "mpbcfw_avg")]
+    assert one(runs, "duals_avg", "ocr").verdict == HOLDS
+    for trace, own in zip(runs, (0.5, 0.1), strict=True):
+        set_columns(trace, dual_of_average=own)
+    assert one(runs, "duals_avg", "ocr").verdict == FAILS
+
+
+def test_always_sooner_is_to_every_gap_below_the_optimal_value():
+    runs = [run("ocr", "bcfw"), run("ocr", "mpbcfw")]
+    assert one(runs, "quality_plain", "ocr").median == 1.0  # the gap of the start
+    row = one([runs[0], run("ocr", "mpbcfw", primal=behind(9))], "quality_plain", "ocr")
+    assert (row.verdict, row.median) == (FAILS, pytest.approx(np.exp(-0.9)))
+
+
+def test_shares_are_those_of_iterations_not_of_evaluations():
+    rare = [0, 1, 2, 3, 4, 10, 40]  # half of the evaluations are at the first three iterations
+
+    def row(**primal):
+        runs = [run("ocr", "bcfw", keep=rare), run("ocr", "mpbcfw", keep=rare, **primal)]
+        return one(runs, "below_plain", "ocr")
+
+    assert row(primal=behind(3)).median == 37 / 40
+    once = row(primal=np.where(ITERATIONS == 10, 3.0, behind(-1)))
+    assert (once.verdict, once.median) == (FAILS, 34 / 40)  # what is seen at 10 stands for 5 to 10
+    assert once.note.endswith("the last at iteration 10")
+    assert (row().verdict, row().median) == (HOLDS, 1.0)
+
+
+def test_the_primal_after_the_exact_pass_is_a_second_measure():
+    def seen(after_exact, **change):
+        trace = run("stanford", "mpbcfw", **change)
+        set_columns(trace, primal_after_exact=after_exact)
+        return one([run("stanford", "bcfw"), trace], "below_plain", "stanford")
+
+    late = np.where(ITERATIONS <= 10, 3.0, 1.0)
+    ahead, ahead_after = seen(late), seen(behind(-1), primal=late)
+    assert (ahead.verdict, ahead_after.verdict) == (HOLDS, FAILS)
+    assert ahead.note.endswith(
+        "after the exact pass lower at 75 %; not lower at 10 of 40 evaluations, "
+        "the last at iteration 10"
+    )
+    assert ahead_after.note.endswith("after the exact pass lower at 100 %")
+    assert "exact pass" not in seen(np.full(41, NAN)).note
+
+
+def test_slow_growth_is_that_of_the_horses_or_slower_by_half():
+    def growth(series, horses=PASSES["horses"]):
+        traces = []
+        for name, made in (("stanford", series), ("weizmann", horses)):
+            calls = N * np.cumsum(made * (ITERATIONS > 0))
+            traces += [run(name, "mpbcfw", seed, approx_calls=calls) for seed in range(3)]
+        return one(traces, "passes_slowly", "stanford")
+
+    row = growth(PASSES["stanford"])
+    assert (row.verdict, row.median) == (HOLDS, 10 / 4)
+    assert row.note == (
+        "half of 63 passes at iteration 10, on the horses half of 400 at 4; 40 iterations"
+    )
+    as_quickly, none, falls = PASSES["horses"], np.full(41, 50), np.maximum(60 - ITERATIONS, 0)
+    for series in (as_quickly, none, falls):
+        assert growth(series).verdict == FAILS
+    assert growth(PASSES["stanford"], PASSES["stanford"]).verdict == FAILS
+    alone = one([run("stanford", "mpbcfw")], "passes_slowly", "stanford")
+    assert alone.verdict == UNKNOWN
+    assert alone.note == "no finished runs on the horses to compare with"
+
+
+def test_nan_duals_leave_the_primal_comparison_alone():
+    bare = [run("ocr", s, k, dual=np.full(41, NAN)) for s in ("bcfw", "mpbcfw") for k in (0, 1)]
+    assert one(bare, "below_plain", "ocr").verdict == HOLDS
+    assert one(bare, "similar_plain", "ocr").note == "no positive duality gap"
+
+
+def test_time_to_a_gap_is_read_between_rows_and_nowhere_else():
+    trace = make_trace([100.0, 1.0, -1.0], [0.0] * 3, time=[0.0, 2.0, 3.0], iteration=[0, 5, 9])
+    assert measures.reach(trace, 10.0, "time") == pytest.approx(1.0)
+    assert measures.reach(trace, 10.0, "iteration") == 5
+    assert measures.reach(trace, 0.5, "time") == 3.0  # no logarithm to interpolate
+    assert measures.reach(trace, -2.0, "time") == math.inf
+    assert measures.target_gap([trace]) == 1.0
+
+
+def test_a_run_that_ends_too_early_tells_nothing_one_that_ends_late_is_slower():
+    assert "ended before" in changed("faster_plain", "stanford", keep=slice(0, 2)).note
+    row = changed("faster_plain", "stanford", primal=np.full(41, 9.0))
+    assert (row.verdict, row.median) == (FAILS, math.inf)
+    assert row.ours.startswith("not reached")
+
+
+def test_an_inexact_oracle_may_turn_the_gap_negative():
+    primal = 1 + np.exp(-0.3 * ITERATIONS) - 0.01 * ITERATIONS
+    assert changed("faster_plain", "stanford", primal=primal).verdict in (HOLDS, FAILS)
+    assert np.isfinite(changed("gain_plain", "stanford", primal=primal).median)
+
+
+@pytest.mark.parametrize(
+    ("key", "dataset", "inside", "outside"),
+    [
+        ("faster_plain", "weizmann", [0.1, 0.49], [0.51]),
+        ("similar_plain", "ocr", [0.51, 1.99], [0.49, 2.01]),
+    ],
+)
+def test_what_substantially_and_small_mean(key, dataset, inside, outside):
+    single = run(dataset, "bcfw")
+    curves, time = single.frame[["primal", "dual"]], single.frame["time"].to_numpy()
+    for factor in inside + outside:
+        row = one([single, run(dataset, "mpbcfw", **curves, time=factor * time)], key, dataset)
+        assert row.median == pytest.approx(factor)
+        assert row.verdict == (HOLDS if factor in inside else FAILS)
+
+
+def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth():
+    def verdict(key, factor):
+        return changed(key, "usps", time=N * ITERATIONS * 20e-6 * factor).verdict
+
+    found = [verdict("not_slower_plain", factor) for factor in (0.25, 0.9, 1.09, 1.2)]
+    assert found == [HOLDS, HOLDS, HOLDS, FAILS]
+    assert verdict("not_faster_plain", 0.25) == FAILS
+
+
+def test_the_median_decides_and_the_repeats_are_counted():
+    def row(seeds):
+        poor = {"primal": np.full(41, 9.0)}
+        runs = replaced("ocr", "mpbcfw", lambda seed: poor if seed in seeds else {})
+        return one(runs, "below_plain", "ocr")
+
+    few = row([0])
+    assert (few.verdict, few.agree, few.min, few.max) == (HOLDS, 2, 0.0, 1.0)
+    assert row([1, 2]).verdict == FAILS
+
+
+def test_passes_count_iterations_that_were_not_evaluated():
+    trace = run("ocr", "mpbcfw", keep=[0, 10, 13, 40])
+    series = passes(trace)
+    assert series.size == 40
+    assert series.sum() == pytest.approx(run("ocr", "mpbcfw").frame["approx_passes"].sum())
+    assert np.unique(series).size == 3
+
+
+def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
+    calls = N * ITERATIONS
+    times = {"solver": "bcfw", "time": calls * 120e-6, "oracle_time": calls * 100e-6}
+    share = changed("share_bcfw", "weizmann", **times)
+    assert (share.verdict, share.median) == (INCOMPARABLE, pytest.approx(5 / 6))
+    assert "it would be 98 %–99.6 %" in share.note
+    assert changed("call", "weizmann", **times).note == "10×–50× faster than the paper's"
+
+
+def test_real_data_and_stand_ins_are_judged_apart():
+    rows = judge(paper("usps", source="synthetic") + paper("ocr"))
+    assert list(dict.fromkeys(row.source for row in rows)) == ["real", "synthetic"]
+    assert {r.dataset for r in rows if r.source == "real" and r.repeats} == {"ocr"}
+    gains = [r for r in rows if r.source == "real" and (r.key, r.dataset) == ("gain_plain", "ocr")]
+    assert [row.verdict for row in gains] == [UNKNOWN]  # USPS is there, but a stand-in
+
+
+def test_data_that_the_paper_drew_are_judged_with_real_ones():
+    rows = judge(paper("usps", source="drawn") + paper("ocr"))
+    (gain,) = [row for row in rows if (row.key, row.dataset) == ("gain_plain", "ocr")]
+    assert gain.verdict != UNKNOWN  # it compares OCR with USPS
+    text = claims_table.output(MPBCFW, rows).markdown()
+    assert "\n## On the real data, and on data drawn as the paper's are\n" in text
+    assert "⚠" not in text
+    assert "say nothing" not in text
+
+
+def test_weizmann_stands_for_horseseg_only_where_that_is_missing():
+    assert one(paper(), "call", "weizmann").title == "Weizmann (for HorseSeg)"
+    rows = judge(paper("weizmann", "horseseg"))
+    assert {row.title for row in rows if row.dataset == "horseseg"} == {"HorseSeg"}
+    assert not any(row.dataset == "weizmann" for row in rows)
+
+
+def test_runs_that_differ_in_more_than_the_seed_are_no_repeats():
+    sweep = [run("ocr", "mpbcfw", 0, options={"N": N}) for N in (5, 10)]
+    row = one([*sweep, run("ocr", "bcfw")], "passes_ocr", "ocr")
+    assert (row.verdict, row.note) == (UNKNOWN, "runs of MP-BCFW differ in more than the seed")
+
+
+def test_two_problem_instances_of_a_dataset_have_rows_of_their_own():
+    other = [run("ocr", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
+    rows = [row for row in judge(paper("ocr") + other) if row.key == "below_plain"]
+    titles = [row.title for row in rows if row.dataset == "ocr"]
+    assert titles == ["OCR, n = 10, λ = 1/n", "OCR, n = 10, λ = 7/n"]
+
+
+def test_other_datasets_solvers_and_costs_are_passed_over():
+    toy = make_trace([1.0], [0.0])
+    assert judging.evaluate(MPBCFW, [toy], {}) == [] == judging.evaluate(MPBCFW, [], {})
+    assert judge([run("ocr", "bcfw")]) == []  # what is claimed is about MP-BCFW
+    other = {name: value._replace(visit=1.0) for name, value in costs().items()}
+    assert judge(varied(paper(), dataset_costs=other)) == []
+
+
+def test_an_experiment_can_ask_for_every_paper():
+    named = kinds()["claims"].choices.names
+    assert named == ("mpbcfw", "poster", "dual_coordinate", "transduction")
+    assert len({registry.papers()[name].file for name in named}) == len(named)
+
+
+def test_a_missing_reference_optimum_is_a_reason():
+    rows = judging.evaluate(MPBCFW, paper(), {})
+    gain = next(r for r in rows if (r.key, r.dataset) == ("gain_plain", "ocr"))
+    assert (gain.verdict, gain.note) == (UNKNOWN, "no reference optimum")
+
+
+def test_remarks_are_shown_where_a_claim_does_not_hold_on_real_data(tmp_path):
+    (tmp_path / "remarks.yaml").write_text("planes_fall: {ocr: Ours end early.}")
+    remarked = replace(MPBCFW, folder=tmp_path)
+    short = [run("ocr", "mpbcfw", keep=slice(0, 6))]
+    assert one(short, "planes_fall", "ocr", paper=remarked).note.endswith("(5). Ours end early.")
+    assert "early" not in one(paper(), "planes_fall", "ocr", paper=remarked).note
+    made = [run("ocr", "mpbcfw", source="synthetic", keep=slice(0, 6))]
+    assert "early" not in one(made, "planes_fall", "ocr", paper=remarked).note
+
+
+def test_every_statement_of_a_paper_is_judged():
+    for paper in registry.papers().values():
+        text = (paper.folder / "claims.yaml").read_text(encoding="utf-8")
+        keys = {claim.key for claim in paper.claims}
+        for name in yaml.safe_load(text):
+            assert name in keys or any(key.startswith((f"{name}_", f"{name} ")) for key in keys)
+        shown = [text for claim in paper.claims for text in (claim.text, claim.measured)]
+        assert not any("{" in text for text in shown)
+
+
+def test_the_remarks_that_come_along_are_about_claims_that_exist():
+    variants = ("", "start=oracle", "counted", "start=oracle counted")
+    for paper in registry.papers().values():
+        known = {claim.key: claim for claim in paper.claims}
+        assert len(known) == len(paper.claims)  # one key, one claim
+        for key, remarks in paper.remarks.items():
+            said = known[key].paper  # empty: of all datasets
+            for about, text in remarks.items():
+                dataset, _, variant = about.partition(" ")
+                assert not said or {dataset, STANDS_FOR.get(dataset)} & said.keys()
+                assert not said or variant in variants
+                assert text.endswith(".")
+
+
+def varied(traces, start="truth", dataset_costs=None):
+    """Return runs as of another start, and with their time counted at some costs."""
+    found = []
+    for trace in traces:
+        config = dict(trace.metadata["config"])
+        metadata = {**trace.metadata, "config": config}
+        if start != "truth":
+            config["solver"] = {**config["solver"], "start": start}
+        if dataset_costs:
+            spent = dataset_costs[dataset_of(trace)]._asdict()
+            config["oracle"] = {f"cost_{name}": value for name, value in spent.items()}
+            metadata["clock"] = "work"
+        found.append(replace(trace, metadata=metadata))
+    return found
+
+
+def test_starts_are_judged_apart():
+    late = replaced("ocr", "mpbcfw", lambda _: {"primal": np.full(41, 9.0)})
+    rows = judge(late + varied(paper(), "oracle"))
+    truth, oracle = ([row for row in rows if row.start == start] for start in ("truth", "oracle"))
+    assert [row.key for row in truth] == [row.key for row in oracle] == [key for key, _ in EVERY]
+    assert truth == judge(late)
+    assert {row.verdict for row in oracle} == {HOLDS, INCOMPARABLE}
+    below = [row.verdict for row in rows if (row.key, row.dataset) == ("below_plain", "ocr")]
+    assert below == [FAILS, HOLDS]
+
+
+def test_a_variant_without_runs_on_a_dataset_is_not_measurable_there():
+    rows = judge(paper() + varied(paper("ocr"), "oracle"))
+    usps = [row for row in rows if (row.dataset, row.start) == ("usps", "oracle")]
+    assert {row.verdict for row in usps} == {UNKNOWN}
+    gain = next(row for row in rows if (row.key, row.start) == ("gain_plain", "oracle"))
+    assert "on USPS to compare with" in gain.note
+
+
+def test_a_claim_that_fails_at_the_paper_s_costs_says_what_it_does_at_measured_times():
+    slow = replaced("stanford", "mpbcfw", lambda _: {"time": N * ITERATIONS * 1.0})
+    counted = varied(slow, dataset_costs=costs())
+    for measured, said in (
+        (slow, judging.FAILS_TWICE),
+        (paper(), "It holds at the times measured"),
+    ):
+        rows = {(r.key, r.dataset, r.counted): r for r in judge(measured + counted)}
+        row = rows["faster_plain", "stanford", True]
+        assert (row.verdict, said in row.note) == (FAILS, True)
+        assert "measured here" not in rows["faster_plain", "stanford", False].note
+        assert rows["faster_avg", "stanford", True].verdict == HOLDS
+        given = {claim.key for claim in MPBCFW.claims if claim.given}
+        assert given == {"share_bcfw", "call"} == given - {key for key, _, at in rows if at}
+
+
+def test_the_paper_s_costs_give_bcfw_the_paper_s_shares():
+    found = costs()
+    share = {"usps": 0.15, "ocr": 0.7} | dict.fromkeys(("weizmann", "horseseg", "stanford"), 0.99)
+    d = {"usps": 2560, "ocr": 26 * 128 + 26**2, "weizmann": 2 * 649, "stanford": 9 * 649}
+    assert found["horseseg"] == found["weizmann"]
+    assert found.keys() == share.keys() == measures.PAPER_CALL.keys()
+    for name, (low, high) in measures.PAPER_CALL.items():
+        assert low <= found[name].call <= high
+        assert found[name].share == pytest.approx(share[name], abs=1e-6)
+    for name, size in d.items():
+        assert found[name].plane == pytest.approx(size * found["usps"].call / 2560, rel=1e-3)
+        assert 5e-9 < found[name].visit / size < 9e-9
+
+
+def test_the_tables_of_several_variants():
+    both = paper() + varied(paper(seeds=2), "oracle")
+    rows = judge(both + varied(both, dataset_costs=costs()))
+    assert [row for row in rows if not row.counted] == judge(both)
+    text = claims_table.output(MPBCFW, rows).markdown()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["On the real data", "At the paper's costs", "How it is measured"]
+    tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
+    starts = [[line.split("|")[3].strip() for line in table[2:]] for table in tables[::3]]
+    assert starts == [["truth", "oracle"] * 30, ["truth", "oracle"] * 28]
+    assert "start at oracle: holds: 60" in text
+    counted = [line.split("|")[1].strip() for line in tables[3][2::2]]
+    assert counted == [f"{number}" for number in (*range(1, 30), 32) if number not in (15, 17)]
+    assert "Claims 15 and 17 are not judged here" in text
+    assert "| USPS | 3 µs | 3 µs | 17 µs | 15 % |" in text
+
+
+def test_rows_do_not_depend_on_the_order_of_the_traces():
+    traces = paper() + paper("ocr", source="synthetic")
+    rows, others = judge(traces), judge(traces[::-1])
+    assert str(others) == str(rows)
+    one, other = (claims_table.output(MPBCFW, each).markdown() for each in (rows, others))
+    assert one == other
+
+
+def test_the_markdown_is_a_table_and_says_what_it_rests_on():
+    traces = [run("ocr", s, k, concurrent_runs=1) for s in ("bcfw", "mpbcfw") for k in range(3)]
+    traces += paper("usps", source="synthetic", seeds=2)
+    rows = judge(traces)
+    text = claims_table.output(MPBCFW, rows).markdown()
+    lines = text.splitlines()
+    tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
+    cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
+    # per source the overview, the rows, and those not counted; each with a header and a rule
+    overview, real, readings, other_overview, synthetic, other_readings = cells
+    details = [*real, *readings, *synthetic, *other_readings]
+    assert len(details) == len(rows) + 8
+    assert {len(row) for row in details} == {7}
+    beside = sum(bool(claim.beside) for claim in MPBCFW.claims)
+    # one is judged at the paper's costs
+    assert len(overview) == len(other_overview) == len(MPBCFW.claims) - beside + 1
+    assert {len(row) for row in overview + other_overview} == {6}
+    rules = [k for k, line in enumerate(lines) if line.startswith("| ---")]
+    assert all(lines[k - 2] == "" and lines[k - 1].startswith("| #") for k in rules)
+    assert "## On the real data" in lines
+    assert "## ⚠ On built-in stand-ins, NOT on the real data" in lines
+    assert "- OCR: 3 repeats; wall clock, 6 of 6 runs beside others" in lines
+    assert "- USPS: 2 repeats; wall clock" in lines
+    assert "- Stanford: nothing measured" in lines
+    real = [row for row in rows if row.source == "real" and not row.beside]
+    verdicts = ("holds", "does not hold", "not measurable", "not comparable")
+    counts = "; ".join(f"{of}: {sum(row.verdict == of for row in real)}" for of in verdicts)
+    assert f"Of {len(real)} pairs of claim and dataset: {counts}." in lines
+    numbered = [line for line in lines if re.match(r"\d+\. ", line)]
+    assert len(numbered) == len(MPBCFW.claims) - 1
+
+
+def test_the_overview_shows_verdict_and_median():
+    shown = claims_table.overview([row for row in usual() if row.key in ("planes_fall", "call")])
+    lines = document.lines(shown)
+    assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
+    assert [line.count("|") for line in lines] == [7] * 4
+    rows = {row.dataset: row for row in usual() if row.key == "call"}
+    marks = [claims_table.MARKS[row.verdict] for row in rows.values()]
+    assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
+    median = rows["ocr"].ours.partition(" (")[0]
+    assert f"{claims_table.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
+
+
+# ---- the paper's settings -----------------------------------------------------------------------
+
+
+@functools.cache
+def hashes(*overrides):
+    """Return the hashes of runs that the paper's experiment defines, with overrides."""
+    configs = load("mpbcfw_fig4").configs(overrides)
+    return {config.with_source("real").own_hash() for config in configs}
+
+
+def at(found, *overrides):
+    """Return runs with the hashes of an experiment with overrides, whatever their solvers."""
+    digests = itertools.cycle(sorted(hashes(*overrides)))
+    return [replace(run, metadata={**run.metadata, "hash": next(digests)}) for run in found]
+
+
+def claims_of(traces):
+    best = {instance_of(t.metadata): BEST for t in traces}
+    (output,) = kinds()["claims"].outputs(FigureData(traces, best), ["mpbcfw"])
+    return output
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "dataset.n_samples=300",
+        "lam=0.1",
+        "lam=10/n",
+        "budget.max_seconds=1",
+        "budget.max_iterations=3",
+        "solver.T=1",
+        "clock=wall",
+        "oracle.cost_call=1",
+    ],
+)
+def test_claims_are_judged_by_runs_with_the_papers_settings_alone(other):
+    usps = ("dataset=usps",)
+    runs = at(paper("usps"), *usps)
+    judged = claims_of(runs)
+    assert (judged.table["verdict"] == HOLDS).any()
+    assert judging.OTHER_SETTINGS not in judged.markdown()
+    others = [run("usps", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
+    away = at(others, *usps, other)
+    assert claims_of([*runs, *away]).table.equals(judged.table)
+    alone = claims_of(away)
+    assert set(alone.table["verdict"]) == {UNKNOWN}
+    assert set(alone.table["note"]) == {judging.OTHER_SETTINGS, judging.NO_RUNS}
+    assert "`mpbcfw_claims`" in alone.markdown()
+
+
+def test_any_number_of_seeds_has_the_papers_settings_and_a_stand_in_needs_none():
+    assert hashes("seed=0") == hashes("seed=range(100)") == hashes()
+    of_stand_ins = paper("usps", source="synthetic")
+    made_up = paper("usps")
+    for of, runs in (
+        (MPBCFW, of_stand_ins),
+        (replace(MPBCFW, experiments=()), made_up),
+    ):
+        assert list(map(len, of.at_settings(runs))) == [len(runs), 0]
+    assert list(map(len, MPBCFW.at_settings(made_up))) == [0, len(made_up)]
+
+
+def test_every_paper_with_claims_names_the_experiments_of_its_runs():
+    for other in registry.papers().values():
+        assert other.experiments
+        assert all(load(name).configs() for name in other.experiments)
+
+
+@real_data("ocr/letter.data.gz")
+def test_the_report_judges_no_claim_by_a_part_of_the_data(tmp_path):
+    options = ("dataset=ocr", "dataset.n_samples=20", "budget.max_iterations=2", "clock=work")
+    where = f"results_dir={tmp_path}"
+    assert call("run", "-m", "solver=bcfw,mpbcfw", *options, where).exit_code == 0
+    assert call("report", where).exit_code == 0
+    text = html.unescape((tmp_path / "report.html").read_text())
+    assert judging.OTHER_SETTINGS in text
+    assert re.search(r"Of \d+ pairs of claim and dataset: holds: 0; does not hold: 0;", text)

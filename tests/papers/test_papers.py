@@ -1,0 +1,172 @@
+"""A sixth paper is one folder: its claims, a kind of figure and a look, drawn by ``plot``."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from program import USPS, call, error_of, python
+from traces import make_trace
+
+from ssvm_bench.config import registry
+from ssvm_bench.figures import style
+from ssvm_bench.report.experiment_files import kinds, load
+
+PAPER = """
+from pathlib import Path
+
+import numpy as np
+
+from ssvm_bench.claims.claim import Measured, Statements, measure
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures.kind import Kind, Output
+from ssvm_bench.figures.style import Look
+
+from .counts import calls
+
+SAID = Statements(__file__)
+
+
+@measure
+def most_calls(case, most):
+    return Measured(np.array([calls(run) for run in case.repeats("bcfw")]), high=most)
+
+
+def outputs(data, names):
+    for name in names:
+        yield Output(name, data.traces[0].frame[["iteration", "oracle_calls"]], "Calls", ["All."])
+
+
+PAPER = Paper(
+    folder=Path(__file__).parent,
+    title="the toy paper",
+    kinds=(Kind("toy", Choices(("calls",)), outputs),),
+    looks={"toy_solver": Look("Toy", "#123456", ":"), "bcfw": Look("Mine", "#000000")},
+    titles={"toy_data": "Toys"},
+    file="claims-toy",
+    claims=(SAID.claim("few", most_calls(60)),),
+    experiments=("toy",),
+    solvers=frozenset({"bcfw"}),
+)
+"""
+COUNTS = """
+def calls(run):
+    return float(run["oracle_calls"][-1])
+"""
+CLAIMS = """
+few:
+  section: '1'
+  text: BCFW makes few calls.
+  measured: calls at the end, at most 60
+  paper: {usps: few}
+"""
+QUESTIONS = """
+order:
+  question: Which order?
+  section: '2'
+  says: nothing
+  datasets: [usps]
+  made_by: ssvm-bench experiment toy
+  option: solver.sampling
+  default: uniform
+  others: [permutation]
+  claims: [few]
+"""
+EXPERIMENT = """
+title: Toys
+grid:
+  - {dataset: usps, solver: bcfw, dataset.n_samples: 20, budget.max_iterations: 3}
+figures:
+  toy: [calls]
+  claims: [toy]
+  fidelity: [toy]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(monkeypatch):
+    """Let no folder of one test be seen by another."""
+    monkeypatch.setattr(registry._PLUG_INS, "__path__", [])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder of config files with a paper and its experiment."""
+    files = {"paper.py": PAPER, "counts.py": COUNTS, "claims.yaml": CLAIMS}
+    files = {f"paper/toy/{name}": text for name, text in files.items()}
+    files |= {"paper/toy/questions.yaml": QUESTIONS, "experiments/toy.yaml": EXPERIMENT}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    yield tmp_path
+    for name in [*sys.modules]:
+        if name.startswith("ssvm_bench_plug_in.paper."):
+            del sys.modules[name]
+
+
+def test_a_paper_is_a_folder_that_plot_draws(folder):
+    results = folder / "results"
+    options = ("dataset.source=synthetic", f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", *options).exit_code == 0
+    for file in results.rglob("*toy*.md"):
+        file.unlink()
+    assert call("plot", "toy", *options).exit_code == 0
+    claims = (results / "claims-toy-synthetic.md").read_text()
+    assert "What the toy paper claims" in claims
+    assert "**holds**" in claims
+    table = pd.read_csv(results / "figures" / "toy" / "calls-synthetic.csv")
+    assert table["oracle_calls"].iloc[-1] == 60
+    assert "Which order?" in (results / "fidelity-toy-synthetic.md").read_text()
+    # its own experiments define its settings
+    toy = registry.papers()["toy"]
+    for words, judged in (((), 1), (("dataset.n_samples=10",), 0)):
+        (config,) = load("toy", [folder]).configs(["dataset.source=real", *words], [folder])
+        run = make_trace([1.0], [0.0], hash=config.own_hash())
+        assert len(toy.at_settings([run])[0]) == judged
+
+
+def test_a_paper_has_its_own_kinds_looks_and_titles(folder):
+    assert "toy" not in kinds()
+    registry.use([folder])
+    assert list(registry.papers())[-1] == "toy"
+    assert list(kinds())[-1] == "toy"
+    assert style.look("toy_solver T=5") == ("Toy", "#123456", ":", "", ())
+    assert style.solver_label("toy_solver (T=5)") == "Toy ((T=5))"
+    assert style.dataset_name("toy_data") == "Toys"
+    assert style.solver_label("bcfw") == "BCFW"  # that of an earlier paper stays
+
+
+def test_two_papers_have_different_names(folder):
+    (folder / "paper" / "toy").rename(folder / "paper" / "mpbcfw")
+    registry.use([folder])
+    with pytest.raises(registry.ConfigError, match="Two papers have the same name"):
+        registry.papers()
+
+
+def test_a_paper_that_fails_is_named_with_its_line(folder):
+    (folder / "paper" / "toy" / "paper.py").write_text("1 / 0")
+    result = call("plot", "quickstart", f"results_dir={folder / 'none'}", "--config-dir", folder)
+    error = error_of(result, 1)
+    assert "The paper kind 'toy' is in" in error
+    assert "paper.py, line 1, which failed: ZeroDivisionError" in error
+
+
+def test_a_run_imports_no_paper_and_not_what_reads_results(tmp_path):
+    code = (
+        "import sys; from ssvm_bench.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "no = ('ssvm_bench.papers.', 'ssvm_bench.claims', 'pandas', 'matplotlib', 'sklearn')\n"
+        "print([name for name in sys.modules if name.startswith(no)])\n"
+    )
+    words = [*USPS, "dataset.n_samples=5", "budget.max_iterations=1", f"results_dir={tmp_path}"]
+    found = python("-c", code, "run", "solver=ssg", *words)
+    assert found.stdout.splitlines()[-1] == "[]", found.stderr
+
+
+def test_every_folder_of_a_paper_is_listed_by_itself():
+    folders = {path.parent.name for path in registry.PAPERS.glob("*/paper.py")}
+    assert folders == set(registry.own_papers())
+    assert {paper.folder.name for paper in registry.papers().values()} == folders
+    assert all(isinstance(paper.folder, Path) for paper in registry.papers().values())

@@ -5,7 +5,6 @@
                             describe them, and the program that makes them; never changed. ID is
                             a digest of the content, so what is read is what was written.
 ``.call-ID.log``            what happened: one line of JSON per `Event`, only ever appended
-``.call-ID.WORKER.lock``    held by a worker while it lives
 ==========================  ====================================================================
 
 The process that issued a call holds a lock on the first file while it lives. When it releases the
@@ -13,9 +12,10 @@ lock, or dies in any way, the workers end after their iteration, on every node. 
 queue do not: they outlive that process.) All locks are those of the system, which releases them
 when a process ends; none is broken by age.
 
-A worker takes a run by one line of the log, under the lock of the log, and then locks the run's
-folder, as every process does that makes it. So within a call a run is taken by one worker at a
-time. A run that raises is not taken again, and one whose worker dies only ``retries`` times.
+A worker takes a run by a line of the log, under the lock of the log, and then locks the run's
+folder, as every process does that makes it. While the call is held, its holder tells which workers
+have died. Later, a run whose folder nobody has locked can be taken again. A run that raises is not
+taken again, and one whose worker dies only ``retries`` times.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +37,11 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.config.experiment import Experiment, Grid, Shard, dependency_levels
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.jobs.status import sources
+from ssvm_bench.jobs.status import finished_before, sources
 from ssvm_bench.results import checkpoint_file, run_folder
 from ssvm_bench.results.provenance import versions
 
-NAME = re.compile(r"\.call-([0-9a-f]{32})\.json")
-OWN = r"\.call-[0-9a-f]{32}\.(\w+\.lock|log|out|json)"
+OWN = r"\.call-[0-9a-f]{32}\.(log|out|json)"
 """Names of the files of a call; ``.out`` is what its jobs in SLURM print."""
 
 _UNSHARED = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
@@ -82,57 +80,54 @@ class Event(NamedTuple):
 class Call:
     """A call, as its supervisor and each of its workers see it.
 
+    Parameters
+    ----------
+    about : mapping
+        Content of its file.
+    configs : list of RunConfig
+        All runs of the experiment.
+
     Attributes
     ----------
     path : Path
         Its file.
-    about : mapping
-        Content of the file.
-    configs : list of RunConfig
-        All runs of the experiment.
+    runs : set of int
+        The numbers of the runs to make.
     ended : dict
         Number of a run → the event that ended it in this call.
     takers : dict
         Number of a run → the worker that took it, and has not ended it.
     """
 
-    def __init__(self, path: Path, about: Mapping[str, Any], configs: list[RunConfig]) -> None:
-        self.path, self.about, self.configs = path, about, configs
+    def __init__(self, about: Mapping[str, Any], configs: list[RunConfig]) -> None:
+        self.about, self.configs = about, configs
+        self.path = configs[0].results_dir.absolute() / f".call-{_digest(about)}.json"
         self.runs = {int(run) for run in about["runs"]}
-        self._longer = _longer(configs)
+        self._later = {*dependency_levels(configs)[1]}
         self.ended: dict[int, Event] = {}
         self.takers: dict[int, str] = {}
-        self.deaths: Counter[int] = Counter()
-        self._stamps: dict[int, str] = {}
+        self._deaths: Counter[int] = Counter()
         self._news: list[Event] = []
         self._read = 0
         self._held = ExitStack()
 
     @classmethod
     def issue(
-        cls,
-        experiment: Experiment,
-        overrides: Sequence[str],
-        config_dirs: Sequence[Path],
-        shard: Shard | None,
-        configs: list[RunConfig],
-        runs: Sequence[int],
-        **about: Any,
+        cls, asked: Mapping[str, Any], configs: list[RunConfig], runs: Iterable[int], **about: Any
     ) -> Call:
         """Return a new call; its file is written by `led`.
 
         Parameters
         ----------
-        experiment, overrides, config_dirs, shard
-            What gives the configs.
+        asked : mapping
+            What describes the configs, as `asked_for` returns it.
         configs : list of RunConfig
-            All runs.
-        runs : sequence of int
+        runs : iterable of int
             The numbers of those to make.
         about
             ``backend``, ``beside``, ``retries``, ``outlives``: see `jobs.backends.Backend`.
         """
-        about |= {
+        here = {
             "id": secrets.token_hex(8),
             "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "node": socket.gethostname(),
@@ -140,14 +135,9 @@ class Call:
             "versions": versions(),
             "force": configs[0].force,
             "place": str(Path.cwd()),
-            "folders": [str(folder.absolute()) for folder in config_dirs],
-            "grids": [[of.origin, of.words, dict(of.each)] for of in experiment.grids],
-            "overrides": [*overrides],
-            "shard": None if shard is None else str(shard),
-            "runs": {run: key(configs[run]) for run in runs},
+            "runs": {str(run): key(configs[run]) for run in runs},
         }
-        folder = configs[0].results_dir.absolute()
-        return cls(folder / f".call-{_digest(_content(about))}.json", about, configs)
+        return cls({**asked, **about, **here}, configs)
 
     @classmethod
     def load(cls, path: Path) -> Call:
@@ -158,13 +148,13 @@ class Call:
         RefusedError
             If this node cannot make its runs.
         """
-        node, folder = f"The node {socket.gethostname()}", path.parent
-        about = read(path)
+        node, about = f"The node {socket.gethostname()}", read(path)
+        unseen = RefusedError(
+            f"{node} does not see the results folder {path.parent}. Choose one that all nodes "
+            "share, with results_dir=…, or use --shard."
+        )
         if about is None:
-            raise RefusedError(
-                f"{node} does not see the results folder {folder}. Choose one that all nodes share,"
-                " with results_dir=…, or use --shard."
-            )
+            raise unseen
         if about["program"] != checkpoint_file.program():
             here, there = versions(), about["versions"]
             differ = [
@@ -177,29 +167,28 @@ class Call:
                 f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there,"
                 " and start its workers again."
             )
-        away = about["node"] != socket.gethostname()
-        if away and (not shares_locks(folder) or not (is_led(path) or about["outlives"])):
+        is_held = about["outlives"] or is_led(path)
+        if about["node"] != socket.gethostname() and not (is_held and shares_locks(path.parent)):
             raise RefusedError(
-                f"{node} does not share the locks of the results folder {folder} with "
+                f"{node} does not share the locks of the results folder {path.parent} with "
                 f"{about['node']}: see its mount options (nolock, local_lock, localflock). Choose "
                 "another folder, with results_dir=…, or use --shard."
             )
         with suppress(OSError):
             os.chdir(about["place"])
-        grids = tuple(Grid(of, tuple(words), each) for of, words, each in about["grids"])
-        folders = [Path(each) for each in about["folders"]]
         try:
-            configs = Experiment("", "", "", grids, {}, ()).configs(about["overrides"], folders)
-        except SsvmBenchError as error:
-            raise RefusedError(f"{node} cannot read the runs: {error}") from error
-        if about["shard"]:
-            configs = Shard.parsed(about["shard"]).of(configs)
-        expected = {int(run): digest for run, digest in about["runs"].items()}
-        if {run: key(configs[run]) for run in expected if run < len(configs)} != expected:
+            configs = _configs(about)
+            same = all(key(configs[int(run)]) == known for run, known in about["runs"].items())
+        except (SsvmBenchError, IndexError):
+            same = False
+        if not same:
             raise RefusedError(
                 f"{node} has other config files than {about['node']}. Give all nodes the same ones."
             )
-        return cls(path, about, configs)
+        call = cls(about, configs)
+        if call.path != path:
+            raise unseen
+        return call
 
     @contextmanager
     def led(self) -> Iterator[None]:
@@ -230,53 +219,42 @@ class Call:
         """Tell whether the workers of the call shall go on."""
         return self.path.exists() and (self.about["outlives"] or is_led(self.path))
 
-    def remove(self) -> None:
-        """Remove the files of the call; its workers end after their iterations."""
-        remove(self.path)
-
     # ---- taking runs --------------------------------------------------------------------------
-
-    @contextmanager
-    def at_work(self, worker: str) -> Iterator[None]:
-        """Be a worker for the block."""
-        with files.locked(self._lock_of(worker)):
-            with self._log() as append:  # a job that is started again has the name that it had
-                for run in [run for run, taker in self.takers.items() if taker == worker]:
-                    self._die(append, run, "its job was ended and started again.")
-            yield
 
     def take(self, worker: str, dataset: str) -> int | None:
         """Take a run; return None if there is none to take.
 
         Seeds come in order, runs on the worker's dataset first, then on one that no other has.
         """
+        led = is_led(self.path)
         with self._log() as append:
-            if not is_led(self.path):  # nobody else says that a worker has died
-                self._bury(append)
             others = {self.configs[run].dataset.name for run in self.takers}
 
             def order(run: int) -> tuple[Any, ...]:
-                config = self.configs[run]
-                name = config.dataset.name
-                return run in self._longer, config.seed, name != dataset, name in others, run
+                seed, name = self.configs[run].seed, self.configs[run].dataset.name
+                late = run in self.takers, run in self._later
+                return *late, seed, name != dataset, name in others, run
 
             for run in sorted(self.runs, key=order):
+                if run in self.takers and not led and not is_at_work(self.configs[run]):
+                    self._die(append, run, "its process has ended.")
                 if self._is_free(run):
-                    append(Event("taken", run, worker, stamp(self.configs[run])))
+                    append(Event("taken", run, worker))
                     return run
         return None
 
     def free(self) -> list[int]:
-        """Return the runs that a worker could take now."""
-        return [run for run in sorted(self.runs) if self._is_free(run)]
+        """Return the runs that a worker could take now; those that others have made have ended."""
+        free = [run for run in sorted(self.runs) if self._is_free(run)]
+        for run in free:
+            if finished_before(self.configs[run]):
+                self.record("finished", run, "", "skipped")
+        return [run for run in free if run not in self.ended]
 
     def _is_free(self, run: int) -> bool:
-        return not (
-            run in self.ended
-            or run in self.takers
-            or not self.ended.keys() >= self.runs.intersection(self._longer.get(run, ()))
-            or is_at_work(self.configs[run])
-        )
+        if run in self.ended or run in self.takers or is_at_work(self.configs[run]):
+            return False  # and a run may be contained in another one that is made before
+        return run not in self._later or self.ended.keys() >= self.runs - self._later
 
     # ---- what happened ------------------------------------------------------------------------
 
@@ -302,23 +280,15 @@ class Call:
     def _die(self, append: Callable[[Event], None], run: int, how: str) -> None:
         """Record that a run's worker has died: the run is free again, or has failed."""
         append(Event("died", run, how))
-        if stamp(self.configs[run]) != self._stamps[run]:  # after its files were there
+        if finished_before(self.configs[run]):  # it died when its files were there
             append(Event("finished", run, "", "finished"))
             return
         retries = self.about["retries"]
-        if self.deaths[run] > retries:
+        if self._deaths[run] > retries:
             again = "The same command makes this run again."
             if retries:
                 again = f"That happened {retries + 1} times; the same command tries again."
             append(Event("failed", run, f"{how} {again}"))
-
-    def _bury(self, append: Callable[[Event], None]) -> None:
-        for run, worker in [*self.takers.items()]:
-            with suppress(files.HeldError), files.locked(self._lock_of(worker), 0):
-                self._die(append, run, "its process has ended.")
-
-    def _lock_of(self, worker: str) -> Path:
-        return self.path.with_suffix(f".{worker}.lock")
 
     @contextmanager
     def _log(self) -> Iterator[Callable[[Event], None]]:
@@ -357,35 +327,47 @@ class Call:
             return
         self._news.append(event)
         if event.kind == "taken":
-            self.takers[event.run], self._stamps[event.run] = event.text, event.more
+            self.takers[event.run] = event.text
         elif event.kind != "said":
             self.takers.pop(event.run, None)
-        self.deaths[event.run] += event.kind == "died"
+        self._deaths[event.run] += event.kind == "died"
         if event.kind in _ENDS:
             self.ended[event.run] = event
 
 
+def asked_for(
+    experiment: Experiment,
+    overrides: Sequence[str],
+    config_dirs: Sequence[Path],
+    shard: Shard | None,
+) -> dict[str, Any]:
+    """Return what describes the runs of an experiment, as plain values."""
+    return {
+        "grids": [[of.origin, list(of.words), dict(of.each)] for of in experiment.grids],
+        "overrides": list(overrides),
+        "folders": [str(folder.absolute()) for folder in config_dirs],
+        "shard": None if shard is None else str(shard),
+    }
+
+
+def _configs(asked: Mapping[str, Any]) -> list[RunConfig]:
+    grids = tuple(Grid(of, tuple(words), each) for of, words, each in asked["grids"])
+    folders = [Path(folder) for folder in asked["folders"]]
+    configs = Experiment("", "", "", grids, {}, ()).configs(asked["overrides"], folders)
+    return Shard.parsed(asked["shard"]).of(configs) if asked["shard"] else configs
+
+
 def key(config: RunConfig) -> str:
     """Return a digest of a run that does not depend on its data."""
-    options = {key: value for key, value in config.resolved().items() if key != "quiet"}
-    return _digest(json.dumps(options, sort_keys=True).encode())
+    return _digest({key: value for key, value in config.resolved().items() if key != "quiet"})
 
 
 def _content(about: Mapping[str, Any]) -> bytes:
-    return json.dumps(about).encode()
+    return json.dumps(about, sort_keys=True).encode()
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
-
-
-def _longer(configs: list[RunConfig]) -> dict[int, list[int]]:
-    """Return number of a run that another one may contain → the longer ones, to be made before."""
-    first, later = dependency_levels(configs)
-    alike: dict[RunConfig, list[int]] = {}
-    for run in first if later else ():
-        alike.setdefault(replace(configs[run], budget=configs[0].budget), []).append(run)
-    return {run: alike.get(replace(configs[run], budget=configs[0].budget), []) for run in later}
+def _digest(about: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_content(about)).hexdigest()[:32]
 
 
 def is_at_work(config: RunConfig) -> bool:
@@ -407,12 +389,10 @@ def is_led(path: Path) -> bool:
 
 def read(path: Path) -> dict[str, Any] | None:
     """Return the content of a call's file; None if there is none, or it is not what was written."""
-    named = NAME.fullmatch(path.name)
-    with suppress(OSError, ValueError):
-        content = files.read(path, within=path.parent)
-        if named and named[1] == _digest(content):
-            found: dict[str, Any] = json.loads(content)
-            return found
+    with suppress(OSError, ValueError, TypeError):
+        about: dict[str, Any] = json.loads(files.read(path, within=path.parent))
+        if path.name == f".call-{_digest(about)}.json":
+            return about
     return None
 
 
@@ -445,16 +425,6 @@ def shares_locks(folder: Path) -> bool:
             if line.split()[2] == device and _UNSHARED & {*re.split(r"[\s,]", line)}:
                 return False
     return True
-
-
-def stamp(config: RunConfig) -> str:
-    """Return what changes when a process finishes a run."""
-    found = []
-    for source in sources(config):
-        for folder in config.with_source(source).folders:
-            with suppress(OSError):
-                found.append(str(folder.stat().st_mtime_ns))
-    return " ".join(found)
 
 
 def _cannot_write(path: Path, error: OSError) -> RunFailedError:

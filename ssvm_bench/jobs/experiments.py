@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import Experiment, Shard, along_paths, dependency_levels
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.jobs.backends import Backend, Local
-from ssvm_bench.jobs.call import Call, sweep
+from ssvm_bench.jobs.call import Call, asked_for, remove, sweep
 from ssvm_bench.jobs.status import Durations, finished_before
 from ssvm_bench.jobs.supervisor import Ended, Supervisor
 from ssvm_bench.results import words
@@ -143,7 +144,7 @@ def run(
             if result.interrupted:
                 break
     elif missing := [k for k in range(len(configs)) if k not in result.outcomes]:
-        _at_once(experiment, overrides, config_dirs, shard, result, missing, backend)
+        _at_once(asked_for(experiment, overrides, config_dirs, shard), result, missing, backend)
     if result.interrupted:
         _look(result)  # some processes may have ended just after writing their files
         how = "the same command, without force=true," if configs[0].force else "the same command"
@@ -191,13 +192,7 @@ def _in_turn(waiting: Mapping[int, RunConfig], result: ExperimentOutcome) -> Non
 
 
 def _at_once(
-    experiment: Experiment,
-    overrides: Sequence[str],
-    config_dirs: Sequence[Path],
-    shard: Shard | None,
-    result: ExperimentOutcome,
-    missing: Sequence[int],
-    backend: Backend,
+    asked: Mapping[str, Any], result: ExperimentOutcome, missing: Sequence[int], backend: Backend
 ) -> None:
     """Execute several runs at once, by workers."""
     left, total = {k: result.configs[k] for k in missing}, len(result.configs)
@@ -235,14 +230,13 @@ def _at_once(
     with closing(backend):
         backend.open(len(missing))
         about = {name: getattr(backend, name) for name in ("beside", "retries", "outlives")}
-        what = experiment, overrides, config_dirs, shard, result.configs, missing
-        call = Call.issue(*what, backend=backend.name, **about)
+        call = Call.issue(asked, result.configs, missing, backend=backend.name, **about)
         try:
             with call.led():
                 result.interrupted = not Supervisor(call, backend, started, ended).supervise()
         finally:
             if not backend.stays:
-                call.remove()
+                remove(call.path)
 
 
 def title(config: RunConfig) -> str:

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from ssvm_bench.base import interrupts
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.jobs.backends import Backend
-from ssvm_bench.jobs.call import Call, Event, RefusedError, stamp
-from ssvm_bench.jobs.status import finished_before, outcome_of
+from ssvm_bench.jobs.call import Call, Event, RefusedError
+from ssvm_bench.jobs.status import outcome_of
 from ssvm_bench.results import words
 from ssvm_bench.runs import Outcome
 
@@ -56,7 +56,6 @@ class Supervisor:
         self._left, self._alive = set(call.runs), set[str]()
         self._names = map(str, itertools.count(1))
         self._finished: dict[Event, float] = {}
-        self._held: dict[int, str] = {}
         self._vain = self._asked = 0
         self._how, self._waits = "", False
 
@@ -138,20 +137,7 @@ class Supervisor:
         call, backend = self.call, self.backend
         if len(self._alive) >= backend.count > 0:
             return
-        free, elsewhere = [], backend.elsewhere(call)
-        for run in call.free():
-            if run in elsewhere:
-                continue
-            config, before = call.configs[run], self._held.get(run)
-            if before is not None and (
-                finished_before(config) or before not in ("", stamp(config))
-            ):
-                call.record("finished", run, "", "finished")
-            else:
-                free.append(run)
-        for run in self._left.difference(free, call.takers, call.ended):
-            here = stamp(call.configs[run]) if run in elsewhere else ""
-            self._held.setdefault(run, here)
+        free = [*{*call.free()}.difference(elsewhere := backend.elsewhere(call))]
         if backend.cancelled and not self._alive and backend.count == 0:
             for run in free:
                 self._end(run, _failure(backend.cancelled))

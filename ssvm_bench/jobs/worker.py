@@ -53,11 +53,11 @@ def work(path: Path, name: str) -> str:
         return str(error)
     threading.Thread(target=_end_with_call, args=(call,), daemon=True).start()
     dataset = ""
-    with call.at_work(name):
-        while (run := call.take(name, dataset)) is not None:
-            if not _make(call, run):
-                break
-            dataset = call.configs[run].dataset.name
+    call.news({name: "its job was ended and started again."})  # under the name that it had
+    while (run := call.take(name, dataset)) is not None:
+        if not _make(call, run):
+            break
+        dataset = call.configs[run].dataset.name
     return ""
 
 

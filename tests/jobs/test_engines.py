@@ -27,11 +27,12 @@ from ssvm_bench.jobs import Options, backends
 from ssvm_bench.jobs import call as calls
 from ssvm_bench.jobs import slurm as queue
 from ssvm_bench.jobs.backends import Backend, Local
-from ssvm_bench.jobs.call import Call, Event, is_led, shares_locks, sweep
+from ssvm_bench.jobs.call import Call, Event, asked_for, is_led, shares_locks, sweep
 from ssvm_bench.jobs.supervisor import Supervisor
 from ssvm_bench.jobs.worker import End
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
+from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs import recorder
 
@@ -205,8 +206,8 @@ def issued(tmp_path, *words, retries=3, **about):
     found, options = load(str(grid)), [*options, f"results_dir={tmp_path / 'results'}"]
     configs = found.configs(options)
     about = {"backend": "local", "beside": 0, "outlives": False} | about
-    what = found, options, (), None, configs, range(len(configs))
-    return Call.issue(*what, retries=retries, **about)
+    asked = asked_for(found, options, (), None)
+    return Call.issue(asked, configs, range(len(configs)), retries=retries, **about)
 
 
 def test_jobs_are_known_by_the_names_of_their_calls(tmp_path, monkeypatch):
@@ -337,7 +338,7 @@ def test_a_call_is_wanted_while_its_process_holds_it(tmp_path):
         assert Call.load(one.path).configs == one.configs
         one.release()
         assert not one.is_wanted()
-    one.remove()
+    calls.remove(one.path)
     with pytest.raises(calls.RefusedError, match="does not see the results folder"):
         Call.load(one.path)
     assert not list((tmp_path / "results").glob(".call-*"))
@@ -345,9 +346,7 @@ def test_a_call_is_wanted_while_its_process_holds_it(tmp_path):
 
 def changed(one, **about):
     """Return the file of a call with another content, which nobody holds."""
-    about = {**one.about, **about}
-    name = f".call-{calls._digest(calls._content(about))}.json"
-    other = Call(one.path.with_name(name), about, one.configs)
+    other = Call({**one.about, **about}, one.configs)
     with other.led():
         return other.path
 
@@ -407,7 +406,7 @@ def test_what_is_not_what_a_call_wrote_decides_nothing(tmp_path):
 
 def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp_path):
     one = issued(tmp_path, "seed=0,1", retries=1)
-    with one.led(), one.at_work("1"), one.at_work("2"):
+    with one.led():
         assert (one.take("1", ""), one.take("2", ""), one.take("1", "")) == (0, 1, None)
         one.record("failed", 0, "tired")
         assert one.take("1", "") is None
@@ -421,13 +420,12 @@ def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp
 def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):
     one = issued(tmp_path, retries=1)
     (tmp_path / "results").mkdir()
-    with one.at_work("1"):
-        with one.at_work("2"):
-            assert one.take("2", "") == 0
-            assert one.take("1", "") is None
-        assert one.take("1", "") == 0  # its lock is free, whatever it said
-    with one.at_work("1"):  # its job was started again, under its name
+    assert one.take("2", "") == 0
+    with lock(one.configs[0].folder):
         assert one.take("1", "") is None
+    assert one.take("1", "") == 0  # nobody is at work there, whatever was said
+    one.news({"1": "its job was started again."})
+    assert one.take("1", "") is None
     assert "That happened 2 times" in one.ended[0].text
 
 
@@ -435,7 +433,8 @@ def left_by_a_killed_process(tmp_path):
     """Return the file of a call whose process is dead."""
     one = issued(tmp_path)
     if (process := os.fork()) == 0:
-        with one.led(), one.at_work("1"):
+        with one.led():
+            one.take("1", "")
             os._exit(0)
     os.waitpid(process, 0)
     return one.path
@@ -463,8 +462,7 @@ class Unlucky(Local):
             return super().start(path, names)
         one = Call.load(path)
         for name in names:
-            with one.at_work(name):
-                one.take(name, "")
+            one.take(name, "")
             self._tasks[name] = None
         return None
 

@@ -8,7 +8,7 @@ import program
 import pytest
 from program import call, end, marks, run_folders, wait_until
 
-from ssvm_bench.jobs.call import Call
+from ssvm_bench.jobs.call import Call, asked_for
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.reading import find_runs, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
@@ -114,14 +114,14 @@ def issued(tmp_path, *words, retries=0, **about):
     found, words = load(str(grid)), [*words, f"results_dir={tmp_path / 'results'}"]
     configs = found.configs(words)
     about = {"backend": "local", "beside": 0, "outlives": False} | about
-    what = found, words, (), None, configs, range(len(configs))
-    return Call.issue(*what, retries=retries, **about)
+    asked = asked_for(found, words, (), None)
+    return Call.issue(asked, configs, range(len(configs)), retries=retries, **about)
 
 
 def test_a_worker_keeps_its_dataset_and_seeds_come_in_order(tmp_path):
     call = issued(tmp_path, "seed=0,1", "dataset=usps,ocr,weizmann", "solver=bcfw,fw")
     order = []
-    with call.led(), call.at_work("here"), call.at_work("other"):
+    with call.led():
         taken = call.take("other", "")
         dataset = "ocr"
         while (run := call.take("here", dataset)) is not None:

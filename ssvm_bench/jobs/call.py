@@ -167,7 +167,7 @@ class Call:
                 f"{', '.join(differ) or 'other sources of ssvm-bench'}. Install the same one there,"
                 " and start its workers again."
             )
-        is_held = about["outlives"] or is_led(path)
+        is_held = about["outlives"] or files.is_held(path)
         if about["node"] != socket.gethostname() and not (is_held and shares_locks(path.parent)):
             raise RefusedError(
                 f"{node} does not share the locks of the results folder {path.parent} with "
@@ -217,7 +217,7 @@ class Call:
 
     def is_wanted(self) -> bool:
         """Tell whether the workers of the call shall go on."""
-        return self.path.exists() and (self.about["outlives"] or is_led(self.path))
+        return self.path.exists() and (self.about["outlives"] or files.is_held(self.path))
 
     # ---- taking runs --------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class Call:
 
         Seeds come in order, runs on the worker's dataset first, then on one that no other has.
         """
-        led = is_led(self.path)
+        led = files.is_held(self.path)
         with self._log() as append:
             others = {self.configs[run].dataset.name for run in self.takers}
 
@@ -374,17 +374,6 @@ def is_at_work(config: RunConfig) -> bool:
     """Tell whether a process makes a run, on whatever data."""
     stages = (stage for of in sources(config) for stage in config.with_source(of).path_steps())
     return any(run_folder.is_locked(stage.folder) for stage in stages)
-
-
-def is_led(path: Path) -> bool:
-    """Tell whether the process that issued a call lives, and has not released it."""
-    try:
-        with files.locked(path, 0, create=False):
-            return False
-    except files.HeldError:
-        return True
-    except OSError:
-        return False
 
 
 def read(path: Path) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.jobs.backends import POLL_SECONDS, Backend, variables
-from ssvm_bench.jobs.call import Call, calls, is_led, read, remove
+from ssvm_bench.jobs.call import Call, calls, read, remove
 from ssvm_bench.jobs.worker import REFUSED, End
 from ssvm_bench.results import words
 
@@ -188,7 +188,7 @@ def _job_of(path: Path) -> str:
 
 def sweep(folder: Path) -> dict[Path, list[State]]:
     """Return the jobs of each call of a results folder; remove calls that have none any more."""
-    left = {path: is_led(path) for path, about in calls(folder).items() if about["outlives"]}
+    left = {path: files.is_held(path) for path, about in calls(folder).items() if about["outlives"]}
     queue, found = states().values(), {}  # asked after it is known that nobody submits any more
     for path, led in left.items():
         jobs = [state for state in queue if state.job == _job_of(path)]

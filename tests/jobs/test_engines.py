@@ -22,12 +22,13 @@ from program import call, marks, run_folders, started, wait_until
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.files import is_held
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.jobs import Options, backends
 from ssvm_bench.jobs import call as calls
 from ssvm_bench.jobs import slurm as queue
 from ssvm_bench.jobs.backends import Backend, Local
-from ssvm_bench.jobs.call import Call, Event, asked_for, is_led, shares_locks, sweep
+from ssvm_bench.jobs.call import Call, Event, asked_for, shares_locks, sweep
 from ssvm_bench.jobs.supervisor import Supervisor
 from ssvm_bench.jobs.worker import End
 from ssvm_bench.report.experiment_files import load
@@ -446,7 +447,7 @@ def test_the_files_of_a_killed_call_are_removed_by_the_next_one(tmp_path, argume
     notes = path.with_name(".call-notes.json")
     notes.write_text("mine")
     with live.led():
-        assert (path.exists(), is_led(path), is_led(live.path)) == (True, False, True)
+        assert (path.exists(), is_held(path), is_held(live.path)) == (True, False, True)
         assert call(*arguments, "budget.max_iterations=1").exit_code == 0
         assert {*path.parent.glob(".call-*")} == {live.path, away, notes}
 

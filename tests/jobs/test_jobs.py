@@ -10,7 +10,8 @@ from program import call, end, marks, run_folders, wait_until
 
 from ssvm_bench.jobs.call import Call, asked_for
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results.reading import find_runs, read_summary, read_trace
+from ssvm_bench.results import run_folder
+from ssvm_bench.results.reading import find_runs, read_metadata, read_summary, read_trace
 from ssvm_bench.results.trace import COLUMNS
 from ssvm_bench.runs import recorder
 
@@ -54,6 +55,16 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
             assert other.metadata["cores"] == 1 or not hasattr(os, "sched_getaffinity")
     picture = Path("figures", "grid", "iterations-synthetic.png")
     assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
+
+
+def test_the_other_runs_on_a_node_are_counted_whoever_makes_them(tmp_path):
+    (tmp_path / "results" / "runs").mkdir(parents=True)
+    with run_folder.counted(tmp_path / "results") as others:
+        assert others() == 0
+        outcome = program.run_here(tmp_path / "results", "solver=bcfw", "budget.max_iterations=1")
+        with run_folder.counted(tmp_path / "results"):
+            assert others() == 1
+    assert read_metadata(outcome.folder)["concurrent_runs"] == 1
 
 
 def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled, blank):

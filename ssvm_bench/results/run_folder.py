@@ -125,7 +125,7 @@ def counted(results_dir: Path) -> Iterator[Callable[[], int]]:
     with ExitStack() as held:
         for number in range(_PLACES):
             own = name.with_name(f"{name.name}-{number}.lock")
-            with suppress(HeldError, PermissionError):  # that of another user
+            with suppress(HeldError, OSError):  # that of another user, or a link
                 held.enter_context(files.locked(own, 0))
                 break
         all_places = f"{name.name}-*.lock"

@@ -277,7 +277,7 @@ def export_command(
 def _written_arrays(dataset: Dataset, path: Path) -> str:
     """Write a dataset to an npz; return a line that describes its content."""
     from ssvm_bench.datasets.own_files import npz
-    from ssvm_bench.results.run_folder import cannot_write
+    from ssvm_bench.results.folder import cannot_write
 
     if dataset.structure not in npz.STRUCTURES:
         raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")

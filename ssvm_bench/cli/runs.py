@@ -118,7 +118,7 @@ def experiment_command(
 def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
     from ssvm_bench.jobs import status
-    from ssvm_bench.results.reading import SkippedFiles
+    from ssvm_bench.results.folder import SkippedFiles
 
     found = status.survey(configs)
     with SkippedFiles() as skipped:
@@ -269,7 +269,7 @@ def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any
         ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
         zcat new.txt.gz | ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data -
     """
-    from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.results.folder import write_file
     from ssvm_bench.runs import prediction
 
     _, found, predicted = _predicted(settings, run, **data)
@@ -310,7 +310,7 @@ def score_command(
     import json
 
     from ssvm_bench.datasets.reading import DESCRIPTOR
-    from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.results.folder import write_file
     from ssvm_bench.runs import prediction
 
     folders = prediction.find_all(run)

@@ -25,7 +25,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.sources import status as dataset_status
-from ssvm_bench.results import budgets, reading, run_folder, words
+from ssvm_bench.results import budgets, run_folder, trace, words
 from ssvm_bench.runs import Outcome
 
 STATES = ("done", "running", "failed", "missing")
@@ -84,12 +84,12 @@ def _state(config: RunConfig) -> RunStatus:
     if before is not None:
         return RunStatus(config, "done", before.folder, summary=before.end)
     folder = config.folder
-    problem = next(filter(None, map(reading.damage, config.folders)), "")
+    problem = next(filter(None, map(trace.damage, config.folders)), "")
     if run_folder.is_locked(folder):
         return RunStatus(config, "running", folder)
     partial = run_folder.partial_folder(folder)
     with suppress(SsvmBenchError):
-        if partial.is_dir() and reading.read_summary(partial)["stop_reason"] != "interrupted":
+        if partial.is_dir() and trace.read_summary(partial)["stop_reason"] != "interrupted":
             return RunStatus(config, "failed", partial, problem)
     return RunStatus(config, "missing", folder, problem)
 
@@ -141,7 +141,7 @@ def outcome_of(
             with suppress(SsvmBenchError):
                 if partial:
                     folder = run_folder.partial_folder(here.folder)
-                    return Outcome(status, status, folder, reading.read_summary(folder))
+                    return Outcome(status, status, folder, trace.read_summary(folder))
                 if found := budgets.find_run(here):
                     return Outcome.of(status, found)
     return None

@@ -31,9 +31,10 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
-from ssvm_bench.results.reading import SkippedFiles, read_run
+from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import read_run
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are checked."""

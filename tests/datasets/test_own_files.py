@@ -25,8 +25,7 @@ from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary
-from ssvm_bench.results.reading import read, read_weights
-from ssvm_bench.results.trace import NAMES
+from ssvm_bench.results.trace import NAMES, read, read_weights
 from ssvm_bench.runs.components import load_dataset
 
 

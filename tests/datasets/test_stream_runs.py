@@ -10,7 +10,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import export, stream
 from ssvm_bench.datasets.stream import DataStream
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 CHAINS = random_chains([3] * 12, 3, 4)
 ABOUT = {"oracle": "viterbi", "d": 21}

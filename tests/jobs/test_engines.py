@@ -32,9 +32,8 @@ from ssvm_bench.jobs.call import Call, Event, asked_for, shares_locks, sweep
 from ssvm_bench.jobs.supervisor import Supervisor
 from ssvm_bench.jobs.worker import End
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_trace
 from ssvm_bench.runs import recorder
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]

@@ -11,8 +11,7 @@ from program import call, end, marks, run_folders, wait_until
 from ssvm_bench.jobs.call import Call, asked_for
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import run_folder
-from ssvm_bench.results.reading import find_runs, read_metadata, read_summary, read_trace
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_summary, read_trace
 from ssvm_bench.runs import recorder
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import program
 import pytest
+from helpers import run_of
 from program import USPS, config_of, run_folders, wait_until
 from regression import reference
 
@@ -22,8 +23,8 @@ from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
-from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import checkpoints, components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
@@ -103,7 +104,7 @@ def begun(config):
     """Return what goes on from a state."""
     problem = problem_of(config)
     recorder = new_recorder(config, problem)
-    return lambda state: checkpoints.restored(state, config, problem, recorder)
+    return lambda state: checkpoints.restored(state, run_of(config, problem), recorder)
 
 
 def gone_on(config, folder):

@@ -11,7 +11,7 @@ from test_extension import check_equal, check_rows, made
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.results.budgets import find_run, truncate
-from ssvm_bench.results.reading import read_run
+from ssvm_bench.results.trace import read_run
 from ssvm_bench.runs import runner
 
 OWN = [

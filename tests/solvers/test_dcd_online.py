@@ -15,7 +15,7 @@ from ssvm_bench.datasets import export, stream
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers.coordinate import dcd_online
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 

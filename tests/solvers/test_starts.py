@@ -12,7 +12,7 @@ from program import OCR, USPS, config_of, run_here
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display

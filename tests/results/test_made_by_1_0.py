@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from program import run_here
 
 from ssvm_bench import load_runs
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 MADE = Path(__file__).with_name("made_by_1_0")
 DATA = ("dataset=file", f"dataset.path={MADE / 'examples.svmlight'}", "solver=mpbcfw", "clock=work")

@@ -51,7 +51,7 @@ from ssvm_bench.results.table import Run, Runs, grouped
 
 if TYPE_CHECKING:
     from ssvm_bench.config.experiment import Shard
-    from ssvm_bench.jobs.dispatch import Dispatcher
+    from ssvm_bench.jobs.backends import Backend
     from ssvm_bench.jobs.experiments import ExperimentOutcome
 
 
@@ -93,7 +93,7 @@ def make(
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
     shard: Shard | None = None,
-    dispatcher: Dispatcher | None = None,
+    backend: Backend | None = None,
 ) -> ExperimentOutcome:
     """Execute all missing runs of an experiment; then draw its figures, unless interrupted.
 
@@ -103,11 +103,11 @@ def make(
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, shard, dispatcher
+    overrides, config_dirs, shard, backend
         As for `experiments.run`. Errors are those of `experiments.run` and `draw`.
     """
     experiment = load(name, config_dirs)
-    outcome = experiments.run(experiment, overrides, config_dirs, shard, dispatcher)
+    outcome = experiments.run(experiment, overrides, config_dirs, shard, backend)
     if shard is not None:
         logger.info(
             "This was shard %s. Merge the folders of all of them with `ssvm-bench merge`; "

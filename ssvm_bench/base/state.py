@@ -118,7 +118,7 @@ def like(own: Any, state: Any) -> Any:
             return dataclasses.replace(own, **found)
         return own._replace(**found) if hasattr(own, "_replace") else tuple(found.values())
     if isinstance(own, np.random.PCG64):
-        expect(type(state) is int and 0 <= state < 1 << 128, "is none of a bit generator")
+        expect(type(state) is int and 0 <= state < 1 << 128, "is not the state of a bit generator")
         before = own.state
         own.state = {**before, "state": {**before["state"], "state": state}}
         return own

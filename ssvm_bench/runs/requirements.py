@@ -69,12 +69,12 @@ def _check_solver(config: RunConfig, solver: SolverConfig, oracle: Any) -> None:
     solver.check_oracle(oracle.has_expectations)
     if oracle.has_kernel and not solver.takes_kernels:
         raise ConfigError(
-            f"solver={solver.name} needs weights of features, which oracle.kernel has not. "
+            f"solver={solver.name} needs weights of features, and oracle.kernel has none. "
             "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
         )
     if oracle.has_kernel and prior != PriorConfig():
         raise ConfigError(
-            "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
+            "prior is one of the weights of features, and oracle.kernel has none. Leave it out."
         )
     if oracle.needs_nonnegative and not solver.keeps_nonnegative:
         raise ConfigError(
@@ -192,9 +192,7 @@ def _check_calls(config: RunConfig) -> None:
     if chunk_rows(config) is not None:
         why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
     elif getattr(solver, "latent_rounds", 1) > 1:
-        why = (
-            "Workers do not know of latent values that change, as solver.latent_rounds > 1 has it."
-        )
+        why = "Latent values change with solver.latent_rounds > 1, and workers keep the first ones."
     if why is not None:
         raise ConfigError(f"parallel.workers and parallel.address cannot be used. {why}")
 

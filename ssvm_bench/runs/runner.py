@@ -162,7 +162,7 @@ def run(
         if not config.force:
             places = [folder for stage, _ in stages for folder in stage.folders]
             for damaged in filter(None, map(damage, places)):
-                logger.warning("%s It is made again.", damaged)
+                logger.warning("%s The run is repeated.", damaged)
             for folder in places:
                 _check_same_data(folder, dataset)
         before = [None if config.force else find_run(stage) for stage, _ in stages]
@@ -173,7 +173,7 @@ def run(
         _tell_unseen(dataset)
         ready = time.perf_counter()
         warm_up(config, dataset, prior, called=caller is not None)
-        logger.debug("Kernels were there after %.2f s", time.perf_counter() - ready)
+        logger.debug("Kernels were ready after %.2f s", time.perf_counter() - ready)
         if caller is not None:
             locks.callback(caller.close)
             caller.start(terms)
@@ -525,8 +525,8 @@ def loop(
             if not progress.resumed:
                 raise
             raise RunFailedError(
-                f"The run went on from a checkpoint with numbers that no run computes ({error}). "
-                "Begin it anew with force=true."
+                f"The run resumed from a checkpoint with numbers that no run computes ({error}). "
+                "Start it again with force=true."
             ) from error
 
 

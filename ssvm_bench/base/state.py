@@ -148,7 +148,7 @@ def like(own: Any, state: Any) -> Any:
             return dataclasses.replace(own, **found)
         return own._replace(**found) if hasattr(own, "_replace") else tuple(found.values())
     if isinstance(own, np.random.PCG64):
-        expect(type(state) is int and 0 <= state < 1 << 128, "is none of a bit generator")
+        expect(type(state) is int and 0 <= state < 1 << 128, "is not the state of a bit generator")
         own.state = {**own.state, "state": {**own.state["state"], "state": state}}
         return own
     return array(own, state, own.shape) if isinstance(own, np.ndarray) else _plain(own, state)

@@ -273,7 +273,7 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     click.echo(
         f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
         f"{outcome.stop_reason}. The trace so far is in {outcome.folder}. "
-        "The same call goes on.",
+        "The same command resumes it.",
         err=True,
     )
     return 1

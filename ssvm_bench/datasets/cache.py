@@ -36,7 +36,7 @@ def cached(place: Path, key: str, make: Make, only: Collection[str] | None = Non
     Parameters
     ----------
     place : Path
-        The cache file. Failing to write it is no error: the arrays are made again next time.
+        The cache file. Failing to write it is no error: the arrays are prepared again next time.
     key : str
         A text that changes whenever the arrays must be made again.
     make : callable

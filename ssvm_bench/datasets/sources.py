@@ -238,7 +238,7 @@ class RawFile(ABC):
         """Return advice on how to get the missing files."""
         does = "downloads it"
         if not self.sha256:
-            does = f"tries {self.url}, where it could not be had when this was written"
+            does = f"tries {self.url}, which was not available when this was written"
         put = f"Or put {self.missing_names()} there."
         return f"`ssvm-bench data fetch {self.dataset}` {does}. {put}"
 
@@ -546,7 +546,7 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
 def _content(raw: RawFile, path: Path) -> str:
     """Return whether raw data are genuine, after reading them completely."""
     if not raw.sha256:
-        return "unknown, because the genuine file could not be had to tell it by"
+        return "unknown, because the checksum of the genuine file is not known"
     try:
         raw.compare(raw.read(path).sha256)
     except AlteredError as error:

@@ -182,12 +182,12 @@ _TOGETHER: tuple[tuple[frozenset[str], str], ...] = tuple(
         ),
         (
             ("kernel", "no kernels"),
-            "solver={solver} needs weights of features, which oracle.kernel has not. Choose bcfw, "
+            "solver={solver} needs weights of features, and oracle.kernel has none. Choose bcfw, "
             "mpbcfw or one of their variants, or oracle.kernel=linear.",
         ),
         (
             ("kernel", "prior"),
-            "prior is one of the weights of features, which oracle.kernel has not. Leave it out.",
+            "prior is one of the weights of features, and oracle.kernel has none. Leave it out.",
         ),
         (
             ("nonnegative", "any sign"),
@@ -245,8 +245,8 @@ _TOGETHER: tuple[tuple[frozenset[str], str], ...] = tuple(
         ),
         (
             ("workers", "rounds"),
-            "parallel.workers and parallel.address cannot be used. Workers do not know of latent "
-            "values that change, as solver.latent_rounds > 1 has it.",
+            "parallel.workers and parallel.address cannot be used. Latent values change with "
+            "solver.latent_rounds > 1, and workers keep the first ones.",
         ),
     )
 )

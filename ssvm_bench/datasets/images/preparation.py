@@ -9,7 +9,7 @@ features    per picture: the histograms, given its superpixels and the words
 Each worker process has one thread and works on one picture at a time. The result depends only on
 the picture and, in the last stage, on the words. So the arrays are the same for any number of
 workers, and finished pieces can be kept in files. A file stores the key of everything it depends
-on; a file that is broken or has another key is made again.
+on; a file that is broken or has another key is replaced.
 
 While one process prepares a dataset, another one that needs it waits. Finished pieces stay in the
 user's cache folder until the arrays are stored, even if the process is killed.

@@ -24,7 +24,7 @@ T, K          constants of Algorithm 2; K relative to ‖w₁‖
 accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
               w_{t+1} all the same, and the search for α̂ begins there, which saves a pass
 epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0; a run that asks for a
-              smaller gap goes on with a tenth of ε, and so on
+              smaller gap continues with a tenth of ε, and so on
 init          w₁: ``zero``; ``sgd``: the w with the lowest F among those after each of 10 passes of
               ``ssg``, whose 10 evaluations count as oracle passes (the report has SGD-QN, with a
               diagonal of second order; here SGD is plain, with steps 1/(λ t)); ``reuse``: the

@@ -177,8 +177,8 @@ def best_of(runs, best=BEST):
 
 
 def curves_of(runs, best=BEST):
-    table = relative.relative(runs, best_of(runs, best), "iteration")
-    return table, relative.notes(relative.compared(runs), best_of(runs, best))
+    known = Runs(runs, best_of(runs, best))
+    return relative.relative(known, "iteration"), relative.notes(relative.compared(known))
 
 
 FIGURE = [

@@ -514,7 +514,7 @@ def _primal(run: Run) -> float:
     w, _ = read_weights(run.folder)
     if w.size != terms.d:
         raise RunFailedError(f"there are {w.size} weights, of a problem with {terms.d}")
-    prior = components.prior_of(config, terms.d)
+    prior = components.prior_of(config.prior, terms.d)
     if prior is not None:  # the stored weights are an affine map of the solver's, which P takes
         centred = w - prior.mean
         w = centred / prior.root if prior.root.ndim == 1 else np.linalg.solve(prior.root, centred)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import NamedNumbers, random_chains
+from helpers import Table, random_chains
 from program import call, error_of, run_here
 from test_latent import check_rounds
 
@@ -30,7 +30,7 @@ def built(data=DATA, states=S, **options):
 
 def of_states(states):
     """Return all labelings of states, of which these are those of the examples."""
-    return NamedNumbers(replace(DATA, y=states.astype(np.uint8), n_labels=S * DATA.n_labels))
+    return Table(replace(DATA, y=states.astype(np.uint8), n_labels=S * DATA.n_labels))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import helpers
 import numpy as np
 import pytest
-from helpers import NamedNumbers, optimum, random_chains, random_graphs, random_multiclass, solver
+from helpers import Table, optimum, random_chains, random_graphs, random_multiclass, solver
 from program import call, config_of, error_of, run_here
 
 from ssvm_bench import StructuredSVM
@@ -59,7 +59,7 @@ def test_terms_are_those_of_all_labelings(kind, weights, loss):
     of_class = data.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
     if weights != "balanced":
         of_class = np.where((np.arange(data.n_labels) == 1) & (weights != "none"), 3.0, 1.0)
-    table, rng = NamedNumbers(data), np.random.default_rng(0)
+    table, rng = Table(data), np.random.default_rng(0)
     losses = losses_of(table, data, matrix, of_class if of_parts else None)
     plain = losses_of(table, data, matrix)
     means = []
@@ -135,7 +135,7 @@ def test_names_stand_for_matrices(kind, name):
 @pytest.mark.parametrize("kind", ["multiclass", "viterbi"])
 def test_expectations_are_those_of_all_labelings(kind):
     data, matrix = CASES[kind]
-    made, table = built(kind, matrix), NamedNumbers(data)
+    made, table = built(kind, matrix), Table(data)
     z = np.append(np.random.default_rng(2).normal(size=made.d), 0.7)
     for planes, losses in zip(table.planes, losses_of(table, data, matrix), strict=True):
         planes[:, -1] = losses / data.n

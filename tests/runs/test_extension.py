@@ -46,7 +46,7 @@ def check_equal(outcome, other):
     here, there = (read_run(one.folder) for one in (outcome, other))
     check_rows(here, there)
     np.testing.assert_array_equal(read_weights(outcome.folder)[0], read_weights(other.folder)[0])
-    told = [{k: v for k, v in one.summary.items() if k not in TIMES} for one in (here, there)]
+    told = [{k: v for k, v in one.end.items() if k not in TIMES} for one in (here, there)]
     assert told[0] == told[1]
 
 
@@ -119,7 +119,7 @@ def test_an_extended_run_is_one_that_was_made_at_once(tmp_path, first, second):
     assert outcome.folder == before.folder
     assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
     whole, _ = made(tmp_path / "b", *KEPT, *second)
-    assert whole.end["iteration"] > at > 0
+    assert whole.summary["iteration"] > at > 0
     check_equal(outcome, whole)
     assert read_run(outcome.folder).metadata["resumed"][0]["iteration"] == at
 
@@ -156,9 +156,9 @@ def test_less_is_answered_from_the_trace(tmp_path):
     found = find_run(config_of(tmp_path / "a", *WORK, iterations(4)).with_source("synthetic"))
     there = read_run(alone.folder)
     check_rows(found, there)
-    assert found.summary["train_loss"] is None
-    for key in there.summary.keys() - TIMES - {"train_loss"}:
-        assert found.summary[key] == there.summary[key], key
+    assert found.end["train_loss"] is None
+    for key in there.end.keys() - TIMES - {"train_loss"}:
+        assert found.end[key] == there.end[key], key
     # what it is called does not depend on how it was made
     assert found.own_folder.parts[-4:] == there.own_folder.parts[-4:]
     assert found.metadata["config"]["budget"] == there.metadata["config"]["budget"]

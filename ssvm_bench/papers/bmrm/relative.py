@@ -53,15 +53,17 @@ def relative(runs: Runs, axis: str) -> pd.DataFrame:
         ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
         ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
     """
-    rows = bundle_runs.runs(compared(runs))
+    setups = bundle_runs.setups(compared(runs))
     keys, more = ["fingerprint", "lam", "solver"], ["pixels", "lam_n", "P"]
 
     def comparison(name: str) -> pd.DataFrame:
-        mine = rows[[run.solver in COMPARISONS[name] for run in rows["trace"]]]
-        of = Runs(mine["trace"])
-        return curves.tabulate(of, {name: _distance}, axis, log=True, names=[*mine["solver"]])
+        mine = {of: each for of, each in setups.items() if of.method.solver in COMPARISONS[name]}
+        labels = [of.method.label for of, each in mine.items() for _ in each]
+        repeats = Runs(run for each in mine.values() for run in each)
+        return curves.tabulate(repeats, {name: _distance}, axis, log=True, names=labels)
 
-    about = rows[[*keys, *more]].drop_duplicates(keys)
+    rows = [{**of.instance, **of.names, "P": of.method.P} for of in setups]
+    about = pd.DataFrame(rows, columns=[*keys, *more]).drop_duplicates(keys)
     table = about.merge(pd.concat(map(comparison, COMPARISONS)), on=keys)
     return table[[*curves.COLUMNS, *more]]
 
@@ -102,7 +104,7 @@ def draw(
     lines, comparisons = style.strokes(table["solver"]), list(dict.fromkeys(table["quantity"]))
     rows = [
         [curves[curves["quantity"] == comparison] for _, curves in block.groupby("lam", sort=False)]
-        for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)
+        for _, block in table.groupby([*bundle_runs.Data._fields], sort=False)
         for comparison in comparisons
     ]
     above: dict[tuple[int, float], Axes] = {}  # the first panel of a dataset and λ
@@ -113,10 +115,10 @@ def draw(
         if comparison:
             panel.sharex(first)
         else:
-            lam = curves["lam_n"].iloc[0]
-            instance = {"dataset": curves["dataset"].iloc[0], "lam_n": lam}
-            report = bundle_runs.report_lam(instance)
-            name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
+            row = curves.iloc[0]
+            data = bundle_runs.Data(*row[[*bundle_runs.Data._fields]])
+            lam, report = row["lam_n"], bundle_runs.report_lam(data.dataset, row["lam_n"])
+            name = f"{data.title}\n" * (curves is rows[k][0])
             drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
         panel.set_yscale("log")
         panel.set_xscale("log" if log_x else "linear")

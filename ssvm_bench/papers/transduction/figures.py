@@ -33,7 +33,7 @@ from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import tables
 from ssvm_bench.papers.transduction.datasets.points import Points
-from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, error
+from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, error
 from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
 from ssvm_bench.papers.transduction.tables import of_draws
 from ssvm_bench.results.table import Run, Runs
@@ -109,8 +109,7 @@ def _draw_labels(data: FigureData) -> Iterator[Output]:
 
 def _order(label: str) -> tuple[int, str]:
     """Return the sort key of a curve's panel: in the paper's order, the proposed method last."""
-    order = (*BASELINES, PROPOSED)
-    solver = label.split(" ")[0]
+    order, solver = [*MOONS], label.split(" ")[0]
     return order.index(solver) if solver in order else len(order), label
 
 

@@ -7,10 +7,10 @@ PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14 python3.15
 # runs at once; each has a core of its own
 JOBS ?= 2
 
-# how much LLVM optimises kernels in `make test`: compiling is most of its time, and `make
-# test-processors` runs the numerical tests optimised. Other commands must not load these kernels,
-# so they have a folder of their own. `make test NUMBA_OPT=3` tests the kernels that users run
-NUMBA_OPT ?= 0
+# how much LLVM optimises the kernels of `make test`: compiling is most of its time, and a fifth of
+# it is saved. Other commands must not load these kernels, so they have a folder of their own.
+# `make test-processors` and `make test NUMBA_OPT=3` test optimised kernels, as users run them
+NUMBA_OPT ?= 1
 
 # whose sums `make test-processors` has; others: Prescott, Haswell, Zen, and with AVX-512 SkylakeX
 KIND ?= Nehalem

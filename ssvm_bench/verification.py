@@ -34,7 +34,8 @@ import os
 import tempfile
 import time
 from collections import ChainMap, Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,7 +47,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, shown
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import catalog, registry, validation
-from ssvm_bench.config.experiment import along_paths
+from ssvm_bench.config.experiment import Experiment, along_paths
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.progress import silence
@@ -55,7 +56,7 @@ from ssvm_bench.figures.kind import Kind, Output
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results import loading, optima
-from ssvm_bench.results.folder import ResultsFolder
+from ssvm_bench.results.folder import OPTION, ResultsFolder
 from ssvm_bench.results.table import TINY, BestValues, Run, Runs, grouped
 from ssvm_bench.results.trace import read_run, read_weights
 from ssvm_bench.runs import components
@@ -132,6 +133,20 @@ class Subject:
     def best(self) -> BestValues:
         """The best values of stored traces and record."""
         return optima.known(self.traces, self.where)
+
+    @cached_property
+    def experiments(self) -> dict[str, tuple[Experiment, Runs]]:
+        """Folder of figures → the experiment that draws it, and its runs that are stored."""
+        found = {}
+        for folder in sorted(self.where.made.glob("figures/*/")):
+            with suppress(ConfigError):
+                experiment = experiment_files.load(folder.name, self.config_dirs)
+                configs = experiment.configs([f"{OPTION}{self.where.root}"], self.config_dirs)
+                stored = ChainMap(*(self.stored.get(of, {}) for of in reversed(experiment.origins)))
+                pairs = loading.finished(along_paths(configs), stored)
+                runs = {run.own_folder: run for _, run in pairs if run}
+                found[folder.name] = experiment, Runs(runs.values(), self.best)
+        return found
 
     def named(self, path: Path) -> str:
         """Return a path as verdicts name it: relative to the results folder."""
@@ -330,9 +345,20 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
     claims : bool
         Whether to check the tables of claims, or everything else; that comes second.
     """
+
+    def wanted(kind: Kind) -> bool:
+        return kind.at_top == claims
+
     root = subject.where.made
     for folder in sorted(root.glob("figures/*/")):
-        made_again, why = _outputs(subject, folder.name, lambda kind: kind.at_top == claims)
+        experiment, runs = subject.experiments.get(folder.name, (None, Runs()))
+        made_again: Iterable[experiment_files.Made] = ()
+        why = f"no run of the experiment's file is stored; {WITH_OPTIONS}"
+        if experiment is None:
+            why = "no experiment draws it"
+        elif runs:
+            why = "it takes data, or files of runs, that are not here"
+            made_again = experiment_files.outputs(experiment, runs, root, wanted)
         for made in made_again:
             if claims and isinstance(made.shown, bytes):  # checked with the figures
                 continue
@@ -350,27 +376,6 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
                 yield skipped(subject.named(path), WITH_OPTIONS)
             elif path.with_suffix("") not in drawn and not path.name.startswith("."):
                 yield skipped(subject.named(path), why)
-
-
-def _outputs(
-    subject: Subject, name: str, wanted: Callable[[Kind], bool]
-) -> tuple[Iterable[experiment_files.Made], str]:
-    """Return an experiment's outputs from stored runs, and why other files cannot be made again."""
-    try:
-        experiment = experiment_files.load(name, subject.config_dirs)
-        asked = [f"results_dir={subject.where.root}"]
-        configs = experiment.configs(asked, subject.config_dirs)
-    except ConfigError:
-        return (), "no experiment draws it"
-    of_origins = (subject.stored[origin] for origin in experiment.origins)
-    stored = {key: run for of_origin in of_origins for key, run in of_origin.items()}
-    found = loading.finished(along_paths(configs), stored)
-    runs = {run.own_folder: run for _, run in found if run}
-    if not runs:
-        return (), f"no run of the experiment's file is stored; {WITH_OPTIONS}"
-    drawn = Runs(runs.values(), subject.best)
-    made = experiment_files.outputs(experiment, drawn, subject.where.made, wanted)
-    return made, "it takes data, or files of runs, that are not here"
 
 
 def _difference(path: Path, text: bytes) -> str:
@@ -509,7 +514,7 @@ def _primal(run: Run) -> float:
     w, _ = read_weights(run.folder)
     if w.size != terms.d:
         raise RunFailedError(f"there are {w.size} weights, of a problem with {terms.d}")
-    prior = components.prior_of(config, terms.d)
+    prior = components.prior_of(config.prior, terms.d)
     if prior is not None:  # the stored weights are an affine map of the solver's, which P takes
         centred = w - prior.mean
         w = centred / prior.root if prior.root.ndim == 1 else np.linalg.solve(prior.root, centred)

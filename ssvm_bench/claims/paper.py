@@ -170,7 +170,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[Run], np.ndarray], Callable[[float], 
     "dual": ("dual value", lambda run: run["dual"], number),
     "call": (
         "time of an oracle call",
-        lambda run: run["oracle_time"] / run["oracle_calls"],
+        lambda run: run["seconds_per_call"],
         seconds,
     ),
 }

@@ -114,7 +114,7 @@ def show(
             config = replace(made, source=config.source, trust=config.trust)
         scenes: list[Any] = [module.scene(config, number) for number in numbers]
         rows = [
-            pictures.Row(
+            pictures.LabeledPicture(
                 f"{config.name} {number}: {scene.title}",
                 scene.picture.rgb,
                 scene.picture.truth,
@@ -159,13 +159,13 @@ def _take(dataset: Dataset, numbers: Sequence[int]) -> Dataset:
 
 def _rows(
     raw: PictureFile, dataset: Dataset, numbers: Sequence[int], runs: Sequence[Path]
-) -> list[pictures.Row]:
+) -> list[pictures.LabeledPicture]:
     """Return the rows to draw for labeled pictures."""
     chosen = _take(dataset, numbers)
     files, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
     predictions = [_predictions(run, dataset, chosen) for run in runs]
     return [
-        pictures.Row(
+        pictures.LabeledPicture(
             f"{dataset.name} {i}: {files.names[i]}",
             *files[i],
             segments,

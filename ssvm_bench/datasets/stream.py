@@ -552,8 +552,8 @@ class DataStream:
     name : str
     header : Header
         The file's description of its content.
-    n, source, structure, n_labels, n_features
-        As in a `Dataset`.
+    n, source, structure, n_labels, n_features, vocabulary
+        As in a `Dataset`; it has no vocabulary.
     d : int
         Number of weights, with the dataset's default oracle.
     nbytes : int
@@ -566,6 +566,8 @@ class DataStream:
     RunFailedError
         The file cannot be read, or was not written by this program.
     """
+
+    vocabulary: None = None
 
     def __init__(self, path: Path, name: str = "stream", n_samples: int | None = None) -> None:
         self.path, self.name = path, name

@@ -120,7 +120,7 @@ def agreement(runs: Runs) -> pd.DataFrame:
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem instance, the best agreement in bold."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         nearest = rows["agrees_to"].min()
         known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
         yield table_of(known, CELLS, rows.assign(nearest=nearest).to_dict("records"))

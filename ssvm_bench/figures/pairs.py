@@ -272,13 +272,13 @@ CELLS: Cells = {
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the ratios on each problem instance."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         yield table_of(style.problem_title(rows), CELLS, rows.to_dict("records"), words=2)
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     """Draw a row of panels per problem instance: ratios of time, if there are any, and of calls."""
-    from ssvm_bench.figures.drawing import draw_grid, gaps_of, label_log_x, set_heading
+    from ssvm_bench.figures.drawing import draw_grid, draw_range, gaps_of, label_log_x, set_heading
 
     drawn = [cost for cost in COSTS if table[cost].notna().any()] or ["calls"]
     shades, legend = gaps_of(table)
@@ -288,7 +288,7 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
             for a, b, around in zip(table["a"], table["b"], table["around"], strict=True)
         ]
     )
-    problems = [rows for _, rows in table.groupby(["fingerprint", "lam"], sort=False)]
+    problems = style.by_problem(table)
     most = max(problem["name"].nunique() for problem in problems)
     lines = max(len(set(problem["gap"])) for problem in problems)
     rows = [[problem.assign(cost=cost) for cost in drawn] for problem in problems]
@@ -301,16 +301,11 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
         panel.axvline(1, color="#999999", linewidth=0.8)
         panel.grid(axis="x")
         names, here = list(dict.fromkeys(rows["name"])), sorted(set(rows["gap"]), reverse=True)
-        for _, row in rows.iterrows():
+        for row in rows.to_dict("records"):
             below = here.index(row["gap"]) - 0.5 * (len(here) - 1)
             height = names.index(row["name"]) + 0.8 * below / len(here)
-            ends = [row[f"{cost}_min"], row[f"{cost}_max"]]
-            color, alpha = style.color(str(row["b"])), shades[row["gap"]]
-            if np.isfinite(ends).all():
-                panel.plot(ends, [height] * 2, linewidth=2.4, color=color, alpha=alpha)
-            if 0 < row[cost] < math.inf:
-                panel.plot(row[cost], height, "o", markersize=4.5, color=color, alpha=alpha)
-            else:
+            draw_range(panel, height, row, cost, shades[row["gap"]], style.color(str(row["b"])))
+            if not 0 < row[cost] < math.inf:
                 text = f"{row['gap']:g}: {NOBODY.get(row[cost], 'neither')}"
                 place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
                 panel.text(0.02, height, text, transform=place, va="center", size=6)

@@ -136,7 +136,7 @@ CELLS: Cells = {
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield two tables per problem instance: the numbers, and up to where its curves scale."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
         yield table_of(title, CELLS, rows.to_dict("records"), words=2)
         header = ["solver", "oracle", f"at least {ENOUGH:g} × workers up to", "then lost to"]

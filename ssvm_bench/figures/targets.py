@@ -106,7 +106,7 @@ def x_label(runs: Runs, cost: str) -> str:
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the medians on each problem instance, the best in bold."""
-    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+    for instance in style.by_problem(table):
         gaps = list(dict.fromkeys(instance["gap"]))
         header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
         best = instance.groupby("gap")[list(COSTS)].min()
@@ -184,7 +184,7 @@ def draw(
 
     solvers = list(dict.fromkeys(table["solver"]))
     costs, (shades, legend) = list(x_labels), gaps_of(table)
-    problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
+    problems = style.by_problem(table)
 
     def draw_panel(panel: Axes, k: int, problem: pd.DataFrame) -> None:
         if k == 0:
@@ -210,6 +210,8 @@ def _draw_costs(
     panel: Axes, rows: pd.DataFrame, cost: str, height: int, shades: Mapping[float, float]
 ) -> None:
     """Draw the costs of one solver to each gap."""
+    from ssvm_bench.figures.drawing import draw_range
+
     text = "not reached by most runs" if len(rows) else "no runs"
     rows = rows[rows[cost].notna() & (rows[cost] > 0)]
     if rows.empty:  # x from 0 to 1 across the panel
@@ -217,10 +219,8 @@ def _draw_costs(
         return
     color = style.color(str(rows["solver"].iloc[0]))
     panel.plot(rows[cost], [height] * len(rows), color=color, linewidth=0.8, alpha=0.5)
-    ends = rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"]
-    for gap, middle, low, high in zip(rows["gap"], *ends, strict=True):
-        panel.plot([low, high], [height, height], color=color, alpha=shades[gap], linewidth=2.4)
-        panel.plot(middle, height, "o", color=color, alpha=shades[gap], markersize=4.5)
+    for row in rows.to_dict("records"):
+        draw_range(panel, height, row, cost, shades[row["gap"]], color)
 
 
 # ---- the gain over BCFW, in sentences ---------------------------------------------------------
@@ -255,7 +255,7 @@ def compare(runs: Runs) -> pd.DataFrame:
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:
     """Yield the sentences on each solver except BCFW."""
-    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+    for instance in style.by_problem(table):
         base = instance[instance["solver"] == BASELINE].iloc[0]
         for row in instance[instance["solver"] != BASELINE].to_dict("records"):
             of, other = style.solver_label(BASELINE), style.solver_label(str(row["solver"]))

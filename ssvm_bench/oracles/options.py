@@ -127,6 +127,11 @@ class OracleConfig(Options):
         return False
 
     @property
+    def extra(self) -> str:
+        """The extra of ``pyproject.toml`` that it takes; empty: none."""
+        return ""
+
+    @property
     def needs_nonnegative(self) -> bool:
         """Whether some weights must be ≥ 0 whenever it is called (`Oracle.nonnegative`)."""
         return False

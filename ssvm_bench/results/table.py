@@ -433,9 +433,13 @@ def _distance(run: Run) -> np.ndarray:
     return known / np.maximum(np.abs(run["primal"]), TINY)
 
 
-def _mean_passes(run: Run) -> np.ndarray:
-    made, calls = (np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls"))
+def _over(made: np.ndarray, calls: np.ndarray) -> np.ndarray:
+    """Return a quotient; NaN where there were no calls."""
     return np.divide(made, calls, out=np.full_like(calls, np.nan), where=calls > 0)
+
+
+def _mean_passes(run: Run) -> np.ndarray:
+    return _over(*(np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls")))
 
 
 DERIVED: dict[str, Derived] = {
@@ -461,6 +465,10 @@ DERIVED: dict[str, Derived] = {
     ),
     "passes_per_iteration": Derived(
         "approximate over exact calls since the evaluation before", _mean_passes
+    ),
+    "seconds_per_call": Derived(
+        "mean seconds of a call of the exact oracle so far",
+        lambda run: _over(run["oracle_time"], run["oracle_calls"]),
     ),
 }
 """Columns that every run has besides those of its trace."""

@@ -27,13 +27,9 @@ from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, run_folder, scores
 from ssvm_bench.results.table import NOT_A_CURVE, differences, flatten, grouped
 from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, Written, cannot_read, is_finished, read
-from ssvm_bench.runs.components import (
-    in_turn,
-    kernels_for,
-    load_dataset,
-    loss_of_labels,
-    oracle_of,
-)
+from ssvm_bench.runs.compiling import in_turn, kernels_for
+from ssvm_bench.runs.components import load_dataset, oracle_of
+from ssvm_bench.runs.recorder import loss_of_labels
 
 T = TypeVar("T")
 
@@ -282,7 +278,7 @@ def oracle_for(model: TrainedModel, dataset: Dataset) -> Any:
     """
     config = registry.config("oracle", model.config["oracle"])
     oracle = predictor(config, dataset)
-    if getattr(config, "has_kernel", False):
+    if config.has_kernel:
         oracle = oracle.over(_own(model).x if model.basis is None else model.basis)
     if oracle.d != model.w.size:
         raise RunFailedError(

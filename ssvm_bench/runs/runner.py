@@ -73,9 +73,7 @@ from ssvm_bench.base.errors import RunFailedError, contained, described
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
@@ -92,9 +90,9 @@ from ssvm_bench.results.trace import (
 )
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.checkpoints import Progress
-from ssvm_bench.runs.components import build_solver, load_dataset, warm_up
-from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.requirements import check_data, check_extras, check_oracle, check_requirements
+from ssvm_bench.runs.components import build_solver, warm_up
+from ssvm_bench.runs.recorder import Recorder, held_out_loss
+from ssvm_bench.runs.resolved import ResolvedRun, resolve
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
 
@@ -137,58 +135,47 @@ def run(
     """
     begin = time.perf_counter()
     memory.give_back()
-    check_requirements(config)
-    check_extras([config])
-    with silence(config.quiet):
-        rows = components.chunk_rows(config)
-        dataset = load_dataset(config.dataset, rows)
-    check_data(config, dataset)
-    terms = components.build_oracle(config.oracle, config.dataset, rows)
-    check_oracle(config, terms)
-    prior = components.prior_of(config, terms.d)
-    config = config.with_source(dataset.source)
-    caller = components.caller_of(config, dataset.fingerprint)
-    if caller is not None:
-        terms = terms.called_by(caller)
-    stages = [(stage, stage.lam_of(dataset.n)) for stage in config.path_steps()]
+    runs = resolve(config)
+    last = runs[-1]
+    dataset, caller = last.dataset, last.caller
     logger.debug("Fingerprint of %s: %s", dataset.name, dataset.fingerprint)
     with ExitStack() as locks:
-        for stage, _ in stages:
-            logger.debug("Files: %s", stage.folder)
+        for one in runs:
+            logger.debug("Files: %s", one.folder)
             try:
-                locks.enter_context(lock(stage.folder, wait))
+                locks.enter_context(lock(one.folder, wait))
             except HeldError:
-                return Outcome("held", "held", config.folder, {})
+                return Outcome("held", "held", last.folder, {})
         if not config.force:
-            places = [folder for stage, _ in stages for folder in stage.folders]
+            places = [folder for one in runs for folder in one.folders]
             for damaged in filter(None, map(damage, places)):
                 logger.warning("%s It is made again.", damaged)
             for folder in places:
                 _check_same_data(folder, dataset)
-        before = [None if config.force else find_run(stage) for stage, _ in stages]
+        before = [None if config.force else find_run(one.config) for one in runs]
         if before[-1] is not None and all(before):
-            for stage, _ in stages:
-                remove_superseded(stage.folder)
+            for one in runs:
+                remove_superseded(one.folder)
             return _skipped(before[-1])
         _tell_unseen(dataset)
         ready = time.perf_counter()
-        warm_up(config, dataset, prior, called=caller is not None)
+        warm_up(last.config, dataset, last.prior, called=caller is not None)
         logger.debug("Kernels were there after %.2f s", time.perf_counter() - ready)
         if caller is not None:
             locks.callback(caller.close)
-            caller.start(terms)
-        about = dataset, display, begin, concurrent_runs, engine
-        made = []
-        for (stage, lam), found in zip(stages, before, strict=True):
-            problem, leads_on = components.problem_of(terms, lam, prior), stage is not stages[-1][0]
-            made.append(PathStep(stage, problem, lam, found is not None, leads_on, *about))
+            caller.start(last.terms)
+        about = display, begin, concurrent_runs, engine
+        steps = [
+            PathStep(one, found is not None, one is not last, *about)
+            for one, found in zip(runs, before, strict=True)
+        ]
         solver = None
-        for one in made[_first(made) :]:
-            outcome = one.make(solver)
-            solver = one.solver
+        for step in steps[_first(steps) :]:
+            outcome = step.make(solver)
+            solver = step.solver
             if outcome.status == "interrupted":
                 return outcome
-        found = None if one.config == config else find_run(config)
+        found = None if step.run is last else find_run(last.config)
         return outcome if found is None else Outcome.of("finished", found)
 
 
@@ -207,10 +194,10 @@ def _skipped(before: Run) -> Outcome:
     return Outcome.of("skipped", before)
 
 
-def _first(runs: list[PathStep]) -> int:
+def _first(steps: list[PathStep]) -> int:
     """Return the index of the run to begin a path with: the last that can resume, or the first."""
-    for k in reversed(range(len(runs))):
-        if all(one.had_finished for one in runs[:k]) and runs[k].resume():
+    for k in reversed(range(len(steps))):
+        if all(step.had_finished for step in steps[:k]) and steps[k].resume():
             return k
     return 0
 
@@ -247,15 +234,12 @@ class PathStep:
 
     Parameters
     ----------
-    config : RunConfig
-    problem : Objective
-    lam : float
-        λ, or the weight of the regulariser that the oracle has instead.
+    run : ResolvedRun
+        Resumed, it may have another budget.
     had_finished : bool
         Whether it has finished before, as a run on the path of another one can.
     leads_on : bool
         Whether another run of the path begins at its end.
-    dataset : Dataset or DataStream
     display : Display
     begin : float
         When the work on the run began, by ``time.perf_counter``.
@@ -270,12 +254,9 @@ class PathStep:
         The current solver; None until it is built or restored.
     """
 
-    config: RunConfig
-    problem: Objective
-    lam: float
+    run: ResolvedRun
     had_finished: bool
     leads_on: bool
-    dataset: Dataset | DataStream
     display: Display
     begin: float
     concurrent_runs: int
@@ -284,34 +265,32 @@ class PathStep:
 
     def __post_init__(self) -> None:
         """Compute the identity of the run's checkpoints, and create its recorder."""
-        config = self.config
         self.progress = checkpoints.Progress()
-        whose = f"{config.hash()}/seed={config.seed}"
-        self.whose = checkpoint_file.identity(whose, self.dataset.fingerprint)
+        whose = f"{self.run.hash}/seed={self.run.config.seed}"
+        self.whose = checkpoint_file.identity(whose, self.run.dataset.fingerprint)
         self.recorder = self._new_recorder()
 
     def _new_recorder(self) -> Recorder:
-        config = self.config
+        options, dataset = self.run.config, self.run.dataset
         held_out = {
-            name: functools.partial(components.held_out_loss, config.oracle, self.dataset, examples)
-            for name, examples in self.dataset.held_out.items()
+            name: functools.partial(held_out_loss, options.oracle, dataset, examples)
+            for name, examples in dataset.held_out.items()
         }
-        rounds = getattr(config.solver, "latent_rounds", 1)
-        bound = config.eval.bound
-        return Recorder(self.problem, self.display, held_out, self._store, rounds, bound)
+        about = held_out, self._store, options.solver.latent_rounds, options.eval.bound
+        return Recorder(self.run.problem, self.display, *about)
 
     def resume(self) -> bool:
         """Restore the run where it was left or had ended; return whether that was possible."""
-        if self.had_finished or self.config.force:
+        if self.had_finished or self.run.config.force:
             return False
 
         def begun(state: Any) -> checkpoints.Resumed:
-            return checkpoints.restored(state, self.config, self.problem, self._new_recorder())
+            return checkpoints.restored(state, self.run, self._new_recorder())
 
-        found = checkpoints.find_checkpoint(self.config, self.whose, begun, self.leads_on)
+        found = checkpoints.find_checkpoint(self.run, self.whose, begun, self.leads_on)
         if found is None:
             return False
-        self.config, (self.solver, self.recorder, self.progress) = found
+        self.run, (self.solver, self.recorder, self.progress) = found
         before = {} if self.progress.cpu == cpu_model() else {"cpu": self.progress.cpu}
         self.progress.resumed.append(
             {"iteration": self.progress.iteration, "started": _now(), **before}
@@ -321,22 +300,22 @@ class PathStep:
 
     def make(self, before: Solver | None) -> Outcome:
         """Execute the run, warm-started from the solver of another λ if there is one."""
-        config, display = self.config, self.display
+        run, problem = self.run, self.run.problem
         if before is not None:
             self.begin = time.perf_counter()
-        display.start(config, self.dataset.source, self.problem.n, self.problem.d, self.lam)
+        self.display.start(run.config, run.dataset.source, problem.n, problem.d, run.lam)
         self.metadata = self._metadata()
         writer = checkpoints.Checkpoints(
-            config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
+            run.config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
         )
         with interrupts.deferred() as arrived:
             try:
                 if self.solver is None:
-                    self.solver = components.started(config, self.problem, before)
+                    self.solver = run.started(before)
                 else:  # restored from a checkpoint
                     self.solver.clock.start()
                 about = before is not None, self.progress, writer.write_if_due
-                reason = loop(config, self.solver, self.recorder, *about)
+                reason = loop(run.config, self.solver, self.recorder, *about)
             except BaseException as error:  # a component may raise SystemExit
                 where = self._write_partial("error", traceback=traceback.format_exc())
                 raise RunFailedError(
@@ -356,40 +335,40 @@ class PathStep:
 
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has finished."""
-        config, recorder, summary = self.config, self.recorder, self._summary(reason)
-        if told := unreached(config.budget, recorder.rows[-1], reason):
+        run, recorder, summary = self.run, self.recorder, self._summary(reason)
+        if told := unreached(run.config.budget, recorder.rows[-1], reason):
             logger.warning("%s", told)
-        folder = config.folder
+        folder = run.folder
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
         else:
             rows = as_columns(recorder.rows)
-            folder = checkpoints.destination(config, rows, reason, self.progress)
-            with nullcontext() if folder == config.folder else run_folder.lock(folder):
+            folder = checkpoints.destination(run, rows, reason, self.progress)
+            with nullcontext() if folder == run.folder else run_folder.lock(folder):
                 write_run(
                     folder,
                     recorder.rows,
                     self.metadata,
-                    config.resolved(),
+                    run.config.resolved(),
                     summary,
                     recorder.problem.arrays(recorder.w),
                     self._vocabulary(),
-                    with_checkpoint=config.checkpoint.keep,
-                    partial=run_folder.partial_folder(config.folder),
+                    with_checkpoint=run.config.checkpoint.keep,
+                    partial=run_folder.partial_folder(run.folder),
                 )
         self.display.finish(summary, folder)
         return Outcome("finished", reason, folder, summary)
 
     def _vocabulary(self) -> Vocabulary | None:
         """Return the names to store; with a kernel always, so that predictions need no data."""
-        if getattr(self.config.oracle, "has_kernel", False):
-            return Vocabulary.of(self.dataset)
-        return getattr(self.dataset, "vocabulary", None)
+        if self.run.config.oracle.has_kernel:
+            return Vocabulary.of(self.run.dataset)
+        return self.run.dataset.vocabulary
 
     def _diverged(self, where: Path) -> RunFailedError:
         """Return the error of a run whose numbers are not finite."""
         row = self.recorder.rows[-1]
-        fixed = getattr(self.config.solver, "step", "line_search") != "line_search"
+        fixed = getattr(self.run.config.solver, "step", "line_search") != "line_search"
         return RunFailedError(
             f"The run diverged in iteration {row['iteration']}: primal {row['primal']}, dual "
             f"{row['dual']}. Its trace is in {where}; try "
@@ -410,13 +389,13 @@ class PathStep:
     def _write_partial(self, reason: str, rows: checks.Columns | None = None, **more: Any) -> Path:
         measured = self.recorder.rows if rows is None else rows
         about = self.metadata, self._summary(reason)
-        return write_partial(self.config.folder, measured, *about, **more)
+        return write_partial(self.run.folder, measured, *about, **more)
 
     def _metadata(self) -> dict[str, Any]:
-        config, dataset, problem = self.config, self.dataset, self.problem
-        prior = config.prior.text(getattr(config.solver, "constraint", ""))
+        options, dataset, problem = self.run.config, self.run.dataset, self.run.problem
+        prior = options.prior.text(options.solver.constraint)
         about = {
-            "config": config.resolved(),
+            "config": options.resolved(),
             "dataset": {
                 "name": dataset.name,
                 "source": dataset.source,
@@ -425,12 +404,12 @@ class PathStep:
                 "radius": problem.radius(),
                 "fingerprint": dataset.fingerprint,
             },
-            "hash": config.own_hash(),
-            "lam": self.lam,
+            "hash": self.run.own_hash,
+            "lam": self.run.lam,
             **({"prior": prior} if prior else {}),
             **({"objective": problem.name} if problem.name else {}),
-            "seed": config.seed,
-            "clock": config.clock,
+            "seed": options.seed,
+            "clock": options.clock,
             "concurrent_runs": self.concurrent_runs,
             "engine": self.engine,
             "started": _now(),
@@ -457,10 +436,10 @@ class PathStep:
             **self.recorder.summary(),
             "stop_reason": reason,
             **({"converged_at": went_on} if went_on >= 0 else {}),
-            "dataset": self.dataset.name,
-            "solver": self.config.solver.name,
-            "source": self.dataset.source,
-            "seed": self.config.seed,
+            "dataset": self.run.dataset.name,
+            "solver": self.run.config.solver.name,
+            "source": self.run.dataset.source,
+            "seed": self.run.config.seed,
             "wall_time": self.progress.wall_time + time.perf_counter() - self.begin,
             "checkpoint_time": self.progress.checkpoint_time,
         }
@@ -539,9 +518,10 @@ def _round(
     write_checkpoint: WriteCheckpoint,
 ) -> str:
     """Execute a round, or the rest of a resumed one; return its stop reason."""
+    budget, schedule = config.budget, config.eval
     while True:
         interrupts.end_if_urgent()
-        reason = _exhausted(config.budget, progress.iteration, solver.clock.now() - progress.begin)
+        reason = _exhausted(budget, progress.iteration, solver.clock.now() - progress.begin)
         if reason is None:
             reason = "converged" if solver.converged else solver.ended
         if arrived.count:
@@ -551,14 +531,14 @@ def _round(
         wanted = reason is not None or progress.iteration >= progress.due
         if wanted and progress.evaluated < progress.iteration:
             progress.evaluated = progress.iteration
-            progress.due = config.eval.after(progress.iteration)
+            progress.due = schedule.after(progress.iteration)
             row = recorder.evaluate(solver, progress.iteration)
-            if not _is_finite(row, getattr(config.solver, "has_dual", False)):
+            if not _is_finite(row, config.solver.has_dual):
                 return "diverged"
             recorder.check_duality()
-        asked = config.budget.gap_tol > 0 and progress.evaluated == progress.iteration
+        asked = budget.gap_tol > 0 and progress.evaluated == progress.iteration
         if asked and reason in (None, "converged"):
-            before, reason = reason, _at_gap(config.budget, solver, recorder, progress, reason)
+            before, reason = reason, _at_gap(budget, solver, recorder, progress, reason)
             if before is None and reason is not None:
                 write_checkpoint(solver, recorder, progress, reason)
         if reason is not None:
@@ -714,36 +694,29 @@ def train(
     RunFailedError
         If the run fails.
     """
-    check_requirements(config)
-    check_data(config, dataset)
-    terms = components.oracle_of(config.oracle, dataset)
-    check_oracle(config, terms)
-    caller = components.caller_of(config, dataset.fingerprint, dataset)
-    if caller is not None:
-        terms = terms.called_by(caller)
-    prior = components.prior_of(config, terms.d)
+    runs = resolve(config, dataset)
+    last = runs[-1]
+    terms, prior, caller = last.terms, last.prior, last.caller
     if (kind := _kind(config, dataset)) not in _warm:
         warm_up(config, dataset, prior, called=caller is not None)
         _warm.add(kind)
     solver = None
     if before is not None:
         lam, state = before
-        solver = components.started(config, components.problem_of(terms, lam, prior), None)
+        solver = last.started(problem=components.problem_of(terms, lam, prior))
         with solver.clock.paused():
             checkpoints.restore_solver(solver, state)
     with ExitStack() as stack:
         if caller is not None:
             stack.callback(caller.close)
             caller.start(terms)
-        for stage in config.path_steps():
-            lam = stage.lam_of(dataset.n)
-            problem = components.problem_of(terms, lam, prior)
-            display.start(stage, dataset.source, problem.n, problem.d, lam)
-            rounds = getattr(stage.solver, "latent_rounds", 1)
-            bound = stage.eval.bound
+        rounds, bound = config.solver.latent_rounds, config.eval.bound
+        for one in runs:
+            problem = one.problem
+            display.start(one.config, dataset.source, problem.n, problem.d, one.lam)
             recorder = Recorder(problem, display, latent_rounds=rounds, bound=bound)
-            warm_started, solver = solver is not None, components.started(stage, problem, solver)
-            reason = loop(stage, solver, recorder, warm_started)
+            warm_started, solver = solver is not None, one.started(solver)
+            reason = loop(one.config, solver, recorder, warm_started)
             if reason == "diverged":
                 raise RunFailedError(
                     f"Training diverged in iteration {recorder.rows[-1]['iteration']}; try a "

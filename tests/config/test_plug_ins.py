@@ -114,6 +114,9 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
     assert run.hash() != before
 
 
+UNDERIVED = SOLVER.replace("(SolverConfig):", ":\n    name: str\n    kind: str\n")
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -125,6 +128,7 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
         ("def build(*a): pass", "which failed: TypeError: it has no dataclass Config"),
         (SOLVER.replace("@dataclass(frozen=True)", ""), "it has no @dataclass(frozen=True) above"),
         (SOLVER.replace("(SolverConfig)", ""), "it has no name and kind in its Config, as one der"),
+        (UNDERIVED, "it has no Config that is derived from SolverConfig"),
         (SOLVER + "\ndef build(*a): pass\n", "solver=mine built NoneType, not a Solver"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "solver/mine.py, line 18, which failed"),

@@ -30,6 +30,7 @@ from ssvm_bench.results.table import Runs, differences, flatten, instance_of, la
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.runs.terminal import Display, PlainLines
 
 pytestmark = pytest.mark.processors
@@ -186,7 +187,7 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
     assert (first["w_norm"], last["w_norm"]) == pytest.approx(norms)
     assert trace.metadata["lam"] == 0.05
     run = config_of(tmp_path, *options, *fast)
-    data = runner.load_dataset(run.dataset)
+    data = components.load_dataset(run.dataset)
     risk = components.build_oracle(run.oracle, run.dataset).risk(w, with_plane=False).value
     off = w - mean
     assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)
@@ -377,8 +378,8 @@ def refused(option, folder, tmp_path):
 def test_a_prior_that_is_none_is_refused_before_data_are_read(
     option, message, spoilt, tmp_path, monkeypatch
 ):
-    for name in ("load_dataset", "warm_up"):
-        monkeypatch.setattr(runner, name, lambda *_, name=name: pytest.fail(name))
+    for module, name in ((components, "load_dataset"), (runner, "warm_up")):
+        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(name))
     said = refused(f"prior.{option}", spoilt, tmp_path)
     assert message in said
     assert f"prior.{option}".partition("=")[0] in said
@@ -408,10 +409,10 @@ def test_what_does_not_fit_the_data_is_refused_before_anything_is_compiled(
 
 @pytest.mark.parametrize("name", ["eg", "excessive_gap", "extragradient"])
 def test_expectations_know_no_prior_but_one_variance(name, tmp_path):
-    runner.check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
+    check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
     for option in ("prior.mean=1", "prior.variance=[1,2]"):
         with pytest.raises(ConfigError, match=f"solver={name} needs the expectations"):
-            runner.check_requirements(config_of(tmp_path, f"solver={name}", option))
+            check_requirements(config_of(tmp_path, f"solver={name}", option))
 
 
 def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import program
 import pytest
+from helpers import run_of
 from program import USPS, config_of, run_folders, wait_until
 from regression import reference
 
@@ -103,7 +104,7 @@ def begun(config):
     """Return what goes on from a state."""
     problem = problem_of(config)
     recorder = new_recorder(config, problem)
-    return lambda state: checkpoints.restored(state, config, problem, recorder)
+    return lambda state: checkpoints.restored(state, run_of(config, problem), recorder)
 
 
 def gone_on(config, folder):

@@ -119,7 +119,7 @@ def test_an_extended_run_is_one_that_was_made_at_once(tmp_path, first, second):
     assert outcome.folder == before.folder
     assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
     whole, _ = made(tmp_path / "b", *KEPT, *second)
-    assert whole.end["iteration"] > at > 0
+    assert whole.summary["iteration"] > at > 0
     check_equal(outcome, whole)
     assert read_run(outcome.folder).metadata["resumed"][0]["iteration"] == at
 

@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.claims import fidelity
-from ssvm_bench.claims import table as claims
+from ssvm_bench.claims import display, fidelity
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment
 from ssvm_bench.datasets import sources
@@ -60,7 +59,7 @@ def kinds() -> dict[str, Kind]:
     papers = registry.papers()
     found = [
         *convergence.KINDS,
-        *(claims.kind(papers), fidelity.kind(papers)),
+        *(display.kind(papers), fidelity.kind(papers)),
         *(targets.KIND, targets.COMPARISON, convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]

@@ -228,7 +228,7 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     If a package that one of them takes is not installed, no run begins.
     """
-    from ssvm_bench.runs.requirements import check_extras
+    from ssvm_bench.runs.resolved import check_extras
 
     check_extras(configs)
     done, statuses, reported = [], [], set()

@@ -41,7 +41,8 @@ from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets import base, reading
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.reading import GZIP, Arrays, Bounded, ContentError, stored_key, too_large
+from ssvm_bench.datasets.cache import Make, cached, stored_key
+from ssvm_bench.datasets.reading import GZIP, Arrays, Bounded, ContentError, too_large
 
 Names = Collection[str] | None
 
@@ -206,9 +207,9 @@ class RawFile(ABC):
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
-    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly made and stored."""
-        return reading.cached(place, key, make, only)
+        return cached(place, key, make, only)
 
     def parts(self, path: Path) -> list[Path]:
         """Return the files of the raw data at a path, whether they exist or not."""

@@ -46,14 +46,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
-from ssvm_bench.base.state import expect
+from ssvm_bench.base.state import Limits
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
@@ -162,7 +162,9 @@ class BundleMethod(Solver):
         *("epsilon", "heights", "_best", "qps", "rejected", "qp_time", "gram_time"),
         *("_pretrains", "_sgd"),
     )
-    GROWS = ("heights",)
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        "heights": Limits(size=..., of=lambda found, _: found["heights"].size, most="model.size")
+    }
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -177,11 +179,6 @@ class BundleMethod(Solver):
             self._sgd = ssg.SubgradientMethod(of_ssg, problem, clock, seed)
         self.heights = np.zeros(0)
         self._begin(np.zeros(problem.d))
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Solver`."""
-        super().restore(state)
-        expect(self.heights.size <= self.model.size, "has heights of planes that are not there")
 
     def _begin(self, w: np.ndarray) -> None:
         """Begin at w as w₁, with an empty model."""

@@ -53,7 +53,7 @@ test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor
 	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m processors
 
 test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
-	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/test_every.py
+	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/solvers/test_every.py
 
 check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .

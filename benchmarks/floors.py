@@ -34,7 +34,7 @@ from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.base.linalg import dot
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import approximate_pass
+from ssvm_bench.planes.dual_iterate import visit_working_sets
 from ssvm_bench.planes.operations import best_plane, entries, gather
 from ssvm_bench.runs import components
 
@@ -68,7 +68,7 @@ def visits(name: str) -> dict[str, float]:
     blocks, order = phi.blocks, np.random.default_rng(0).permutation(problem.n)
     found = {
         "exact pass": 1e3 * float(np.median(exact)),
-        "approximate pass": _best(approximate_pass, policy, blocks, order, phi.shared),
+        "approximate pass": _best(visit_working_sets, policy, blocks, order, phi.shared),
         "of these, w": _best(_look, blocks, order, phi.w, False),
         "… and values of planes": _best(_look, blocks, order, phi.w, True),
     }

@@ -23,9 +23,9 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.shared import AT_W
+from ssvm_bench.planes.dual_iterate import AT_W
 from ssvm_bench.runs import components
-from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 
 GAP, MOST = 0.01, 80
 

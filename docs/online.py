@@ -27,7 +27,7 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.runs.components import load_dataset
-from ssvm_bench.solvers.coordinate.exploring import ENTERED
+from ssvm_bench.solvers.coordinate.dcd_online import ENTERED
 
 TENTHS = 10
 

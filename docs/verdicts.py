@@ -1,8 +1,8 @@
 """The verdicts on the claims in ``docs/papers/NAME.md``, from the stored tables of claims.
 
-``make papers-pages`` writes them; ``tests/test_paper_pages.py`` tells if they are not those of
-``results/``. All else on these pages is written by hand, and that test also looks whether the
-files, tests and commands that they name are there.
+``make papers-pages`` writes them. ``tests/repository/test_paper_pages.py`` fails if they are not
+those of ``results/``, or if a page names a file, test or command that does not exist. The rest of
+these pages is written by hand.
 """
 
 from __future__ import annotations

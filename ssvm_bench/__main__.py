@@ -15,11 +15,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)  # while the handler is imported that replaces it
-    from ssvm_bench.base import interrupts, outputs
+    from ssvm_bench.base import interrupts, messages
 
     interrupts.end_at_signals(INTERRUPTED)
     interrupts.refuse_exit()
-    outputs.protect()
+    messages.protect()
     from ssvm_bench.cli.commands import main as command_line
 
     try:
@@ -27,7 +27,7 @@ def main() -> None:
     except SystemExit as end:
         status = end.code
     interrupts.ignore_signals()
-    lost = outputs.lost_results()
+    lost = messages.lost_results()
     if lost is not None and not status:
         status = 1
         if not isinstance(lost, BrokenPipeError):  # else the reader has seen enough

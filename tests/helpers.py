@@ -295,9 +295,31 @@ class Table:
         return int(np.flatnonzero((self.labelings[i] == y).all(axis=1))[0])
 
 
+class Dense:
+    """Weights of all labelings in a table, and what the papers do with them."""
+
+    def __init__(self, data):
+        self.planes, self.n = Table(data).planes, data.n
+        self.uniform = [np.full(len(planes), 1 / len(planes)) for planes in self.planes]
+
+    def tilted(self, weights, z):
+        """Return α_i[y] exp(n ⟨φ^{iy}, z⟩) / Z: a Bregman projection."""
+        pairs = zip(weights, self.planes, strict=True)
+        return [softmax(np.log(a) + self.n * planes @ z) for a, planes in pairs]
+
+    def plane(self, weights):
+        return sum(a @ planes for a, planes in zip(weights, self.planes, strict=True))
+
+    def log_mean(self, z):
+        return np.mean([logsumexp(self.n * p @ z) - np.log(len(p)) for p in self.planes])
+
+    def radius2(self):
+        return max(self.n**2 * (planes[:, :-1] ** 2).sum(axis=1).max() for planes in self.planes)
+
+
 def cached(blocks, table, i):
     """Decode W_i, oldest first: labelings as rows of the table, and dense planes."""
-    if isinstance(blocks, rows.Rows):
+    if isinstance(blocks, rows.SparseRows):
         support, planes = blocks.support[blocks.support_start[i] :], []
         for slot in range(blocks.start[i], blocks.start[i] + blocks.n_planes[i]):
             entries = slice(blocks.begin[slot], blocks.begin[slot] + blocks.length[slot])

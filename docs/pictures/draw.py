@@ -1,4 +1,6 @@
-"""Draw the pictures of this folder: ``make pictures``; ``tests/test_docs.py`` compares them.
+"""Draw the pictures of this folder: ``make pictures``.
+
+``tests/repository/test_docs.py`` compares them.
 
     python docs/pictures/draw.py [FOLDER]
 

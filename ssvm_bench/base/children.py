@@ -25,7 +25,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from ssvm_bench.base import interrupts, outputs
+from ssvm_bench.base import interrupts, messages
 
 PROGRAM = """import sys
 sys.path[:] = {path!r}
@@ -197,7 +197,7 @@ def serve(lifeline: int, descriptor: int) -> None:
     interrupts.end_at_signals()
     interrupts.ignore_signals(interrupts.OF_QUEUES)
     interrupts.refuse_exit()
-    outputs.protect()
+    messages.protect()
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     connection = Connection(descriptor)
     try:

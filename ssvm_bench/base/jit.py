@@ -13,13 +13,13 @@ compiled, so that a call costs nothing at run time and can be inlined. The body 
 operation is the implementation for all types that have none of their own. An ``@abstract``
 operation has no body but a docstring: every type needs an implementation of its own.
 
-These **internals of numba** are used. They may change between releases; ``tests/test_jit.py`` shows
-what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that leave out
-wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of a
-dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
+These **internals of numba** are used. They may change between releases; ``tests/base/test_jit.py``
+shows what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that
+leave out wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of
+a dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
 ``no_compile``; ``rtsys.initialize``; ``_optimize_final_module`` and ``_finalize_final_module`` of
 ``JITCodeLibrary``, which optimise code and generate machine code; and the data models, casts and
-names of types in :mod:`ssvm_bench.base.structs`, as which kernels pass named tuples on.
+names of types of `Struct`, as which kernels pass named tuples on.
 
 Nothing here uses ``fastmath``: sums keep their order, so that a run that is repeated or resumed on
 one machine has the same bits. Other processors have other exponentials, and other sums in BLAS.
@@ -47,12 +47,14 @@ from numba import types
 from numba.core import cgutils, compiler
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
+from numba.core.datamodel import models
+from numba.core.imputils import impl_ret_borrowed, lower_cast, lower_getattr_generic
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_model
 
-from ssvm_bench.base import files, structs
+from ssvm_bench.base import files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,7 +70,7 @@ def source_digest(package: Path) -> str:
     digest = hashlib.sha256(" ".join(versions).encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if b"ssvm_bench.base.jit" in source or path.name in ("jit.py", "structs.py"):
+        if b"ssvm_bench.base.jit" in source or path.name == "jit.py":
             digest.update(path.relative_to(package).as_posix().encode() + source)
     return digest.hexdigest()[:16]
 
@@ -204,7 +206,7 @@ class Inlined(CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the template by which numba infers the types of a call."""
-        return super().get_call_template(tuple(map(structs.by_reference, args)), kws)
+        return super().get_call_template(tuple(map(by_reference, args)), kws)
 
     def add_overload(self, cres: Any) -> None:
         """Store a compile result under a key by which numba finds the code."""
@@ -232,7 +234,7 @@ class Inlined(CPUDispatcher):
         )
 
 
-class Kernel(CPUDispatcher):
+class CompiledKernel(CPUDispatcher):
     """A kernel as Python calls it.
 
     Attributes
@@ -265,12 +267,69 @@ def kernel(function: F) -> F:
     The function must not allocate arrays: it is compiled without reference counts, which cost more
     than the arithmetic for structs of many arrays.
     """
-    return Kernel(function, _nrt=False, forceinline=True)
+    return CompiledKernel(function, _nrt=False, forceinline=True)
 
 
 def allocating_kernel(function: F) -> F:
     """Compile like `kernel`, for a function that allocates arrays; not for inner loops."""
-    return Kernel(function)
+    return CompiledKernel(function)
+
+
+# ---- named tuples as arguments that kernels pass on: by reference --------------------------------
+
+
+class Struct(types.NamedTuple):
+    """The numba type of a ``NamedTuple`` by reference.
+
+    Numba passes a ``NamedTuple`` by value: a call takes every field of every array apart, and the
+    callee puts them together again. For a storage of planes these are 300 numbers, and the code for
+    it was over a third of what the compiler read. A struct is a pointer to a copy of the fields.
+    Calls between kernels are inlined, so that LLVM resolves the pointer: the machine code is as
+    fast. A kernel that Python calls has its arguments by value; they become structs when it calls
+    others.
+
+    Attributes
+    ----------
+    value : numba.types.NamedTuple
+        The type of what it refers to; named tuples in it are structs.
+    """
+
+    def __init__(self, fields: tuple[Any, ...], kind: type) -> None:
+        super().__init__(fields, kind)
+        self.value = types.NamedTuple(fields, kind)
+        # a function's name has those of its arguments' types: with all fields, thousands of letters
+        digest = hashlib.sha256(f"{kind.__module__}.{self.value}".encode()).hexdigest()[:16]
+        self.name = f"{kind.__name__}_{digest}"
+
+
+def by_reference(kind: Any) -> Any:
+    """Return the type of an argument, with structs in place of named tuples."""
+    if isinstance(kind, Struct) or not isinstance(kind, types.BaseNamedTuple):
+        return kind
+    return Struct(tuple(map(by_reference, kind)), kind.instance_class)
+
+
+@register_model(Struct)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Struct) -> None:
+        super().__init__(manager, kind, manager[kind.value].get_value_type().as_pointer())
+
+
+@lower_cast(types.BaseNamedTuple, Struct)
+def _refer(context: Any, builder: Any, given: Any, wanted: Struct, value: Any) -> Any:
+    fields = [
+        context.cast(builder, builder.extract_value(value, k), *kinds)
+        for k, kinds in enumerate(zip(given, wanted, strict=True))
+    ]
+    copy = context.make_tuple(builder, wanted.value, fields)
+    return cgutils.alloca_once_value(builder, copy)
+
+
+@lower_getattr_generic(Struct)
+def _read(context: Any, builder: Any, kind: Struct, pointer: Any, name: str) -> Any:
+    k = kind.fields.index(name)
+    field = builder.load(cgutils.gep_inbounds(builder, pointer, 0, k))
+    return impl_ret_borrowed(context, builder, kind[k], field)
 
 
 # ---- operations ---------------------------------------------------------------------------------

@@ -11,10 +11,26 @@ A pass visits terms in some order. The *policy* of a solver defines what a visit
 =================  ========================================================================
 symbol             name
 =================  ========================================================================
-φ = [φ⋆ φ∘]        ``State.w`` = −φ⋆/λ, ``State.offset`` (:mod:`ssvm_bench.planes.shared`)
+φ = [φ⋆ φ∘]        ``PassState.w`` = −φ⋆/λ, ``PassState.offset``
 φ^i, W_i           ``blocks``, a storage (:mod:`ssvm_bench.planes.operations`)
-λ                  ``State.lam``, the λ of the iterate's problem
+λ                  ``PassState.lam``, the λ of the iterate's problem
+Z, Z∘, k           ``Average``: φ̄ = φ − Z/W_k with W_k = k(k+1)/2, or k in a plain mean
 =================  ========================================================================
+
+If the last weights must not be negative (`Oracle.nonnegative`), the constraint is one more block,
+whose planes are rays. With its multipliers μ ≥ 0, w = (μ − φ⋆)/λ. The best μ for any φ,
+
+.. code-block:: text
+
+    μ = max(φ⋆, 0)        w = max(−φ⋆/λ, 0)        F(φ) = −λ/2 ‖w‖² + φ∘        on these weights
+
+is set after every step (Ramanan 2013, equation 41). A step on φ^i keeps μ fixed. So it is a step of
+the problem without the constraint, and F ascends; the step on μ ascends, too. As ⟨μ, w⟩ = 0, the
+gap has the formula without the constraint, P(w) − F = Σ_i (H_i(w) − ⟨φ^i, [w 1]⟩).
+
+The average of the iterates (MP-BCFW, section 3.5), φ̄^(k) = 2/(k(k+1)) Σ_t t φ^(t), is computed
+from Z = Σ_t W_{t−1} (φ^(t) − φ^(t−1)): a change of φ after t averaged iterates is added to Z with
+the weight W_t. So an average costs one more sparse update per step.
 """
 
 from __future__ import annotations
@@ -35,9 +51,106 @@ from ssvm_bench.base.state import Stateful, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations
-from ssvm_bench.planes.shared import AT_W, State, at_zero, set_multiplier
 
 # mypy: disable-error-code="no-untyped-def"
+
+
+# ---- φ and its average, as all visits of a pass see and change them ------------------------------
+
+
+class Average(NamedTuple):
+    """An average of the iterates.
+
+    Attributes
+    ----------
+    z : ndarray of float64, shape (D,)
+        Z⋆ in the units of w, −Z⋆/λ; of shape (0,) if no average is kept.
+    offset : ndarray of float64, shape (1,)
+        Z∘.
+    k : ndarray of int64, shape (1,)
+        Number of averaged iterates.
+    plain : bool
+        Whether all iterates have the same weight; else the t-th has weight t.
+    """
+
+    z: np.ndarray
+    offset: np.ndarray
+    k: np.ndarray
+    plain: bool = False
+
+
+AT_W = np.zeros(0)
+
+
+class PassState(NamedTuple):
+    """φ, as all visits of a pass see and change it.
+
+    Attributes
+    ----------
+    w : ndarray of float64, shape (D,)
+        −φ⋆/λ, in the storage's layout.
+    offset : ndarray of float64, shape (1,)
+        φ∘.
+    steps : ndarray of int64, shape (1,)
+        Steps so far.
+    average : Average
+        The average that the steps of the pass update.
+    lam : float
+        λ.
+    line_search : bool
+        Whether steps use line search; else their length is 2n/(k + 2n) after k steps.
+    now : int
+        Number of the outer iteration.
+    query : ndarray of float64, shape (D,)
+        The w at which exact passes call the oracle, in the storage's layout: (1 − ``in_out``) w +
+        ``in_out`` c with a centre c. Of shape (0,) if they call it at w itself.
+    in_out : float
+        Weight of the centre.
+    multiplier : ndarray of float64, shape (weights that must not be negative,)
+        μ, for the last weights.
+    """
+
+    w: np.ndarray
+    offset: np.ndarray
+    steps: np.ndarray
+    average: Average
+    lam: float
+    line_search: bool = True
+    now: int = 0
+    query: np.ndarray = AT_W
+    in_out: float = 0.0
+    multiplier: np.ndarray = AT_W
+
+
+def no_average(size: int = 0, plain: bool = False) -> Average:
+    """Return an average of no iterates yet; of size 0 for passes that keep no average."""
+    return Average(np.zeros(size), np.zeros(1), np.zeros(1, np.int64), plain)
+
+
+def at_zero(D: int, lam: float, nonnegative: int = 0) -> PassState:
+    """Return φ = 0, with D weights in the storage's layout, the last ``nonnegative`` ≥ 0."""
+    zero = np.zeros(D), np.zeros(1), np.zeros(1, np.int64)
+    return PassState(*zero, no_average(), lam, multiplier=np.zeros(nonnegative))
+
+
+@kernel
+def set_multiplier(state, weight):
+    """Set μ to its best value, and w with it; the change enters the average with this weight."""
+    mu, w, average = state.multiplier, state.w, state.average
+    first = w.size - mu.size
+    for k in range(mu.size):
+        v = w[first + k] - mu[k] / state.lam
+        change = max(v, 0.0) - w[first + k]
+        w[first + k] = max(v, 0.0)
+        mu[k] = max(-state.lam * v, 0.0)
+        if average.z.size > 0:
+            average.z[first + k] += weight * change
+        if state.query.size > 0:  # a mean of two non-negative w, up to rounding
+            moved = state.query[first + k] + (1.0 - state.in_out) * change
+            state.query[first + k] = max(moved, 0.0)
+
+
+# ---- passes, on any storage ----------------------------------------------------------------------
 
 
 class Tally(NamedTuple):
@@ -73,7 +186,7 @@ class Tally(NamedTuple):
 
 
 @kernel
-def approximate_pass(policy, blocks, order, state):
+def visit_working_sets(policy, blocks, order, state):
     """Visit the terms in ``order``, maximising over their working sets (Algorithm 3, step 6).
 
     Returns
@@ -85,8 +198,8 @@ def approximate_pass(policy, blocks, order, state):
     for k in range(order.size):
         i = order[k]
         # features are prefetched one visit before the weights that they index
-        operations.look_ahead_to_visit(policy, blocks, order, k + 1)
-        operations.look_ahead_in(blocks, state.w, order, k)
+        operations.prefetch_visit(policy, blocks, order, k + 1)
+        operations.prefetch_weights(blocks, state.w, order, k)
         evaluated += operations.approximate_visit(policy, blocks, i, state)
     return evaluated
 
@@ -161,7 +274,7 @@ class DualIterate(Stateful, ABC):
     Parameters
     ----------
     problem : Problem
-    blocks : Labelings, Rows, FixedRows or LineRows
+    blocks : Labelings, SparseRows, FixedRows or LineRows
         The storage; the ground truth's plane is the candidate of each term, or the first of W_i.
     N : int
         Largest size of a working set.
@@ -190,7 +303,7 @@ class DualIterate(Stateful, ABC):
         expect(bool((self.blocks.n_planes <= self.N).all()), "has more planes than there may be")
 
     @property
-    def shared(self) -> State:
+    def shared(self) -> PassState:
         """φ, as w and φ∘, at the problem's λ."""
         return self._state._replace(lam=self.problem.lam)
 
@@ -261,7 +374,7 @@ class DualIterate(Stateful, ABC):
         return float(self.blocks.n_planes.mean())
 
     def set(self, **constants: Any) -> None:
-        """Set fields of `State`, any except λ, for all visits of the coming passes."""
+        """Set fields of `PassState`, any except λ, for all visits of the coming passes."""
         self._state = self._state._replace(**constants)
 
     def exact_pass(
@@ -307,9 +420,9 @@ class DualIterate(Stateful, ABC):
         clock.approximate(order.size, self._approximate_visits(policy, order, state))
         clock.kernel_values += self._new_values()
 
-    def _approximate_visits(self, policy: Any, order: np.ndarray, state: State) -> int:
+    def _approximate_visits(self, policy: Any, order: np.ndarray, state: PassState) -> int:
         """Visit terms with their working sets; return the number of planes evaluated."""
-        return int(approximate_pass(policy, self.blocks, order, state))
+        return int(visit_working_sets(policy, self.blocks, order, state))
 
     def _new_values(self) -> int:
         """Return the number of kernel values computed since the last call of this method."""

@@ -22,14 +22,17 @@ waits for memory.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_at
+from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.constraints import Constraints
 from ssvm_bench.planes import operations
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, visit_working_sets
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -134,8 +137,8 @@ def _row(blocks, slot):
     return blocks.indices[begin:end], blocks.values[begin:end]
 
 
-@implements(operations.look_ahead, FixedRows)
-def _look_ahead(blocks, order, k):
+@implements(operations.prefetch_term, FixedRows)
+def _prefetch_term(blocks, order, k):
     far, i = _ahead(order, k)
     prefetch(blocks.start, far)
     prefetch(blocks.n_planes, far)
@@ -283,8 +286,8 @@ def line_rows(constraints: Constraints, d: int) -> LineRows | None:
     return blocks
 
 
-@implements(operations.look_ahead, LineRows)
-def _look_ahead_on_line(blocks, order, k):
+@implements(operations.prefetch_term, LineRows)
+def _prefetch_line(blocks, order, k):
     far, i = _ahead(order, k)
     prefetch(blocks.begin, far)
     prefetch(blocks.numbers, STRIDE * far)
@@ -319,3 +322,62 @@ def _add_line(blocks, i, scale, v):  # δ = n φ^{i1}
 def term_offset(numbers, beta):
     """Return n φ∘^i at β, from the numbers of term i."""
     return beta * numbers[ABOVE] if beta >= 0.0 else -beta * numbers[BELOW]
+
+
+# ---- as arrays, and back (:mod:`.operations`) ----------------------------------------------------
+
+
+@state.of.register
+def _(blocks: LineRows) -> dict[str, np.ndarray]:
+    numbers = blocks.numbers
+    return {"beta": numbers[BETA::STRIDE], "violation": numbers[VIOLATION::STRIDE]}
+
+
+@state.like.register
+def _(blocks: LineRows, given: Any) -> LineRows:
+    own = state.of(blocks)
+    found = operations.taken(own, given, *own)
+    operations.check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
+    for name, numbers in own.items():
+        numbers[:] = found[name]
+    return blocks
+
+
+@state.of.register
+def _(blocks: FixedRows) -> dict[str, np.ndarray]:
+    return {}  # all planes are given, and the solver keeps the weights
+
+
+@state.like.register
+def _(blocks: FixedRows, given: Any) -> FixedRows:
+    operations.taken({}, given)
+    return blocks
+
+
+# ---- the iterate ---------------------------------------------------------------------------------
+
+
+class GivenRows(DualIterate):
+    """All planes, given as rows: `FixedRows` or `LineRows`."""
+
+    @classmethod
+    def of(cls, problem: Problem, constraints: Constraints) -> GivenRows:
+        """Return φ with the planes that the oracle has listed."""
+        line = line_rows(constraints, problem.d)
+        blocks = fixed_rows(constraints, problem.d) if line is None else line
+        return cls(problem, blocks, N=int(blocks.n_planes.max()))
+
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        before = policy.steps.sum()
+        visit_working_sets(policy, self.blocks, order, self.shared)
+        return Tally(int(policy.steps.sum() - before), share=0.0, calls=order.size)
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        _scale_weights(policy, self.blocks, scale, self._state.now)
+
+
+@kernel
+def _scale_weights(policy, blocks, scale, now):
+    """Scale all terms of a storage without φ^i, where only the policy has weights."""
+    for i in range(blocks.n_planes.size):
+        operations.insert_truth(policy, blocks, i, scale, now)

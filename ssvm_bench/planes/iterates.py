@@ -9,7 +9,7 @@
 `GivenRows`          all planes, as listed by the oracle
 ===================  ==========================================================================
 
-They are in :mod:`.labeling_iterates`, :mod:`.kernel_iterate` and :mod:`.row_iterates`.
+They are in :mod:`.labeling_iterates`, :mod:`.kernel_iterate`, :mod:`.rows` and :mod:`.given_rows`.
 
 If all planes are known from the beginning, a solver calls no oracle: an exact pass visits the terms
 with all their planes instead.
@@ -40,7 +40,7 @@ def dual_iterate(
     if isinstance(problem.oracle, LabelingOracle) and problem.oracle.features.gram.size > 0:
         oracle = with_own_layout(problem.oracle, own_rows, with_zeros)
         return LabelingIterate(problem, oracle, N)
-    from ssvm_bench.planes.row_iterates import RowIterate
+    from ssvm_bench.planes.rows import RowIterate
 
     return RowIterate(problem, N)
 
@@ -53,7 +53,7 @@ def with_all_planes(problem: Problem, labels: bool) -> DualIterate | None:
     weights of the planes.
     """
     from ssvm_bench.oracles.signed_features import SignedOracle
-    from ssvm_bench.planes.row_iterates import GivenRows
+    from ssvm_bench.planes.given_rows import GivenRows
 
     oracle = problem.oracle
     if (

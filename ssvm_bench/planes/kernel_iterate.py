@@ -20,10 +20,9 @@ from ssvm_bench.base.state import expect
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
 from ssvm_bench.oracles.scoring import label_loss, parts, waits
-from ssvm_bench.planes.dual_iterate import Tally
+from ssvm_bench.planes.dual_iterate import PassState, Tally
 from ssvm_bench.planes.labeling_iterates import LabelingIterate, Support
-from ssvm_bench.planes.operations import approximate_visit, look_ahead
-from ssvm_bench.planes.shared import State
+from ssvm_bench.planes.operations import approximate_visit, prefetch_term
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -104,7 +103,7 @@ class KernelIterate(LabelingIterate):
         self.features.slot[:] = slots
         self._complete()
 
-    def _approximate_visits(self, policy: Any, order: np.ndarray, state: State) -> int:
+    def _approximate_visits(self, policy: Any, order: np.ndarray, state: PassState) -> int:
         evaluated = visits = 0
         while visits < order.size:
             done, found = _visit_until_waiting(policy, self.blocks, order[visits:], state)
@@ -195,7 +194,7 @@ def _visit_until_waiting(policy, blocks, order, state):
     visits = 0
     evaluated = 0
     while visits < order.size and not waits(blocks.features):
-        look_ahead(blocks, order, visits)
+        prefetch_term(blocks, order, visits)
         evaluated += approximate_visit(policy, blocks, order[visits], state)
         visits += 1
     return visits, evaluated

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import ssvm_bench.planes.labeling_products  # noqa: F401 - operations on this storage
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import array, expect
@@ -20,8 +19,7 @@ from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask
 from ssvm_bench.oracles.scoring import label_index, label_size, scratch, waits
 from ssvm_bench.planes import labelings, operations
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
-from ssvm_bench.planes.labeling_operations import gather_from
-from ssvm_bench.planes.labelings import Labelings, set_candidate
+from ssvm_bench.planes.labelings import Labelings, gather_from, set_candidate
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -151,7 +149,7 @@ class LabelingIterate(DualIterate):
         self, oracle: Any, policy: Any, order: np.ndarray, may_skip: bool, exact: bool
     ) -> Tally:
         """Visit terms with a compiled oracle, and raise its faults."""
-        tally = exact_pass(policy, oracle, exact, self.blocks, order, self.shared, may_skip)
+        tally = visit_with_oracle(policy, oracle, exact, self.blocks, order, self.shared, may_skip)
         checks.check_fault(self.oracle, tally.last, tally.fault)
         return tally
 
@@ -164,7 +162,7 @@ class LabelingIterate(DualIterate):
 
 
 @allocating_kernel
-def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
+def visit_with_oracle(policy, oracle, exact, blocks, order, state, may_skip):
     """Visit terms with a compiled oracle (Algorithm 3, step 5).
 
     Parameters
@@ -177,7 +175,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
     blocks : Labelings
     order : ndarray of int64, shape (visits,)
         The terms.
-    state : State
+    state : PassState
     may_skip : bool
         Whether the policy may skip oracle calls.
 
@@ -202,7 +200,7 @@ def exact_pass(policy, oracle, exact, blocks, order, state, may_skip):
             break
         visits = k + 1
         i = order[k]
-        operations.look_ahead(blocks, order, k)
+        operations.prefetch_term(blocks, order, k)
         if may_skip:
             seen = operations.visit_without_oracle(policy, blocks, i, state)
             if seen > 0:

@@ -73,12 +73,12 @@ def storage_with(*names: str) -> Any:
 
 
 @generic
-def look_ahead(blocks, order, k):
+def prefetch_term(blocks, order, k):
     """Prefetch what visits after the k-th of ``order`` will read: a pass waits for memory."""
 
 
 @generic
-def look_ahead_in(blocks, w, order, k):
+def prefetch_weights(blocks, w, order, k):
     """Prefetch what the visit after the k-th will read of w, where w is larger than the caches."""
 
 
@@ -199,9 +199,9 @@ def approximate_visit(policy, blocks, i, state):
 
 
 @generic
-def look_ahead_to_visit(policy, blocks, order, k):
-    """Do `look_ahead` before an approximate visit, limited to what the policy will read."""
-    look_ahead(blocks, order, k)
+def prefetch_visit(policy, blocks, order, k):
+    """Do `prefetch_term` before an approximate visit, limited to what the policy will read."""
+    prefetch_term(blocks, order, k)
 
 
 @abstract

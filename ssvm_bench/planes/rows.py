@@ -11,12 +11,17 @@ to one pool; when it is full, those of planes that are still cached are copied t
 
 from __future__ import annotations
 
+from time import perf_counter
+from typing import Any
+
 import numpy as np
 
+from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot, dot_at
-from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import operations
+from ssvm_bench.planes.dual_iterate import DualIterate, scale_term
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -24,9 +29,9 @@ CHANGED = ("phi", "term_offset")
 """Fields that hold φ^i."""
 
 SLOTS, COORDINATES, NONZEROS, BEFORE, LAST = range(5)
-"""Entries of ``Rows.used``."""
+"""Entries of ``SparseRows.used``."""
 
-OF_SLOTS = ("offset", "active", "begin", "length")
+_OF_SLOTS = ("offset", "active", "begin", "length")
 _OF_SUPPORT = ("support", "phi")
 """Fields with an entry for each slot, and for each coordinate of a support."""
 
@@ -36,7 +41,7 @@ _SUPPORTS = ("size", "support_start", "support", "phi", "used")
 _SCRATCH = ("w_here", "delta", "position")
 
 
-class Rows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ignore[misc]
+class SparseRows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ignore[misc]
     """Storage; the first five fields as in :mod:`ssvm_bench.planes.operations`.
 
     Attributes
@@ -66,10 +71,10 @@ class Rows(operations.storage_with(*_POOLS, *_SUPPORTS, *_SCRATCH)):  # type: ig
     """
 
 
-def allocate(n: int, d: int) -> Rows:
+def allocate(n: int, d: int) -> SparseRows:
     """Return a storage in which every φ^i is the ground truth's plane and every W_i is empty."""
     of_terms = ("n_planes", "active", "begin", "length", "width", "size", "support_start")
-    return Rows(
+    return SparseRows(
         start=np.arange(n, dtype=np.int64),
         offset=np.zeros(n),
         term_offset=np.zeros(n),
@@ -86,7 +91,7 @@ def allocate(n: int, d: int) -> Rows:
     )
 
 
-def put(storage: Rows, i: int, plane: Plane) -> Rows:
+def put(storage: SparseRows, i: int, plane: Plane) -> SparseRows:
     """Make a plane, whose values are scaled by 1/n, the candidate of term i; return the storage."""
     room = set_candidate(storage, i, *plane)
     if any(room):
@@ -95,12 +100,12 @@ def put(storage: Rows, i: int, plane: Plane) -> Rows:
     return storage
 
 
-def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
+def make_room(storage: SparseRows, i: int, size: int, nonzeros: int) -> SparseRows:
     """Return the storage with space for a candidate of term i.
 
     Parameters
     ----------
-    storage : Rows
+    storage : SparseRows
     i : int
         The term.
     size : int
@@ -110,7 +115,7 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
     """
     if storage.n_planes[i] + 1 > storage.room[i]:
         count, begin = int(storage.room[i]), int(storage.start[i])
-        storage, end = _moved_to_end(storage, SLOTS, OF_SLOTS, begin, count, 2 * count)
+        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, 2 * count)
         storage.start[i], storage.room[i] = end, 2 * count
     if size > storage.width[i]:
         count, begin, width = int(storage.size[i]), int(storage.support_start[i]), size * 3 // 2
@@ -127,8 +132,8 @@ def make_room(storage: Rows, i: int, size: int, nonzeros: int) -> Rows:
 
 
 def _moved_to_end(
-    storage: Rows, kind: int, names: tuple[str, ...], begin: int, count: int, room: int
-) -> tuple[Rows, int]:
+    storage: SparseRows, kind: int, names: tuple[str, ...], begin: int, count: int, room: int
+) -> tuple[SparseRows, int]:
     """Copy entries to the end of some pools, with capacity ``room`` there; return their begin."""
     end = int(storage.used[kind])
     storage.used[kind] += room
@@ -161,7 +166,7 @@ def set_candidate(blocks, i, indices, values, offset):
 
     Parameters
     ----------
-    blocks : Rows
+    blocks : SparseRows
     i : int
         The term.
     indices : ndarray of int64, shape (m,)
@@ -233,20 +238,20 @@ def plane(blocks, i, p):
     return blocks.indices[begin:end], blocks.values[begin:end]
 
 
-@implements(operations.gather, Rows)
+@implements(operations.gather, SparseRows)
 def _gather(blocks, w, i):
     support = blocks.support[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.w_here[k] = w[support[k]]
 
 
-@implements(operations.plane_value, Rows)
+@implements(operations.plane_value, SparseRows)
 def _plane_value(blocks, i, p):
     indices, values = plane(blocks, i, p)
     return dot_at(values, indices, blocks.w_here) + blocks.offset[blocks.start[i] + p]
 
 
-@implements(operations.set_direction, Rows)
+@implements(operations.set_direction, SparseRows)
 def _set_direction(blocks, i, p):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
@@ -258,26 +263,26 @@ def _set_direction(blocks, i, p):
     return dot(blocks.delta, blocks.w_here, blocks.size[i]) + climb
 
 
-@implements(operations.set_direction_from_truth, Rows)
+@implements(operations.set_direction_from_truth, SparseRows)
 def _set_direction_from_truth(blocks, i):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         blocks.delta[k] = phi[k]
 
 
-@implements(operations.squared_length, Rows)
+@implements(operations.squared_length, SparseRows)
 def _squared_length(blocks, i):
     return dot(blocks.delta, blocks.delta, blocks.size[i])
 
 
-@implements(operations.add_direction, Rows)
+@implements(operations.add_direction, SparseRows)
 def _add_direction(blocks, i, scale, v):
     support = blocks.support[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         v[support[k]] += scale * blocks.delta[k]
 
 
-@implements(operations.direction_indices, Rows)
+@implements(operations.direction_indices, SparseRows)
 def _direction_indices(blocks, i, listed, indices):
     support = blocks.support[blocks.support_start[i] :]
     size = 0
@@ -286,14 +291,14 @@ def _direction_indices(blocks, i, listed, indices):
     return size
 
 
-@implements(operations.move_term, Rows)
+@implements(operations.move_term, SparseRows)
 def _move_term(blocks, i, gamma):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
         phi[k] += gamma * blocks.delta[k]
 
 
-@implements(operations.same_plane, Rows)
+@implements(operations.same_plane, SparseRows)
 def _same_plane(blocks, i, p, q):
     if blocks.offset[blocks.start[i] + p] != blocks.offset[blocks.start[i] + q]:
         return False
@@ -307,20 +312,20 @@ def _same_plane(blocks, i, p, q):
     return True
 
 
-@implements(operations.copy_plane, Rows)
+@implements(operations.copy_plane, SparseRows)
 def _copy_plane(blocks, i, p, q):
     first = blocks.start[i]
     blocks.begin[first + q] = blocks.begin[first + p]
     blocks.length[first + q] = blocks.length[first + p]
 
 
-@implements(operations.present_value, Rows)
+@implements(operations.present_value, SparseRows)
 def _present_value(blocks, i):
     phi = blocks.phi[blocks.support_start[i] :]
     return dot(phi, blocks.w_here, blocks.size[i]) + blocks.term_offset[i]
 
 
-@implements(operations.set_direction_of_mixture, Rows)
+@implements(operations.set_direction_of_mixture, SparseRows)
 def _set_direction_of_mixture(blocks, i, own, change):
     phi = blocks.phi[blocks.support_start[i] :]
     for k in range(blocks.size[i]):
@@ -332,7 +337,7 @@ def _set_direction_of_mixture(blocks, i, own, change):
                 blocks.delta[indices[k]] += change[p] * values[k]
 
 
-@implements(operations.inner_products, Rows)
+@implements(operations.inner_products, SparseRows)
 def _inner_products(blocks, i, p, row):
     for k in range(blocks.size[i]):
         blocks.delta[k] = 0.0
@@ -344,7 +349,108 @@ def _inner_products(blocks, i, p, row):
         row[q] = dot_at(factors, others, blocks.delta)
 
 
-@implements(operations.product_with_term, Rows)
+@implements(operations.product_with_term, SparseRows)
 def _product_with_term(blocks, i, p):
     indices, values = plane(blocks, i, p)
     return dot_at(values, indices, blocks.phi[blocks.support_start[i] :])
+
+
+# ---- as arrays, and back (:mod:`.operations`) ----------------------------------------------------
+
+
+_COUNTS = ("n_planes", "term_offset", "size")
+
+
+@state.of.register
+def _(blocks: SparseRows) -> dict[str, np.ndarray]:
+    slots = operations.entries(blocks.start, blocks.n_planes)
+    nonzeros = operations.entries(blocks.begin[slots], blocks.length[slots])
+    in_use = {
+        ("offset", "active", "length"): slots,
+        ("indices", "values"): nonzeros,
+        ("support", "phi"): operations.entries(blocks.support_start, blocks.size),
+    }
+    return operations.lying(blocks, _COUNTS, in_use)
+
+
+@state.like.register
+def _(blocks: SparseRows, given: Any) -> SparseRows:
+    found = operations.taken(state.of(blocks), given, *_COUNTS, support=blocks.w_here.size)
+    n_planes, length, size = found["n_planes"], found["length"], found["size"]
+    for count, name, of, *others in (
+        (n_planes, "n_planes", "offset", "active", "length"),
+        (size, "size", "phi", "support"),
+        (length, "length", "values", "indices"),
+    ):
+        operations.check_below(count, found[of].size + 1, name)  # so that no sum overflows
+        operations.check_sizes(found, int(count.sum()), of, *others)
+    operations.check_below(
+        found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices"
+    )
+    operations.check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
+
+    room = n_planes + 1  # one for a candidate
+    start = operations.starts_of(room)
+    places = operations.entries(start, n_planes)
+    found["begin"] = operations.starts_of(length)
+    for name in _OF_SLOTS:
+        flat, found[name] = found[name], np.zeros(room.sum(), found[name].dtype)
+        found[name][places] = flat
+    nonzeros = found["values"].size
+    return blocks._replace(
+        **found,
+        start=start,
+        room=room,
+        width=size.copy(),
+        support_start=operations.starts_of(size),
+        used=np.array([room.sum(), found["phi"].size, nonzeros, nonzeros, 0]),
+    )
+
+
+# ---- the iterate ---------------------------------------------------------------------------------
+
+
+class RowIterate(DualIterate):
+    """Planes are sparse rows of the outer layout; the oracle is called from Python."""
+
+    _phi_i = CHANGED
+
+    def __init__(self, problem: Problem, N: int) -> None:
+        super().__init__(problem, allocate(problem.n, problem.d), N)
+        self.blocks.n_planes[:] = N > 0  # of the ground truth's plane (Algorithm 3, line 3)
+
+    @property
+    def inner_d(self) -> int:
+        """See `DualIterate`."""
+        return self.problem.d
+
+    def pack(self, w: np.ndarray) -> np.ndarray:
+        """See `DualIterate`."""
+        return w.copy()
+
+    outer = pack
+
+    def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
+        changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared
+        at = self.query if len(terms) < 2 else self.query.copy()
+        planes = self.problem.oracle.best_planes(at, terms)
+        for i in terms:
+            start = perf_counter()
+            plane, _ = next(planes)
+            seconds += perf_counter() - start
+            self.blocks = put(self.blocks, i, plane)
+            changed += _visit_candidate(policy, self.blocks, i, state)
+        return changed, seconds
+
+    def _scale_terms(self, policy: Any, scale: float) -> None:
+        truth = Plane(np.zeros(0, np.int64), np.zeros(0), 0.0)
+        for i in range(self.problem.n):
+            self.blocks = put(self.blocks, i, truth)
+            scale_term(policy, self.blocks, i, scale, self._state.now)
+
+
+@kernel
+def _visit_candidate(policy, blocks, i, state):
+    """Do an `exact_visit`, after ``gather``."""
+    operations.gather(blocks, state.w, i)
+    return operations.exact_visit(policy, blocks, i, state)

@@ -64,7 +64,7 @@ class Config(ExpectationConfig):
     start: Positive = 8.0
 
 
-class State(NamedTuple):
+class GibbsIterate(NamedTuple):
     """w and φ∘, and the potentials, marginals and learning rate of every term."""
 
     w: np.ndarray
@@ -94,7 +94,7 @@ class ExponentiatedGradient(Solver):
         features = self.oracle.features
         parts, stride = features.truth.size, features.stride
         moves = features.n_labels * stride if features.transitions else 0
-        self.kept = State(
+        self.kept = GibbsIterate(
             w=np.zeros(self.oracle.inner_d),
             offset=np.zeros(1),
             unary=np.zeros((parts, stride)),

@@ -88,7 +88,7 @@ class Config(ExpectationConfig):
     rho: Positive | None = None
 
 
-class Point(NamedTuple):
+class PrimalDual(NamedTuple):
     """w in the ball, and α."""
 
     w: np.ndarray
@@ -100,7 +100,7 @@ class Extragradient(Solver):
 
     Attributes
     ----------
-    v : Point
+    v : PrimalDual
         v of (3); unknown before the first iteration.
     s : ndarray, shape (d,)
         s_w.
@@ -125,13 +125,13 @@ class Extragradient(Solver):
         coupling = math.sqrt(self.oracle.features.squared_radius / self.rho)
         low = own + coupling / math.sqrt(problem.n)
         self.lipschitz = Constant.begin(config.step, low, own + coupling)
-        self.v = Point(np.zeros(problem.d), Gibbs.unknown(problem.d))
+        self.v = PrimalDual(np.zeros(problem.d), Gibbs.unknown(problem.d))
         self.s, self.w = np.zeros(problem.d), np.zeros(problem.d)
         self.alpha, self.weight = np.zeros(problem.d + 1), 0.0
 
     def iterate(self) -> None:
         """Take a step that satisfies the condition of (6)."""
-        v = self.v if self.weight else Point(self.s, self._at(np.zeros(self.problem.d + 1)))
+        v = self.v if self.weight else PrimalDual(self.s, self._at(np.zeros(self.problem.d + 1)))
         while True:
             eta = 1.0 / self.lipschitz.value
             u = self._from(v, self.rho * v.w, v, eta)
@@ -144,17 +144,17 @@ class Extragradient(Solver):
         self.w = self.w + share * (u.w - self.w)
         self.alpha = self.alpha + share * (u.alpha.phi - self.alpha)
 
-    def _from(self, v: Point, s: np.ndarray, at: Point, eta: float) -> Point:
+    def _from(self, v: PrimalDual, s: np.ndarray, at: PrimalDual, eta: float) -> PrimalDual:
         """Return the projections of (4) and (3): from v along −η G(at), w from s/ρ."""
         w = (s - eta * self._slope(at)) / self.rho
         w *= min(1.0, self.gamma / max(math.sqrt(rounded_once(w, w)), self.gamma))
-        return Point(w, self._at(v.alpha.z + eta * np.append(at.w, 1.0)))
+        return PrimalDual(w, self._at(v.alpha.z + eta * np.append(at.w, 1.0)))
 
-    def _slope(self, at: Point) -> np.ndarray:
+    def _slope(self, at: PrimalDual) -> np.ndarray:
         """Return the part of G that belongs to w."""
         return self.problem.lam * at.w + at.alpha.phi[:-1]
 
-    def _excess(self, v: Point, u: Point, after: Point, eta: float) -> float:
+    def _excess(self, v: PrimalDual, u: PrimalDual, after: PrimalDual, eta: float) -> float:
         """Return left minus right side of the condition of (6), less possible rounding errors."""
         left = rounded_once(self._slope(u) - self._slope(v), u.w - after.w)
         left -= rounded_once(u.w - v.w, (u.alpha.phi - after.alpha.phi)[:-1])
@@ -162,7 +162,7 @@ class Extragradient(Solver):
         size = 1.0 + sum(abs(point.alpha.log_mean) for point in (v, u, after))
         return eta * left - right - _ROUNDING * size
 
-    def _divergence(self, a: Point, b: Point) -> float:
+    def _divergence(self, a: PrimalDual, b: PrimalDual) -> float:
         """Return B(a, b)."""
         step = a.w - b.w
         return 0.5 * self.rho * rounded_once(step, step) + a.alpha.divergence(b.alpha)

@@ -82,7 +82,7 @@ class Config(SolverConfig):
     average: Annotated[str, one_of(AVERAGES)] = "none"
 
 
-class State(NamedTuple):
+class SubgradientSums(NamedTuple):
     """v, the average's sum over Δ_t (empty if there is no average), k and h_k."""
 
     v: np.ndarray
@@ -102,7 +102,7 @@ class SubgradientMethod(Solver):
         oracle = problem.oracle
         self.labeling = oracle if isinstance(oracle, LabelingOracle) else None
         D, averaged = oracle.inner_d, config.average != "none"
-        self.sums = State(
+        self.sums = SubgradientSums(
             np.zeros(D), np.zeros(D if averaged else 0), np.zeros(1, np.int64), np.zeros(1)
         )
         self.passes, self.tail = 0, Tail(D if config.average == "tail" else 0)

@@ -14,7 +14,7 @@ import numpy as np
 from ssvm_bench import chunk_scores
 from tests.faults.case import Case
 from tests.faults.estimator import SCALARS, _raw
-from tests.test_chunks import conlleval
+from tests.results.test_chunks import conlleval
 
 PREFIXES = ("BI", "IE", "BIES", "BILU", "BMES", "BIELSUM", "B", "I", "S")
 TYPES = (

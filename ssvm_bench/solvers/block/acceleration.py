@@ -8,7 +8,7 @@ undoes part of the others' steps. Adding a quadratic around a centre z,
     P_z(w) = P(w) + κ/2 ‖w − z‖²        w̃ = argmin over w for fixed φ = (λ w + κ z)/(λ + κ)
 
 gives a problem with the same planes. Its block steps are those of
-:mod:`ssvm_bench.solvers.block.steps` at w̃ and λ + κ. One pass on P_z replaces one on P. Then the
+:mod:`ssvm_bench.solvers.block.mpbcfw` at w̃ and λ + κ. One pass on P_z replaces one on P. Then the
 centre moves beyond the new w̃, as in accelerated proximal point methods, with q = λ/(λ + κ):
 
 .. code-block:: text
@@ -37,10 +37,9 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
 from ssvm_bench.base.state import Stateful, expect
-from ssvm_bench.planes.dual_iterate import everywhere
-from ssvm_bench.planes.shared import set_multiplier
+from ssvm_bench.planes.dual_iterate import everywhere, set_multiplier
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
-from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -232,7 +231,7 @@ class AcceleratedPasses(PlainPasses):
             norm2 = self.phi.squared_norm(left)
         dual = self.phi.dual(norm2)
         average.z[:] = z + (lam / state.lam) * (average.z - z)  # in units of w, not of w̃
-        self._since = 1 if self.judged else self._since + 1
+        self._since = 1 if self.rule_applies else self._since + 1
         if dual < self._dual:
             self.ended = self.acceleration.kappa < _LEAST_KAPPA * state.lam
             if not self.ended:
@@ -242,7 +241,7 @@ class AcceleratedPasses(PlainPasses):
         return dual
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether the gain of the last passes is to be judged now."""
         return self.ended or self._since >= self._window
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
 from ssvm_bench.base.state import Stateful, expect, parts_like
-from ssvm_bench.planes.shared import Average, no_average
+from ssvm_bench.planes.dual_iterate import Average, no_average
 
 if TYPE_CHECKING:
     from ssvm_bench.planes.dual_iterate import DualIterate

@@ -40,31 +40,51 @@ are plain means over the second half of the passes, as in the figures of Lacoste
 compared with that of the iteration so far, from the start of the exact pass. If it is lower, the
 iteration ends.
 
-A solver is composed of orders of the terms (:mod:`ssvm_bench.solvers.orders`), visits of a term
-(:mod:`~ssvm_bench.solvers.block.steps`), averages, and approximate passes. All of them work on one
-dual iterate (:mod:`ssvm_bench.planes.dual_iterate`).
+**A step** (Algorithm 2) moves φ^i towards a plane φ̂ of term i. In the units of
+:mod:`ssvm_bench.planes.operations`, n times the paper's, with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩
+(n times the block gap) and w = −φ⋆/λ,
+
+.. code-block:: text
+
+    γ = clip( λ n g / ‖δ⋆‖², 0, 1 )      φ^i += γ δ/n      w −= γ/(λ n) δ⋆      φ∘ += γ/n δ∘
+
+:func:`ssvm_bench.base.linalg.line_search` computes and clips γ.
+
+======  =========================  =======  =========================
+symbol  name                       symbol   name
+======  =========================  =======  =========================
+γ       ``gamma``                  n φ∘^i   ``blocks.term_offset[i]``
+g       ``gap``                    φ∘       ``state.offset[0]``
+======  =========================  =======  =========================
+
+A solver is composed of orders of the terms (:mod:`ssvm_bench.solvers.orders`), visits of a term,
+averages, and approximate passes. All of them work on one dual iterate
+(:mod:`ssvm_bench.planes.dual_iterate`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.linalg import line_search
 from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Natural, one_of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.planes.dual_iterate import DualIterate
+from ssvm_bench.planes import operations
+from ssvm_bench.planes.dual_iterate import AT_W, DualIterate, set_multiplier
 from ssvm_bench.planes.iterates import dual_iterate
-from ssvm_bench.planes.shared import AT_W
 from ssvm_bench.solvers.base import ORACLE, STARTS, STEPS, TRUTH, DualSolver, Iterate, SolverConfig
 from ssvm_bench.solvers.block.averages import AVERAGING, TAIL, Averages
-from ssvm_bench.solvers.block.steps import AtOracle, OneStep
 from ssvm_bench.solvers.orders import APPROX_ORDERS, SAME, SAMPLING, Orders
+
+# mypy: disable-error-code="no-untyped-def"
 
 CODE_VERSION = 1
 
@@ -204,11 +224,11 @@ class MultiPlane(DualSolver):
             while self.approx_passes < self.most_passes:
                 visited = self.order.of_approximate_pass(order)
                 if self.approx_passes > 0:
-                    visited = self.visits.worth_visiting(visited)
+                    visited = self.visits.not_shrunk(visited)
                 dual = self.passes.do(self.approx_passes, visited, self.clock)
                 self.approx_passes += 1
-                judged = self.passes.judged and self.config.rule == SLOPE
-                if judged and not rule.pays(self.clock.now(), dual):
+                by_rule = self.config.rule == SLOPE and self.passes.rule_applies
+                if by_rule and not rule.continues(self.clock.now(), dual):
                     break
             self.passes.end()
 
@@ -284,8 +304,8 @@ class Visits(Stateful):
             It knows the time of visits and calls so far.
         """
 
-    def worth_visiting(self, order: np.ndarray) -> np.ndarray:
-        """Return the terms that an approximate pass should visit, if it is not the first."""
+    def not_shrunk(self, order: np.ndarray) -> np.ndarray:
+        """Return the terms that an approximate pass visits, if it is not the first (shrinking)."""
         return order
 
     def warm_start(self, clock: Clock) -> None:
@@ -319,7 +339,7 @@ class PlainPasses(Stateful):
         return self.phi.dual()
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether to apply the rule that ends the passes after the last one."""
         return True
 
@@ -342,9 +362,136 @@ class SlopeRule:
     def __init__(self, start: tuple[float, float], last: tuple[float, float]) -> None:
         self._start, self._last = start, last
 
-    def pays(self, now: float, dual: float) -> bool:
+    def continues(self, now: float, dual: float) -> bool:
         """Return whether the passes since the last call have paid; record where they end."""
         (start, dual_at_start), (before, dual_before) = self._start, self._last
         self._last = now, dual
         # compare slopes without a division: on a coarse clock, no time may have passed
         return (dual - dual_before) * (now - start) > (dual - dual_at_start) * (now - before)
+
+
+# ---- visits of one step (Algorithms 2 and 3, and section 3.2, step 7) ----------------------------
+
+
+class OneStep(NamedTuple):
+    """The policy of one step a visit.
+
+    Attributes
+    ----------
+    N : int
+        Most planes of a working set.
+    T : int
+        Planes that were not active in the last T outer iterations are dropped.
+    """
+
+    N: int
+    T: int
+
+
+class AtOracle(NamedTuple):
+    """The policy of visits that move φ^i to the oracle's plane, and do not move w.
+
+    Attributes
+    ----------
+    N : int
+        Most planes of a working set.
+    """
+
+    N: int
+
+
+@implements(operations.exact_visit, OneStep)
+def _exact_visit(policy, blocks, i, state):
+    p = blocks.n_planes[i]
+    changed = step_towards(blocks, i, p, operations.set_direction(blocks, i, p), state)
+    operations.insert_candidate(policy, blocks, i, state.now)
+    return changed
+
+
+@implements(operations.approximate_visit, OneStep)
+def _approximate_visit(policy, blocks, i, state):
+    evaluated = blocks.n_planes[i]
+    operations.gather(blocks, state.w, i)
+    p = operations.best_plane(blocks, i)
+    blocks.active[blocks.start[i] + p] = state.now
+    step_towards(blocks, i, p, operations.set_direction(blocks, i, p), state)
+    operations.drop_inactive(policy, blocks, i, state.now - policy.T)
+    return evaluated
+
+
+@implements(operations.insert_truth, OneStep)
+def _insert_truth(policy, blocks, i, scale, now):
+    operations.insert_candidate(policy, blocks, i, now)
+
+
+@implements(operations.exact_visit, AtOracle)
+def _exact_visit_at_start(policy, blocks, i, state):
+    p = blocks.n_planes[i]
+    operations.set_direction(blocks, i, p)
+    operations.move_term(blocks, i, 1.0)
+    blocks.term_offset[i] = blocks.offset[blocks.start[i] + p]
+    if policy.N > 0 and operations.insert(blocks, i, state.now) > 0:
+        operations.drop_plane(policy, blocks, i, 0)  # the ground truth's
+    return True
+
+
+@kernel
+def step_towards(blocks, i, p, gap, state):
+    """Move φ^i towards plane p of term i.
+
+    Parameters
+    ----------
+    blocks : Labelings or SparseRows
+    i, p : int
+        Term and plane.
+    gap : float
+        The value that ``set_direction(blocks, i, p)`` returned.
+    state : PassState
+
+    Returns
+    -------
+    bool
+        Whether φ^i has moved.
+    """
+    n = blocks.n_planes.size
+    if state.line_search:
+        gamma = 0.0
+        if gap > 0.0:
+            gamma = line_search(state.lam * n * gap, operations.squared_length(blocks, i))
+    else:
+        gamma = 2.0 * n / (state.steps[0] + 2.0 * n)
+    delta_offset = gamma * (blocks.offset[blocks.start[i] + p] - blocks.term_offset[i])
+    return move(blocks, i, gamma, delta_offset, state)
+
+
+@kernel
+def move(blocks, i, gamma, delta_offset, state):
+    """Move φ^i by γ δ, n φ∘^i by ``delta_offset``, and φ with them; count one iterate to average.
+
+    Returns
+    -------
+    bool
+        Whether γ is not 0.
+    """
+    n = blocks.n_planes.size
+    state.steps[0] += 1
+    average = state.average
+    k = average.k[0]
+    average.k[0] = k + 1
+    if gamma == 0.0:
+        return False
+
+    scale = -gamma / (state.lam * n)
+    state.offset[0] += delta_offset / n
+    weight = float(k) if average.plain else 0.5 * k * (k + 1.0)  # W_k
+    if average.z.size > 0:
+        operations.add_direction_to_both(blocks, i, scale, state.w, weight * scale, average.z)
+        average.offset[0] += weight * (delta_offset / n)
+    else:
+        operations.add_direction(blocks, i, scale, state.w)
+    if state.query.size > 0:
+        operations.add_direction(blocks, i, (1.0 - state.in_out) * scale, state.query)
+    set_multiplier(state, weight)
+    operations.move_term(blocks, i, gamma)
+    blocks.term_offset[i] += delta_offset
+    return True

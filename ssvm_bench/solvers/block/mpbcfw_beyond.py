@@ -49,8 +49,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
 from ssvm_bench.solvers.block.mpbcfw import BlockConfig, MultiPlane, PlainPasses
-from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
-from ssvm_bench.solvers.block.several_steps import STEPS
+from ssvm_bench.solvers.block.several_steps import STEPS, SeveralStepVisits
 from ssvm_bench.solvers.orders import GapOrders, Orders
 
 CODE_VERSION = 1

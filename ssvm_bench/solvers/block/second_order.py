@@ -38,8 +38,7 @@ from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete
 from ssvm_bench.solvers.block import mpbcfw_beyond
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
-from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses
-from ssvm_bench.solvers.block.steps import move
+from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses, move
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -123,9 +122,9 @@ class PassesAndStep(PlainPasses):
         return self.passes.do(number, order, clock)
 
     @property
-    def judged(self) -> bool:
+    def rule_applies(self) -> bool:
         """Whether to apply the rule that ends the passes after the last one."""
-        return self.passes.judged
+        return self.passes.rule_applies
 
     def end(self) -> None:
         """Finish the passes of an iteration, and do a second-order step if it pays."""

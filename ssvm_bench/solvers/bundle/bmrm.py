@@ -58,7 +58,7 @@ from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig, finer
-from ssvm_bench.solvers.bundle.model import Model, Reduced
+from ssvm_bench.solvers.bundle.model import CuttingPlaneModel, Reduced
 
 CODE_VERSION = 1
 
@@ -125,7 +125,7 @@ class Config(SolverConfig):
             )
 
 
-class Best(NamedTuple):
+class BestIterate(NamedTuple):
     """The best iterate so far; during pretraining, also the planes of the risks there."""
 
     primal: float
@@ -185,7 +185,7 @@ class BundleMethod(Solver):
 
     def _begin(self, w: np.ndarray) -> None:
         """Begin at w as w₁, with an empty model."""
-        self.model = Model(self.problem.d, self.config.P, truth=False)
+        self.model = CuttingPlaneModel(self.problem.d, self.config.P, truth=False)
         self.w = self.point = w
         self.primal = math.inf
         self.due = True
@@ -196,7 +196,7 @@ class BundleMethod(Solver):
         self.reach = self.config.K * math.sqrt(squared_norm(w))
         self.heights = np.zeros(0)
         P, d = (self.config.P if self._sgd is not None else 0), self.problem.d
-        self._best = Best(math.inf, w, np.zeros((P, d)), np.zeros(P))
+        self._best = BestIterate(math.inf, w, np.zeros((P, d)), np.zeros(P))
 
     def iterate(self) -> None:
         """Do a pass of the oracle at the point, and find the next point."""
@@ -258,7 +258,7 @@ class BundleMethod(Solver):
         w = sgd.reported().w
         primal, planes = self.sample(w)
         if primal < self._best.primal:
-            self._best = Best(primal, w, *planes)
+            self._best = BestIterate(primal, w, *planes)
         if sgd.passes == _SGD_PASSES:
             best, self._pretrains = self._best, False
             self._begin(best.w)

@@ -42,7 +42,7 @@ from ssvm_bench.config.validation import Count, Positive, Share
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig, finer
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
-from ssvm_bench.solvers.bundle.model import Model, Reduced
+from ssvm_bench.solvers.bundle.model import CuttingPlaneModel, Reduced
 
 CODE_VERSION = 1
 
@@ -70,7 +70,7 @@ class ClassicalBundle(Solver):
     ----------
     w, point : ndarray, shape (d,)
         w⁺, with its ``primal`` value, and w_{t+1}.
-    risk, model : Model
+    risk, model : CuttingPlaneModel
         Planes of R and of F.
     lower : float
         The best lower bound.
@@ -95,7 +95,7 @@ class ClassicalBundle(Solver):
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
         self.config = config
-        self.risk, self.model = (Model(problem.d, 1, truth=False) for _ in range(2))
+        self.risk, self.model = (CuttingPlaneModel(problem.d, 1, truth=False) for _ in range(2))
         self.w = self.point = np.zeros(problem.d)
         self.primal = self.variation = math.inf
         self.epsilon = config.epsilon
@@ -173,7 +173,7 @@ class ClassicalBundle(Solver):
         self.predicted = max(self.primal - (found.value - moved), found.gap)
         self.point = found.w
 
-    def _solve(self, model: Model, lam: float, alpha: float) -> Reduced:
+    def _solve(self, model: CuttingPlaneModel, lam: float, alpha: float) -> Reduced:
         tol = QP_SHARE * self.epsilon * abs(self.primal)
         found = model.minimise(lam, alpha, tol, self.config.qp_steps)
         self.qps += 1

@@ -69,7 +69,7 @@ class Reduced(NamedTuple):
     heights: np.ndarray
 
 
-class Model(states.Stateful):
+class CuttingPlaneModel(states.Stateful):
     """The planes of P blocks.
 
     Parameters

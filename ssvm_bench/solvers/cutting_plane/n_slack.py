@@ -41,7 +41,7 @@ from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.planes.operations import exact_visit, plane_value, set_direction
 from ssvm_bench.solvers.base import DualSolver, SolverConfig, finer
 from ssvm_bench.solvers.block.acceleration import AcceleratedPasses
-from ssvm_bench.solvers.block.several_step_visits import SeveralStepVisits
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 from ssvm_bench.solvers.orders import Orders
 
 # mypy: disable-error-code="no-untyped-def"

@@ -40,7 +40,7 @@ from ssvm_bench.planes import operations
 from ssvm_bench.planes.iterates import dual_iterate
 from ssvm_bench.solvers.base import DualSolver, Iterate, SolverConfig, finer
 from ssvm_bench.solvers.bundle.bmrm import QP_SHARE
-from ssvm_bench.solvers.bundle.model import Model
+from ssvm_bench.solvers.bundle.model import CuttingPlaneModel
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -89,7 +89,7 @@ class OneSlack(DualSolver):
 
     def _forget(self) -> None:
         """Reset the model to what is known without calls: the risk is not negative."""
-        self.model = Model(self.phi.w.size, 1, truth=True)
+        self.model = CuttingPlaneModel(self.phi.w.size, 1, truth=True)
         self.lower = self.primal = self.violation = 0.0
         self.epsilon = self.config.epsilon
         self.iteration = 0

@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from ssvm_bench.claims.cases import Case, Costs, Selection, variant_of
+from ssvm_bench.claims import measures
+from ssvm_bench.claims.cases import Case, Costs, variant_of
 from ssvm_bench.claims.claim import Claim, Measured, read_claims
 from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
@@ -191,10 +192,11 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
 
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    runs = Selection(asked.solver)
-    found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
+    runs = case.repeats(asked.solver)
+    if asked.what == TIMED:
+        case.timed(runs)
     values, at = [], []
-    for run in found.values():
+    for run in runs:
         iterations = run["iteration"].astype(int)
         ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
         row = int(np.flatnonzero(iterations <= asked.after)[-1])
@@ -299,7 +301,8 @@ class Paper:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """Its claims on one or more datasets each, in the order of their table."""
-        return self.claims_ or read_claims(self.folder / "claims.yaml", self.measures, self.tables)
+        known = {**vars(measures), **self.measures}
+        return self.claims_ or read_claims(self.folder / "claims.yaml", known, self.tables)
 
     @cached_property
     def costs(self) -> dict[str, Costs]:

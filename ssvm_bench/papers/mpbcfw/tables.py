@@ -61,11 +61,11 @@ def scale(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
     """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
     for case in cases(traces, best):
-        for pair, solvers in PAIRS.items():
-            if not case.solvers.issuperset(solvers):
+        for pair, (single, multi) in PAIRS.items():
+            if not case.solvers.issuperset((single, multi)):
                 continue
             try:
-                found = by.evaluated(case, *map(Selection, solvers))
+                found = by.evaluated(case, Selection(single), Selection(multi))
             except UnmeasurableError:
                 continue
             if not found:

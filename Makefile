@@ -7,6 +7,11 @@ PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14 python3.15
 # runs at once; each has a core of its own
 JOBS ?= 2
 
+# how much LLVM optimises the kernels of `make test`: compiling is most of its time, and a fifth of
+# it is saved. Other commands must not load these kernels, so they have a folder of their own.
+# `make test-processors` and `make test NUMBA_OPT=3` test optimised kernels, as users run them
+NUMBA_OPT ?= 1
+
 # whose sums `make test-processors` has; others: Prescott, Haswell, Zen, and with AVX-512 SkylakeX
 KIND ?= Nehalem
 
@@ -46,7 +51,8 @@ run: $(PROGRAM) ## set up, train BCFW and MP-BCFW on words of OCR, draw and comp
 	@echo "$(BIN)/ssvm-bench experiment main solver=bcfw,mpbcfw,mpbcfw_fast"
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	NUMBA_OPT=$(NUMBA_OPT) NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/kernels-$(NUMBA_OPT)" \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor: three minutes
 	OPENBLAS_CORETYPE=$(KIND) NUMBA_CPU_NAME=generic \

@@ -24,7 +24,7 @@ from benchmarks.report import CHECKED_ANSWERS, CHECKED_DATA, CLOCK_READS, Measur
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, nanoseconds
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import checks
+from ssvm_bench.datasets import base
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.graph import GraphOracle
@@ -81,7 +81,7 @@ def _of_loading(dataset: Dataset, config: Any) -> Measurement:
     for _ in range(LOADS):
         components.load_dataset.cache_clear()
         whole = seconds(partial(components.load_dataset, config))
-        spent.append(seconds(partial(checks.check, dataset)))
+        spent.append(seconds(partial(base.check, dataset)))
         shares.append(100 * spent[-1] / whole)
     note = f"{1000 * median(spent):.2g} ms"
     return from_samples(dataset.name, dataset.source, CHECKED_DATA, shares, unit="%", note=note)

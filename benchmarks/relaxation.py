@@ -16,7 +16,7 @@ import pandas as pd
 from benchmarks.processes import launch
 from ssvm_bench.figures.document import Cells, table_of
 from ssvm_bench.figures.kind import Output, save
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.results.words import number, percent
 
 MOST = 50

@@ -29,7 +29,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.folder import write_file
 from ssvm_bench.results.words import duration
 
 EXACT = "exact pass / product"

@@ -16,7 +16,7 @@ from PIL import Image
 
 from ssvm_bench.config import registry
 from ssvm_bench.papers.transduction.figures import covered
-from ssvm_bench.results.reading import read_labels, read_metadata
+from ssvm_bench.results.trace import read_labels, read_metadata
 
 WIDTH, DURATION, COLOURS = 320, 100, 64
 """Pixels, milliseconds of a frame, and colours: what keeps the file small."""

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssvm_bench import StructuredSVM
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import stanford, weizmann
-from ssvm_bench.datasets.images import superpixels
+from ssvm_bench.datasets.images import preparation
 from ssvm_bench.runs.components import load_dataset
 
 FIXED = 0.0, 0.001, 0.01, 1.0
@@ -38,7 +38,7 @@ def pictures(name):
     difference = data.x[k].astype(float) - data.x[l].astype(float)
     distance = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
     maps = RAW[name].segments("real", range(data.n))
-    length = np.concatenate([superpixels.borders(segments)[1] for segments in maps])
+    length = np.concatenate([preparation.borders(segments)[1] for segments in maps])
     similarity = np.exp(-distance / distance.mean())
     edge_x = np.column_stack((np.ones(len(k)), similarity, length / length.mean()))
     X, y = [], []

@@ -23,12 +23,13 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import truncate
-from ssvm_bench.results.reading import find_runs, read_run, read_when_asked
+from ssvm_bench.results.folder import as_folder
 from ssvm_bench.results.table import Run, Runs
+from ssvm_bench.results.trace import find_runs, read_run, read_when_asked
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.extras import check_extras
+from ssvm_bench.runs.requirements import check_extras
 from ssvm_bench.runs.terminal import make_display_in_python
 
 
@@ -90,7 +91,8 @@ def load_runs(
     dataset, solver : str
         Return only the runs on this dataset and of this solver.
     experiment : str
-        Return the traces that are stored with this experiment, as those of the papers are.
+        Return the traces that are stored with this experiment, as those of the papers are, with the
+        best values known, from which ``suboptimality`` is measured.
 
     Raises
     ------
@@ -98,7 +100,9 @@ def load_runs(
         A run's files are not what was written; also when its columns are asked for.
     """
     if experiment:
-        runs = Runs(stored_traces.read(Path(results_dir), experiment))
+        where = as_folder(Path(results_dir))
+        runs = Runs(stored_traces.read(where, experiment))
+        runs = Runs(runs, optima.known(runs, where))
         return runs.where(lambda run: dataset in ("*", run.dataset) and solver in ("*", run.solver))
     return Runs(map(read_when_asked, find_runs(Path(results_dir), dataset, solver)))
 

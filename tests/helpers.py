@@ -22,6 +22,7 @@ from ssvm_bench.oracles import alpha_expansion, gibbs, mincut, multiclass, viter
 from ssvm_bench.oracles.base import Oracle, Problem
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.planes import given_rows, rows
+from ssvm_bench.runs.resolved import ResolvedRun
 
 COST_CALL, COST_PLANE = 1e-6, 1e-7
 
@@ -427,3 +428,8 @@ def dual_program(terms, lam, mean=0.0, variance=None, floor=-np.inf):
 def quadratic_program(table, lam, mean=0.0, variance=None):
     """Return the optimal value and w over all planes of a table."""
     return dual_program(table.planes, lam, mean, variance)[:2]
+
+
+def run_of(config, problem):
+    """Return a run of a problem that a test poses itself."""
+    return ResolvedRun(config, problem.lam, problem, None, None, None, None)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from program import call, environment, install_solver, path_with, started, wait_until
 
-from ssvm_bench.results.reading import find_runs
+from ssvm_bench.results.trace import find_runs
 from tests.faults.kills import traces
 
 EVERY = 1.0  # seconds from one checkpoint to the next

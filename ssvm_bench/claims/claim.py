@@ -282,8 +282,8 @@ def _claim(
     _check(where, "measure", [by], measures)
     return Claim(
         key,
-        **{part: said[part].format(**texts) for part in ("section", "text", "measured")},
-        paper={of: text.format(**texts) for of, text in said.get("paper", {}).items()},
+        **{part: said.get(part, "").format(**texts) for part in ("section", "text", "measured")},
+        paper=_filled(said.get("paper", {}), texts, {}),
         measure=partial(measures[by], **_filled(measure, values, kinds)),
         show=show,
         low=low,

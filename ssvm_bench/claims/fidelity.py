@@ -325,9 +325,9 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 
 def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
-    source = str(data.traces[0].data["source"])
-    runs, _ = paper.at_settings(data.traces)
-    findings = find(paper, runs, data.best, data.results_dir, source)
+    source = str(data.runs[0].data["source"])
+    runs, _ = paper.at_settings(data.runs)
+    findings = find(paper, runs, data.runs.best, data.results_dir, source)
     title = f"What {paper.title} leaves open, and what it changes here"
     file = paper.file.replace("claims", "fidelity")
     yield Output(file, pd.DataFrame(findings), title, list(blocks(paper, findings)))

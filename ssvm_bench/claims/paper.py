@@ -171,7 +171,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[Run], np.ndarray], Callable[[float], 
     "dual": ("dual value", lambda run: run["dual"], number),
     "call": (
         "time of an oracle call",
-        lambda run: run["oracle_time"] / run["oracle_calls"],
+        lambda run: run["seconds_per_call"],
         seconds,
     ),
 }
@@ -269,7 +269,6 @@ class Paper:
     short: str = ""
     order: int = 1
     measures: Mapping[str, Callable[..., Measured]] = field(default_factory=dict)
-    claims_: tuple[Claim, ...] = ()
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = ()
     looks: Mapping[str, Look] = field(default_factory=dict)
@@ -302,7 +301,7 @@ class Paper:
     def claims(self) -> tuple[Claim, ...]:
         """Its claims on one or more datasets each, in the order of their table."""
         known = {**vars(measures), **self.measures}
-        return self.claims_ or read_claims(self.folder / "claims.yaml", known, self.tables)
+        return read_claims(self.folder / "claims.yaml", known, self.tables)
 
     @cached_property
     def costs(self) -> dict[str, Costs]:

@@ -181,9 +181,9 @@ def _basis(rows: Sequence[Row]) -> str:
 
 def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     bench = measurements.read(data.results_dir) if data.results_dir else ()
-    runs, others = paper.at_settings(data.traces)
+    runs, others = paper.at_settings(data.runs)
     usual_runs = usual(paper.questions, runs)
-    yield output(paper, judging.evaluate(paper, usual_runs, data.best, bench, others))
+    yield output(paper, judging.evaluate(paper, usual_runs, data.runs.best, bench, others))
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:

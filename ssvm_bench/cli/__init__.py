@@ -160,10 +160,10 @@ class Commands(Command, click.Group):
 
 def print_json(content: Any) -> None:
     """Print plain values as JSON; not-a-number becomes null."""
+    from ssvm_bench.config.schema import plain_values
     from ssvm_bench.results import checks
-    from ssvm_bench.results.trace import plain
 
-    click.echo(checks.json_bytes(plain(content)), nl=False)
+    click.echo(checks.json_bytes(plain_values(content)), nl=False)
 
 
 def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-class Run(Command):
+class RunCommand(Command):
     """A command whose help also shows the options of every run, as their classes describe them."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -186,7 +186,7 @@ class Run(Command):
         )
 
 
-@main.command("run", cls=Run)
+@main.command("run", cls=RunCommand)
 @click.option(
     "-m", "--multirun", is_flag=True, help="Accept sweeps, and run all their runs in turn."
 )
@@ -228,7 +228,7 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     If a package that one of them takes is not installed, no run begins.
     """
-    from ssvm_bench.runs.extras import check_extras
+    from ssvm_bench.runs.requirements import check_extras
 
     check_extras(configs)
     done, statuses, reported = [], [], set()
@@ -304,10 +304,10 @@ def config_show_command(
     import yaml
 
     from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.results.trace import plain
+    from ssvm_bench.config.schema import plain_values
 
     configs = compose_runs(overrides, multirun, settings.config_dirs())
-    found = [plain(config.resolved()) for config in configs]
+    found = [plain_values(config.resolved()) for config in configs]
     if as_json:
         cli.print_json(found if multirun else found[0])
         return
@@ -360,7 +360,7 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
 
         ✓ kept   ✗ broken   ! worth knowing   – not checked
     """
-    from ssvm_bench.runs.contracts.check import check
+    from ssvm_bench.runs.contracts import check
 
     settings: Settings = context.obj
     broken = 0

@@ -19,7 +19,7 @@ from ssvm_bench.config import ORDERS, SOURCES
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.datasets.base import Dataset
-    from ssvm_bench.datasets.streams.export import Export
+    from ssvm_bench.datasets.export import Export
 
 ARRAYS = ".npz"
 
@@ -241,8 +241,7 @@ def export_command(
     from ssvm_bench.config import compose
     from ssvm_bench.config.overrides import read
     from ssvm_bench.datasets.base import Dataset
-    from ssvm_bench.datasets.streams.export import SUFFIX, Export
-    from ssvm_bench.datasets.streams.jitter import Jitter
+    from ssvm_bench.datasets.export import SUFFIX, Export, Jitter
     from ssvm_bench.runs.components import load_dataset
 
     trusts = ["dataset.trust=true"] * allow_checksum_mismatch
@@ -278,7 +277,7 @@ def export_command(
 def _written_arrays(dataset: Dataset, path: Path) -> str:
     """Write a dataset to an npz; return a line that describes its content."""
     from ssvm_bench.datasets.own_files import npz
-    from ssvm_bench.results.run_folder import cannot_write
+    from ssvm_bench.results.folder import cannot_write
 
     if dataset.structure not in npz.STRUCTURES:
         raise ConfigError(f"{dataset.name} is {dataset.structure}, which no {ARRAYS} has.")
@@ -297,7 +296,7 @@ def _written_stream(
 ) -> Iterator[str]:
     """Write a dataset to a file for `DataStream`; yield lines that describe its content."""
     from ssvm_bench.config import registry
-    from ssvm_bench.datasets.streams.export import write
+    from ssvm_bench.datasets.export import write
     from ssvm_bench.results.provenance import provenance
 
     name = config.dataset.name

@@ -16,8 +16,8 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.figures import drawing, pictures
-from ssvm_bench.results.reading import is_finished, read_labels, read_metadata
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.folder import write_file
+from ssvm_bench.results.trace import is_finished, read_labels, read_metadata
 from ssvm_bench.runs import prediction
 
 
@@ -114,7 +114,7 @@ def show(
             config = replace(made, source=config.source, trust=config.trust)
         scenes: list[Any] = [module.scene(config, number) for number in numbers]
         rows = [
-            pictures.Row(
+            pictures.LabeledPicture(
                 f"{config.name} {number}: {scene.title}",
                 scene.picture.rgb,
                 scene.picture.truth,
@@ -159,13 +159,13 @@ def _take(dataset: Dataset, numbers: Sequence[int]) -> Dataset:
 
 def _rows(
     raw: PictureFile, dataset: Dataset, numbers: Sequence[int], runs: Sequence[Path]
-) -> list[pictures.Row]:
+) -> list[pictures.LabeledPicture]:
     """Return the rows to draw for labeled pictures."""
     chosen = _take(dataset, numbers)
     files, maps = raw.pictures(dataset.source), raw.segments(dataset.source, numbers)
     predictions = [_predictions(run, dataset, chosen) for run in runs]
     return [
-        pictures.Row(
+        pictures.LabeledPicture(
             f"{dataset.name} {i}: {files.names[i]}",
             *files[i],
             segments,

@@ -71,7 +71,7 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
         for file in sorted((source / group).glob(f"{old}.*")):
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".yaml":  # a dataset names its oracle
-                its, new = (f".oracle: {of.get('oracle')}\n" for of in (components, renamed))
+                its, new = (f"\noracle: {of.get('oracle')}\n" for of in (components, renamed))
                 text = text.replace(its, new)
             contents[folder / group / f"{renamed[group]}{file.suffix}"] = text.encode()
     is_plug_in = any((folder / group).is_dir() for group in EXAMPLES)  # it may have all groups

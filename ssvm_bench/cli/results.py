@@ -48,16 +48,18 @@ def verify_command(
         ✓ the same   ✗ different   – nothing of it could be checked
     """
     cli.collect_rarely()
+    from ssvm_bench import verification
     from ssvm_bench.results.words import minutes
-    from ssvm_bench.verification import verify
 
     where = _folder(context.obj, overrides, asked=True)
     checks = []
-    click.echo(verify.HEADING)
-    for check in verify.verify(where, rerun, seed, context.obj.config_dirs()):
+    click.echo(verification.HEADING)
+    for check in verification.verify(where, rerun, seed, context.obj.config_dirs()):
         checks.append(check)
-        click.echo("\n".join(verify.lines(check)))
-    same, different, skipped = (sum(check.counts[key] for check in checks) for key in verify.MARKS)
+        click.echo("\n".join(verification.lines(check)))
+    same, different, skipped = (
+        sum(check.counts[key] for check in checks) for key in verification.MARKS
+    )
     spent = minutes(sum(check.seconds for check in checks))
     click.echo(
         f"{where.root}: {same:,} the same, {different:,} different, {skipped:,} skipped, {spent}"

@@ -13,12 +13,12 @@ from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import FORMATS, LOCAL
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
-    from ssvm_bench.runs.prediction import Examples, Model, Scored
+    from ssvm_bench.runs.prediction import Examples, Scored, TrainedModel
 
 
 @click.command("experiment", cls=Command)
@@ -118,7 +118,7 @@ def experiment_command(
 def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
     from ssvm_bench.jobs import experiments
-    from ssvm_bench.results.reading import SkippedFiles
+    from ssvm_bench.results.folder import SkippedFiles
 
     found = experiments.survey(configs)
     with SkippedFiles() as skipped:
@@ -269,7 +269,7 @@ def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any
         ssvm-bench predict results/runs/conll2000/mpbcfw_fast/…/seed=0
         zcat new.txt.gz | ssvm-bench predict results/runs/file/mpbcfw_fast/…/seed=0 --data -
     """
-    from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.results.folder import write_file
     from ssvm_bench.runs import prediction
 
     _, found, predicted = _predicted(settings, run, **data)
@@ -310,7 +310,7 @@ def score_command(
     import json
 
     from ssvm_bench.datasets.reading import DESCRIPTOR
-    from ssvm_bench.results.run_folder import write_file
+    from ssvm_bench.results.folder import write_file
     from ssvm_bench.runs import prediction
 
     folders = prediction.find_all(run)
@@ -370,7 +370,7 @@ def _scored(
 
 def _predicted(
     settings: Settings, run: Path, data: Path | None, format_: str | None
-) -> tuple[Model, Examples, Any]:
+) -> tuple[TrainedModel, Examples, Any]:
     """Return model, examples and predictions; print how long reading and predicting took."""
     from ssvm_bench.runs import prediction
 

@@ -11,8 +11,9 @@ own budget where 50 iterations are not enough. The file of a dataset names its d
 
 .. code-block:: yaml
 
-    defaults: [other, override /oracle@_global_.oracle: viterbi]
+    defaults: [other]
     kind: mine
+    oracle: viterbi
     T: 5
     budget: {max_iterations: 20000}
 
@@ -44,6 +45,7 @@ DEFAULTS = {"dataset": "ocr", "oracle": "viterbi", "solver": "mpbcfw", "budget":
 """The default choice of each group."""
 
 _ORACLE = "override /oracle@_global_.oracle"
+"""How a dataset's file named its oracle in version 1.0, among its ``defaults``."""
 
 _HEAD = 4_000  # characters that are searched for a file's description
 
@@ -107,8 +109,8 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
     found = _read(name, files, ())
     logger.debug("%s=%s is in %s", group, name, files[name])
     if group not in COMPONENTS:
-        return Choice({key: val for key, val in found.options.items() if key != "kind"}, None)
-    options = {"name": name, **found.options}
+        return Choice({key: val for key, val in found.items() if key != "kind"}, None)
+    options = {"name": name, **found}
     budget = options.pop("budget", {})
     if not isinstance(budget, dict):
         raise ConfigError(f"The budget of {group}={name} must be a mapping of options to values.")
@@ -117,11 +119,14 @@ def read(group: str, name: str, files: Mapping[str, Path]) -> Choice:
             raise ConfigError(f"The config file of {group}={name} sets no {key}.")
     if options["name"] != name:
         raise ConfigError(f"{group}/{name}.yaml calls itself name: {options['name']}.")
-    return Choice(options, found.oracle, budget)
+    oracle = options.pop("oracle", None) if group == "dataset" else None
+    if oracle is not None and not _is_word(oracle):
+        raise ConfigError(f"The config file of dataset={name}: oracle must be a name.")
+    return Choice(options, oracle, budget)
 
 
-def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choice:
-    """Return the content of a file, merged with that of the file it begins with."""
+def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options in a file, merged with those of the file it begins with."""
     file = files[name]
     content = {} if (found := read_yaml(file)) is None else found
     listed = content.pop("defaults", []) if isinstance(content, dict) else None
@@ -133,20 +138,21 @@ def _read(name: str, files: Mapping[str, Path], above: tuple[str, ...]) -> Choic
     ):
         raise ConfigError(
             f"{file} must be a mapping of options to values. Its defaults can be one other "
-            f"file of its folder, and of a dataset `{_ORACLE}: NAME`."
+            "file of its folder; a dataset names its oracle by `oracle: NAME`."
         )
+    for oracle in oracles:
+        content.setdefault("oracle", oracle)
     if not others:
-        return Choice({"kind": name, **content}, next(iter(oracles), None))
+        return {"kind": name, **content}
     (other,) = others
     if other in (*above, name):
         raise ConfigError(f"{file} begins with {other}, which begins with it.")
     if other not in files:
         raise ConfigError(f"{file} begins with {other!r}. {nearest(other, files)}")
     first = _read(other, files, (*above, name))
-    inherited = {key: value for key, value in first.options.items() if key != "name"}
+    inherited = {key: value for key, value in first.items() if key != "name"}
     mine_first = "_self_" in listed and listed.index("_self_") < listed.index(other)
-    merged = {**content, **inherited} if mine_first else {**inherited, **content}
-    return Choice(merged, next(iter(oracles), first.oracle))
+    return {**content, **inherited} if mine_first else {**inherited, **content}
 
 
 def _is_word(text: Any) -> bool:

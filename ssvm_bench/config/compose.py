@@ -87,7 +87,7 @@ class Composer:
 
         ``each`` is dataset → ``option=value`` for the runs on it; these override ``words``.
         """
-        settings: dict[str, overrides.Setting] = {}
+        settings: dict[str, overrides.Override] = {}
         for setting in overrides.read(words):
             settings.pop(setting.key, None)
             settings[setting.key] = setting if multirun else overrides.single(setting)
@@ -117,7 +117,7 @@ class Composer:
         """Return group → the names that the overrides choose; the last override counts."""
         return {of.key: self._choices(of) for of in overrides.read(words) if of.key in self._files}
 
-    def _choices(self, setting: overrides.Setting) -> list[Any]:
+    def _choices(self, setting: overrides.Override) -> list[Any]:
         """Return the names that an override chooses of its group."""
         known = self._files[setting.key]
         found = setting.values(tuple(known))

@@ -31,6 +31,9 @@ The runs along a ``path`` are runs of the experiment as well; one process execut
 
 In place of ``grid``, ``each`` and ``instead``, ``like: NAME`` takes those of another experiment:
 one set of runs, several sets of figures. ``like: [NAME, NAME]`` takes the runs of several.
+
+Grids, and the options of each dataset, become overrides. Text is written as on the command line, so
+that ``range(3)`` is a sweep.
 """
 
 from __future__ import annotations
@@ -42,13 +45,113 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
-from ssvm_bench.config import catalog, grid
+from ssvm_bench.config import catalog
 
 if TYPE_CHECKING:
     from ssvm_bench.config.schema import RunConfig
+
+T = TypeVar("T")
+
+OF_THE_GRID = ("seed", "results_dir", "force", "quiet")
+"""Options that cannot differ between datasets."""
+
+_KEY = re.compile(r"\w+(\.\w+)*")
+
+
+def mapping(value: Any, where: str) -> dict[Any, Any]:
+    """Return a value; raise ``ConfigError`` unless it is a mapping."""
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where} must be a mapping of keys to values.")
+    return value
+
+
+def grids(value: Any, where: str) -> dict[str, dict[Any, Any]]:
+    """Return location in the file (``grid``, or ``grid[0]`` and so on) → grid."""
+    if not isinstance(value, list):
+        return {where: dict(mapping(value, where))}
+    if not value:
+        raise ConfigError(f"{where} must be a mapping of keys to values, or a list of them.")
+    places = {f"{where}[{k}]": grid for k, grid in enumerate(value)}
+    return {place: dict(mapping(grid, place)) for place, grid in places.items()}
+
+
+def words(options: Any, where: str, of_one: bool = False) -> tuple[str, ...]:
+    """Return options and values as overrides; options ``of_one`` dataset must not vary."""
+    found = []
+    for key, value in mapping(options, where).items():
+        option = f"{where}.{shown(key)}"
+        if of_one and (isinstance(value, list) or key in OF_THE_GRID):
+            raise ConfigError(f"{option}: what varies between runs belongs into the grid.")
+        if not _KEY.fullmatch(key):
+            raise ConfigError(f"{where}: {shown(key)} is no name of an option.")
+        values = value if isinstance(value, list) else [value]
+        if not values or any(isinstance(each, (dict, list)) for each in values):
+            raise ConfigError(f"{option} must be a value or a list of values.")
+        text = value if isinstance(value, str) else ",".join(_word(option, each) for each in values)
+        found.append(f"{key}={text}")
+    return tuple(found)
+
+
+def _word(option: str, value: Any) -> str:
+    """Return one value as it is written on the command line."""
+    if value is not None and re.fullmatch(r"[\w.+-]+", str(value)) and type(value) is not bool:
+        return str(value)
+    from ssvm_bench.config.overrides import written
+
+    return written(option, value)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of an experiment, for machines that share nothing.
+
+    Attributes
+    ----------
+    number, count : int
+        Its number, from 1, and the number of shards.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parsed(cls, text: str) -> Shard:
+        """Return the shard of a text like ``2/4``.
+
+        Raises
+        ------
+        ConfigError
+            If the text names no shard.
+        """
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise ConfigError(
+                f"--shard must be I/K, the I-th of K parts with 1 ≤ I ≤ K, got {shown(text)}."
+            )
+        return cls(int(found[1]), int(found[2]))
+
+    def of(self, runs: Sequence[T]) -> list[T]:
+        """Return its part of all runs, in their order.
+
+        The runs are shuffled, always in the same way, and dealt like cards. So runs that are costly
+        by their solver, dataset or λ are spread over the shards.
+        """
+        import numpy as np
+
+        from ssvm_bench.base import random
+
+        shuffled = random.permutation(len(runs), np.random.PCG64(0))
+        return [runs[k] for k in sorted(shuffled[self.number - 1 :: self.count].tolist())]
+
+    def __str__(self) -> str:
+        """Return the text that `parsed` reads."""
+        return f"{self.number}/{self.count}"
+
+
+# ---- Experiments ------------------------------------------------------------------------------
 
 RUNS = ("grid", "each", "instead")
 """Keys that define the runs."""
@@ -300,7 +403,7 @@ def load(
         several = like if isinstance(like, list) and like else [like]
         origins = [_like(file, one, config_dirs) for one in several]
     grids = [found for origin in origins for found in _grids(*origin, config_dirs, is_at_hand)]
-    figures = grid.mapping(content.get("figures") or {}, f"{file}: figures")
+    figures = mapping(content.get("figures") or {}, f"{file}: figures")
     with_gaps = [name for name, choices in kinds.items() if choices.gaps]
     if "gaps" in content and not figures.keys() & {*with_gaps}:
         wanted = " and ".join(with_gaps)
@@ -373,7 +476,7 @@ def _read(name: str, config_dirs: Sequence[Path]) -> tuple[Path, dict[str, Any]]
             f"{file} has the name of {known[file.stem]}, and its results would replace those. "
             "Rename it."
         )
-    content = grid.mapping(catalog.read_yaml(file), f"{file}: an experiment")
+    content = mapping(catalog.read_yaml(file), f"{file}: an experiment")
     for key in content:
         _check_known(f"{file}: there is no key", key, KEYS)
     return file, content
@@ -389,11 +492,11 @@ def _grids(
     known = catalog.entries("dataset", config_dirs)
     of_datasets = {}
     for key in ("each", "instead"):
-        of_datasets[key] = grid.mapping(content.get(key) or {}, f"{file}: {key}")
+        of_datasets[key] = mapping(content.get(key) or {}, f"{file}: {key}")
         for name in of_datasets[key]:
             _check_known(f"{file}: {key}: there is no dataset", name, known)
     each = {
-        dataset: grid.words(options, f"{file}: each.{dataset}", of_one=True)
+        dataset: words(options, f"{file}: each.{dataset}", of_one=True)
         for dataset, options in of_datasets["each"].items()
     }
 
@@ -404,7 +507,7 @@ def _grids(
         except ConfigError as error:
             raise ConfigError(f"{file}: instead.{name}: {error}") from error
 
-    for where, options in grid.grids(content.get("grid"), f"{file}: grid").items():
+    for where, options in grids(content.get("grid"), f"{file}: grid").items():
         if of_datasets["instead"]:
             names = options.get("dataset")
             names = [names] if isinstance(names, str) and "," not in names else names
@@ -413,7 +516,7 @@ def _grids(
                     f"{where}.dataset must be a name or a list of names, with instead."
                 )
             options["dataset"] = [at_hand(name) for name in names]
-        yield Grid(file.stem, grid.words(options, where), each)
+        yield Grid(file.stem, words(options, where), each)
 
 
 def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ WHERE_AND_HOW = frozenset(
 _LONGEST_NAME = 100  # characters of `file_name`, before its digest
 
 
-class Setting(NamedTuple):
+class Override(NamedTuple):
     """An option or a group, and what it is set to.
 
     Attributes
@@ -116,7 +116,7 @@ def check_count(runs: int) -> None:
         )
 
 
-def read(words: Iterable[str]) -> list[Setting]:
+def read(words: Iterable[str]) -> list[Override]:
     """Read the words of a command line.
 
     Raises
@@ -136,7 +136,7 @@ def read(words: Iterable[str]) -> list[Setting]:
     return settings
 
 
-def single(setting: Setting) -> Setting:
+def single(setting: Override) -> Override:
     """Return a setting of one run; what looks like a sweep may be a file with commas in its name.
 
     Raises
@@ -181,7 +181,7 @@ def file_name(options: Mapping[str, Sequence[str]]) -> str:
     return f"{readable[:_LONGEST_NAME]}-{digest}"
 
 
-def _texts(setting: Setting) -> list[str]:
+def _texts(setting: Override) -> list[str]:
     """Return the values of a setting as they are written; a pattern is a text of its own."""
     if isinstance(setting.value, types.Glob):
         return [repr(setting.value)]
@@ -214,7 +214,7 @@ def written(name: str, value: Any) -> str:
 
 
 @functools.lru_cache(maxsize=10_000)  # experiments have many words in common
-def _read(word: str) -> Setting:
+def _read(word: str) -> Override:
     text = shown(word)
     _check_nesting(word)
     try:
@@ -236,7 +236,7 @@ def _read(word: str) -> Setting:
         got = shown(repr(override.value()))
         raise ConfigError(f"{shown(key)}: interpolations, ${{…}}, are not accepted, got {got}.")
     added = override.is_add() or override.is_force_add()
-    return Setting(text, key, override.value(), added, word.partition("=")[2])
+    return Override(text, key, override.value(), added, word.partition("=")[2])
 
 
 def _check_nesting(word: str) -> None:

@@ -151,6 +151,8 @@ def _lacks(group: str, found: Any) -> list[str]:
         lacks.append("@dataclass(frozen=True) above its Config, whose options would be passed over")
     elif not {"name", "kind"} <= {each.name for each in fields(cls)}:
         lacks.append(f"name and kind in its Config, as one derived from {group.title()}Config has")
+    elif group != "dataset" and getattr(cls, "section", "") != group:  # runs ask it for facts
+        lacks.append(f"Config that is derived from {group.title()}Config")
     return lacks
 
 

@@ -264,9 +264,8 @@ class RunConfig(Options):
         ConfigError
             If the path does not fall down to it.
         """
-        own: float | None = getattr(self.oracle, "own_weight", None)
-        if own is not None:
-            return own
+        if (own := self.oracle.own_weight) is not None:
+            return float(own)
         validation.check_falling("path with lam at its end", (*self.path, self.lam), n)
         return validation.lam_number(self.lam, n)
 
@@ -277,7 +276,7 @@ class RunConfig(Options):
 
     def resolved(self) -> dict[str, Any]:
         """Return the config as nested dicts of plain values: what ``config.yaml`` stores."""
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {name: plain_values(value) for name, value in vars(self).items()}
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits over all that changes the computation, except the seed.
@@ -290,8 +289,7 @@ class RunConfig(Options):
         ConfigError
             If a file of the prior cannot be used.
         """
-        goes_on_elsewhere = self.path or getattr(self.solver, "latent_rounds", 1) > 1
-        return self._hash(with_budget=bool(goes_on_elsewhere))
+        return self._hash(with_budget=bool(self.path) or self.solver.latent_rounds > 1)
 
     def own_hash(self) -> str:
         """Return the hash of this budget's run; same conditions as :meth:`hash`."""
@@ -318,7 +316,7 @@ class RunConfig(Options):
     @property
     def folder(self) -> Path:
         """Folder of the run's files, for any budget; same conditions as :meth:`hash`."""
-        return self._folder(self.hash())
+        return self.folder_of(self.hash())
 
     @property
     def own_folder(self) -> Path:
@@ -326,14 +324,15 @@ class RunConfig(Options):
 
         The run is stored there if another one of the same hash goes further.
         """
-        return self._folder(self.own_hash())
+        return self.folder_of(self.own_hash())
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders where the run may be; that of its own budget comes first."""
         return tuple(dict.fromkeys((self.own_folder, self.folder)))
 
-    def _folder(self, digest: str) -> Path:
+    def folder_of(self, digest: str) -> Path:
+        """Return the folder of a run with one of the two hashes."""
         runs = self.results_dir / "runs" / self.dataset.name / self.solver.name
         return runs / digest / f"seed={self.seed}"
 
@@ -345,22 +344,24 @@ def changed(options: Any) -> dict[str, Any]:
     for name in (each.name for each in fields(kind)):
         value = getattr(options, name)
         if name not in hidden and (name not in defaults or value != defaults[name]):
-            found[name] = changed(value) if is_dataclass(value) else plain(value)
+            found[name] = changed(value) if is_dataclass(value) else plain_values(value)
     return found
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Return a value in plain JSON types, a section as a mapping; NaN and infinity become null.
 
     Bytes of a path that are no UTF-8 are escaped: documents are texts.
     """
     if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain_values(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        items = sorted(value.items()) if isinstance(value, validation.Table) else value.items()
-        return {str(key): plain(item) for key, item in items}
+        items = (
+            sorted(value.items()) if isinstance(value, validation.NamedNumbers) else value.items()
+        )
+        return {str(key): plain_values(item) for key, item in items}
     if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -136,12 +136,16 @@ _NOT_SET = "???"
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers"}
 
 
-class Table(dict[str, float]):
+class NamedNumbers(dict[str, float]):
     """A mapping from names to numbers as the value of an option, not to be changed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Return a hash that does not depend on the order."""
         return hash(frozenset(self.items()))
+
+
+Table = NamedNumbers
+"""The name in estimators that version 1.0 has pickled."""
 
 
 class _WrongTypeError(Exception):
@@ -280,10 +284,12 @@ def _convert(annotation: Any, value: Any) -> Any:
         return _convert(inner, value)
     if origin in (tuple, list) and isinstance(value, (tuple, list)):
         return origin(_convert(arguments[0], item) for item in value)
-    if annotation is Table and isinstance(value, Mapping):
+    if annotation is NamedNumbers and isinstance(value, Mapping):
         names = [str(key) for key in value if type(key) in (int, float, str)]
         if len({*names}) == len(value):  # 1 and '1' are one name
-            return Table(zip(names, (_convert(float, of) for of in value.values()), strict=True))
+            return NamedNumbers(
+                zip(names, (_convert(float, of) for of in value.values()), strict=True)
+            )
     if annotation is NoneType and value is None:
         return None
     if annotation is float and type(value) is int:
@@ -309,7 +315,7 @@ def _is_text(value: str) -> bool:
 
 def _words(annotation: Any) -> str:
     """Return the type in words: ``a number or null``."""
-    if annotation is Table:
+    if annotation is NamedNumbers:
         return "a mapping of names to numbers"
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_words(member) for member in get_args(annotation))

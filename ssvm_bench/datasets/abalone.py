@@ -19,8 +19,8 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal, uniform
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, with_bias
-from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, check_lines, read_table, unpack
+from ssvm_bench.datasets.sources import ParsedFile, home
 
 Config = BiasConfig
 

@@ -21,8 +21,8 @@ from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import BiasConfig, Dataset, split_by_fold, with_bias
 from ssvm_bench.datasets.own_files import svmlight
-from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, Arrays, check_lines
+from ssvm_bench.datasets.sources import ParsedFile, home
 from ssvm_bench.datasets.vocabulary import Vocabulary
 
 Config = BiasConfig
@@ -51,7 +51,7 @@ def load(config: Config) -> Dataset:
     return sources.load(config, RAW, "independent", len(LABELS), split)
 
 
-def parse(raw: bytes) -> svmlight.Rows:
+def parse(raw: bytes) -> svmlight.SvmlightRows:
     """Return the rows of a file, of any length.
 
     Raises
@@ -69,7 +69,7 @@ def parse(raw: bytes) -> svmlight.Rows:
     return rows
 
 
-def combine(training: svmlight.Rows, test: svmlight.Rows) -> Arrays:
+def combine(training: svmlight.SvmlightRows, test: svmlight.SvmlightRows) -> Arrays:
     """Return the arrays to keep: CSR of the features, y, and fold, which is 1 for test rows."""
     from scipy.sparse import vstack
 

@@ -25,8 +25,8 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig, split_by_fold
 from ssvm_bench.datasets.own_files import columns
-from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, ensure
+from ssvm_bench.datasets.sources import ParsedFile, home
 from ssvm_bench.datasets.vocabulary import UnknownLabels
 
 Config = SourceConfig

@@ -43,8 +43,7 @@ from ssvm_bench.datasets.arrays import (
     normalised,
     sparse,
 )
-from ssvm_bench.datasets.base import Dataset, DatasetConfig, described
-from ssvm_bench.datasets.checks import edge_features, out_of_range
+from ssvm_bench.datasets.base import Dataset, DatasetConfig, described, edge_features, out_of_range
 from ssvm_bench.datasets.reading import ensure, parsing
 from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 

@@ -40,10 +40,9 @@ from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Pictures
-from ssvm_bench.datasets.images.preparation import PictureFile
-from ssvm_bench.datasets.images.superpixels import N_FEATURES
-from ssvm_bench.datasets.raw_files import Content, Finding, home
+from ssvm_bench.datasets.images.preparation import N_FEATURES, PictureFile
 from ssvm_bench.datasets.reading import Arrays, ContentError, check_equal, ensure, parsing
+from ssvm_bench.datasets.sources import Content, Property, home
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -227,7 +226,7 @@ class HorseSegFile(PictureFile):
         self.check(path)
         return Content({}, partial(parse, path))
 
-    def integrity_report(self, path: Path) -> Iterator[Finding]:
+    def integrity_report(self, path: Path) -> Iterator[Property]:
         """Yield findings about a copy of the genuine file, collected image by image.
 
         Raises
@@ -245,25 +244,25 @@ class HorseSegFile(PictureFile):
                         images.append(image(file, i))
                     except ContentError as error:
                         refused.append(str(error))
-        yield Finding.compared("images", stored, N_IMAGES)
-        yield Finding.compared("arrays that are missing", _some(missing), "none")
-        yield Finding("arrays of other names", _some(others))
-        yield Finding.compared("images that cannot be used", _some(refused, "; "), "none")
+        yield Property.compared("images", stored, N_IMAGES)
+        yield Property.compared("arrays that are missing", _some(missing), "none")
+        yield Property("arrays of other names", _some(others))
+        yield Property.compared("images that cannot be used", _some(refused, "; "), "none")
         if not images:
             return
         xs, ys, edges, repeated = zip(*images, strict=True)
         n = sum(map(len, ys))
-        yield Finding("superpixels an image", _span(ys))
-        yield Finding("pairs of neighbours an image", _span(edges))
-        yield Finding("edges that are stored twice", f"{sum(repeated)} (each pair counts once)")
+        yield Property("superpixels an image", _span(ys))
+        yield Property("pairs of neighbours an image", _span(edges))
+        yield Property("edges that are stored twice", f"{sum(repeated)} (each pair counts once)")
         alone = n - sum(np.unique(pairs).size for pairs in edges)
-        yield Finding("superpixels without a neighbour", str(alone))
-        yield Finding.compared("features a superpixel", N_FEATURES, N_FEATURES)
-        yield Finding("their type", ", ".join(sorted({str(x.dtype) for x in xs})))
+        yield Property("superpixels without a neighbour", str(alone))
+        yield Property.compared("features a superpixel", N_FEATURES, N_FEATURES)
+        yield Property("their type", ", ".join(sorted({str(x.dtype) for x in xs})))
         low, high = min(x.min() for x in xs), max(x.max() for x in xs)
-        yield Finding("their values", f"{low:.6g} to {high:.6g}")
-        yield Finding("of which are not zero", f"{sum(x.nnz for x in xs) / n / N_FEATURES:.1%}")
-        yield Finding("superpixels that are horse", f"{sum(int(y.sum()) for y in ys) / n:.1%}")
+        yield Property("their values", f"{low:.6g} to {high:.6g}")
+        yield Property("of which are not zero", f"{sum(x.nnz for x in xs) / n / N_FEATURES:.1%}")
+        yield Property("superpixels that are horse", f"{sum(int(y.sum()) for y in ys) / n:.1%}")
 
     def unpack(self, came: Path) -> Path:
         """Extract the file from the archive that its home page offers."""

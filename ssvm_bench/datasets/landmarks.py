@@ -170,7 +170,7 @@ def simulated(n_training: int, n_held_out: int) -> Arrays:
     return {"pixels": pixels, "positions": positions, "fold": fold, "patterns": patterns}
 
 
-class _Canvas:
+class _FaceCanvas:
     """Images of m faces, float32 (m, 40, 40)."""
 
     def __init__(self, m: int) -> None:
@@ -231,7 +231,7 @@ def draw(m: int, bits: np.random.PCG64) -> tuple[np.ndarray, np.ndarray]:
         points[f"{name}_outer"] = place(side * (apart + eye_long), eyes_at - 0.02, 0.0)
         points[f"{name}_mouth"] = place(side * mouth_long, mouth_at - smile, 0.12)
 
-    canvas = _Canvas(m)
+    canvas = _FaceCanvas(m)
     ellipse = canvas.ellipse
     skin = 150 + 32 * normal[16]
     dark = skin - (62 + 18 * normal[17])
@@ -277,7 +277,7 @@ def _between(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return (one + other) / 2, way / length[:, None], length / 2
 
 
-def _background(canvas: _Canvas, normal: np.ndarray, chance: np.ndarray) -> None:
+def _background(canvas: _FaceCanvas, normal: np.ndarray, chance: np.ndarray) -> None:
     """Paint a gradient of grey values, and two blobs."""
     m = len(canvas.image)
     rows, columns = canvas.rows - SIDE / 2, canvas.columns - SIDE / 2
@@ -290,7 +290,7 @@ def _background(canvas: _Canvas, normal: np.ndarray, chance: np.ndarray) -> None
 
 
 def _cover(
-    canvas: _Canvas,
+    canvas: _FaceCanvas,
     points: dict[str, np.ndarray],
     scale: np.ndarray,
     chance: np.ndarray,
@@ -311,7 +311,7 @@ def _cover(
     canvas.ellipse(at, axis, size, 1.0, 120 + 60 * normal[1], there)
 
 
-def _lit(canvas: _Canvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
+def _lit(canvas: _FaceCanvas, normal: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
     """Return the images after light from a side, blur and noise."""
     from scipy.ndimage import gaussian_filter1d
 

@@ -25,8 +25,8 @@ import numpy as np
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig, split_by_fold
-from ssvm_bench.datasets.raw_files import ParsedFile, home
 from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, check_equal
+from ssvm_bench.datasets.sources import ParsedFile, home
 
 CELL, BOX = 28, 20
 N_PIXELS = CELL * CELL

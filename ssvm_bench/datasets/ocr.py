@@ -22,7 +22,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile, home
+from ssvm_bench.datasets.sources import ParsedFile, home
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = {"none": 0, "constant": 1, "ends": 3}

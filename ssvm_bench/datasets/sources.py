@@ -1,8 +1,16 @@
 """Where a dataset's numbers come from: its raw file, a download, or a generator.
 
-A raw file that is not found (see `raw_files`) is downloaded from its home page into the user's
+A raw file that is not found is downloaded from its home page into the user's
 cache folder. Synthetic data replace only data that are *not available*, and only under
 ``source=auto``. Broken or altered data are never replaced.
+
+**Raw data as published.** A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in
+the user's cache folder. If it is in neither, it is downloaded into the latter. If a dataset has
+several files, they must be together in one folder, whose path is then that of the raw data; a
+folder that lacks one of them is skipped.
+
+The sha256 of the unpacked content shows whether files are genuine, since copies are compressed in
+different ways. Users who trust other files may use them, but their source is never ``"real"``.
 """
 
 from __future__ import annotations
@@ -10,24 +18,403 @@ from __future__ import annotations
 import hashlib
 import inspect
 import logging
+import os
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.files import opened
 from ssvm_bench.base.random import permutation
 from ssvm_bench.config import ALTERED, catalog
 from ssvm_bench.config.registry import kinds, module
-from ssvm_bench.datasets import checks
+from ssvm_bench.datasets import base, reading
+from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.raw_files import AlteredError, Finding, MissingDataError, Names, RawFile
-from ssvm_bench.datasets.reading import Arrays, Bounded, ContentError, stored_key, too_large
+from ssvm_bench.datasets.reading import GZIP, Arrays, Bounded, ContentError, stored_key, too_large
+
+Names = Collection[str] | None
+
+CSR = ("data", "indices", "indptr")
+"""Arrays of a sparse matrix."""
+
+_HOMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def home(dataset: str) -> dict[str, Any]:
+    """Return the entry of a dataset in ``sources.toml``: fields of a `RawFile`."""
+    return {"dataset": dataset, **_HOMES[dataset]}
+
+
+class MissingDataError(RunFailedError):
+    """The raw file was not found, and could not be downloaded."""
+
+
+class AlteredError(ContentError):
+    """A raw file that can be read is not the genuine one; the message says how to accept it."""
+
+
+class Property(NamedTuple):
+    """A property of a copy of raw data.
+
+    Attributes
+    ----------
+    what, found : str
+    expected : str
+        Value for the genuine data; empty if it is the same, or not known.
+    """
+
+    what: str
+    found: str
+    expected: str = ""
+
+    @classmethod
+    def compared(cls, what: str, found: object, expected: object) -> Property:
+        """Return a finding, given the value for the genuine data."""
+        return cls(what, str(found), "" if found == expected else str(expected))
+
+
+class Content(NamedTuple):
+    """The content of raw data.
+
+    Attributes
+    ----------
+    sha256 : mapping
+        Name of each file → hexadecimal digest of its content.
+    arrays : callable
+        Makes the arrays, which may take minutes.
+    """
+
+    sha256: Mapping[str, str]
+    arrays: Callable[[], Arrays]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawFile(ABC):
+    """One dataset's raw data, how they are read, and what replaces them.
+
+    Attributes
+    ----------
+    dataset, folder, file, url : str
+        The dataset's name; the folder of the file in the data folder, by default that name; the
+        file's name; its address. Without ``file``, there are several files: the keys of
+        ``sha256``, all in the folder; ``url`` is then the address of their folder.
+    n, synthetic_size : int
+        Number of examples of the real data, without held-out ones; that of the synthetic data, if
+        it differs.
+    licence : str
+        Licence of the data at its home page, as far as it is known.
+    version : int
+        To be raised when the arrays that are read or simulated change.
+    sha256 : mapping
+        Name of each file → hexadecimal digest of its genuine content; empty if no genuine file
+        was available.
+    heads : tuple of bytes
+        Possible first bytes of a file, which may have been unpacked by the download.
+    most : int
+        Largest size of a file in bytes, packed and unpacked.
+    n_features : int, optional
+        Number of features, if they are stored as the arrays of a CSR matrix; None: as ``x``.
+    """
+
+    dataset: str
+    folder: str = ""
+    file: str = ""
+    url: str
+    licence: str = "not known"
+    n: int
+    synthetic_size: int | None = None
+    version: int
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    heads: tuple[bytes, ...] = (GZIP,)
+    most: int = reading.MOST
+    n_features: int | None = None
+
+    only: ClassVar[Names] = None
+    """Arrays that a `Dataset` is made from; None: all."""
+
+    format: ClassVar[str] = "a gzip file"
+
+    prepared: ClassVar[bool] = False
+    """Whether making the arrays takes so long that the user should know."""
+
+    @abstractmethod
+    def read(self, path: Path) -> Content:
+        """Return the content of the raw data; raise `ContentError` if it is broken."""
+
+    @abstractmethod
+    def synthetic_arrays(self) -> Arrays:
+        """Return the arrays of the synthetic data."""
+
+    def extra(self, source: str) -> str:
+        """Return the extra that making the arrays of a source takes; empty if none."""
+        return ""
+
+    def check(self, part: Path) -> None:
+        """Raise `ContentError` if a file is broken, `AlteredError` if it is not genuine."""
+        self.compare(self.read(part).sha256)
+
+    def compare(self, found: Mapping[str, str]) -> None:
+        """Raise `AlteredError` unless the files with these digests are the genuine ones."""
+        for name, digest in found.items():
+            known = self.sha256.get(name, digest)
+            if digest != known:
+                raise AlteredError(
+                    f"what is in {name} has the sha256 {digest[:16]}…, that of the genuine file is "
+                    f"{known[:16]}… (dataset.trust=true uses it, as source `{ALTERED}`)"
+                )
+
+    def integrity_report(self, path: Path) -> Iterator[Property]:
+        """Yield findings that compare the raw data with the genuine ones.
+
+        Raises
+        ------
+        ContentError
+            If the raw data cannot be read.
+        """
+        for name, digest in self.read(path).sha256.items():
+            known = self.sha256.get(name, digest)
+            yield Property.compared(f"sha256 of what is in {name}", digest, known)
+
+    @property
+    def n_synthetic(self) -> int:
+        """Number of synthetic examples."""
+        return self.n if self.synthetic_size is None else self.synthetic_size
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file that begins like this may be the raw file."""
+        return head.startswith(self.heads)
+
+    def key(self, source: str) -> str:
+        """Return a text that changes when the arrays of a source must be made again."""
+        return f"{self.dataset} {'stand-in ' if source == 'synthetic' else ''}v{self.version}"
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of a `Dataset` from its arrays; by default, each part is an example."""
+        found: dict[str, Any] = dict(arrays)
+        if self.n_features is not None:
+            found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
+        return {"offsets": np.arange(len(found["y"]) + 1), **found}
+
+    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
+        """Return some arrays of a source, from their cache file or newly made and stored."""
+        return reading.cached(place, key, make, only)
+
+    def parts(self, path: Path) -> list[Path]:
+        """Return the files of the raw data at a path, whether they exist or not."""
+        return [path] if self.file else [path / name for name in self.sha256]
+
+    def places(self) -> list[Path]:
+        """Return the paths where the raw data may be, the preferred one first."""
+        roots = [reading.user_folder()]
+        if os.environ.get("SSVM_BENCH_DATA"):
+            roots.insert(0, Path(os.environ["SSVM_BENCH_DATA"]).expanduser())
+        return [root / (self.folder or self.dataset) / self.file for root in roots]
+
+    def missing(self, path: Path) -> list[Path]:
+        """Return the files that do not exist; a broken link counts as existing."""
+        return [part for part in self.parts(path) if not os.path.lexists(part)]
+
+    def first_missing(self, path: Path) -> Path:
+        """Return the first missing file; the first of all if another process got it meanwhile."""
+        return (self.missing(path) or self.parts(path))[0]
+
+    def missing_names(self) -> str:
+        """Return the names of the files that are missing at the preferred path."""
+        return ", ".join(part.name for part in self.missing(self.places()[0]))
+
+    def how_to_get(self) -> str:
+        """Return advice on how to get the missing files."""
+        does = "downloads it"
+        if not self.sha256:
+            does = f"tries {self.url}, where it could not be had when this was written"
+        put = f"Or put {self.missing_names()} there."
+        return f"`ssvm-bench data fetch {self.dataset}` {does}. {put}"
+
+    def find(self) -> Path | None:
+        """Return the first path where no file of the raw data is missing, if any."""
+        return next((place for place in self.places() if not self.missing(place)), None)
+
+    def get(self, again: bool = True) -> Path:
+        """Return the path of the raw data; download it if it is not found.
+
+        Parameters
+        ----------
+        again : bool
+            Whether to try a download that has failed less than `TRIED_SECONDS` ago.
+
+        Raises
+        ------
+        MissingDataError
+            No network, no connection within five seconds, a refusal, no writable folder, or a
+            download that is not the data.
+        """
+        if (found := self.find()) is not None:
+            return found
+        from ssvm_bench.datasets.progress import TransferError
+
+        target = self.places()[-1]
+        try:
+            for part in self.missing(target):
+                if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
+                    raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
+                if not again and (before := _failed_before(part)):
+                    fetch = f"`ssvm-bench data fetch {self.dataset}` does"
+                    raise TransferError(f"{before}. It is not tried again now: {fetch}")
+                try:
+                    self._download(part)
+                except (TransferError, OSError) as error:
+                    with suppress(OSError):
+                        files.write(_mark_of(part), str(error).encode())
+                    raise
+        except (TransferError, OSError) as error:
+            looked = " or ".join(str(self.first_missing(place)) for place in self.places())
+            preferred = self.parts(self.places()[0])[0].parent
+            raise MissingDataError(
+                f"The real {self.dataset} data is missing: no {looked}, and {error}. "
+                f"Put {self.missing_names()} from {self.url} into {preferred}."
+            ) from error
+        return target
+
+    def _download(self, part: Path) -> None:
+        """Download a file, which gets its final name only after its content has been checked."""
+        from ssvm_bench.datasets.progress import TransferError, transfer
+
+        url = self.address(part)
+        files.refuse_links(part)
+        with files.temporary_folder(part) as folder:
+            came = folder / url.rpartition("/")[2]
+            transfer(url, came, self.most, secure=part.name not in self.sha256)
+            try:
+                came = self.unpack(came).replace(folder / part.name)
+                self.check(came)
+            except ContentError as error:  # a notice that the page moved, a log-in page, …
+                raise TransferError(f"what {url} gives now is something else ({error})") from error
+            came.replace(part)
+
+    def address(self, part: Path) -> str:
+        """Return where to download a file from."""
+        return self.url if self.file else f"{self.url.rstrip('/')}/{part.name}"
+
+    def unpack(self, came: Path) -> Path:
+        """Return the raw file in a download; by default, the download itself."""
+        return came
+
+    def cache_place(self, source: str) -> Path:
+        """Return the cache file of a source's arrays: always in the user's cache folder."""
+        first = self.parts(self.places()[-1])[0]
+        name = "stand-in" if source == "synthetic" else first.name
+        return first.with_name(f"{name}.ssvm-bench.npz")
+
+    def repair(self) -> str:
+        """Return advice on what to do about a broken file."""
+        places = " then ".join(map(str, self.places()))
+        return (
+            f"Delete the file and it is downloaded again from {self.url}, or let SSVM_BENCH_DATA "
+            f"name another folder (looked for: {places})."
+        )
+
+    def explained(self, path: Path) -> AbstractContextManager[None]:
+        """Turn errors about the raw file, raised in a block, into `RunFailedError`."""
+        return reading.explained(f"{path} cannot be used as the {self.dataset} data", self.repair())
+
+
+TRIED_SECONDS = 3600.0
+"""For so long, a download that has failed is not tried again where synthetic data replace it."""
+
+
+def _mark_of(part: Path) -> Path:
+    """Return the file that says why the download of another one has failed."""
+    return part.with_name(f".{part.name}.not-downloaded")
+
+
+def _failed_before(part: Path) -> str:
+    """Return why and when the download of a file has just failed; empty if it has not."""
+    mark = _mark_of(part)
+    with suppress(OSError):
+        passed = time.time() - mark.lstat().st_mtime
+        if 0 <= passed < TRIED_SECONDS:
+            why = files.read(mark, _LONGEST_MARK, mark.parent).decode(errors="replace")
+            return f"{shown(why, 400)} ({passed / 60:.0f} minutes ago)"
+    return ""
+
+
+_LONGEST_MARK = 10_000  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsedFile(RawFile):
+    """A raw file, or several, small enough to be parsed whole.
+
+    Attributes
+    ----------
+    parse : callable
+        Turns the unpacked bytes of a file in this format, of any length, into an argument of
+        ``combine``; raises `ContentError`.
+    combine : callable
+        Turns the parsed files, in their order, into the arrays to keep; raises `ContentError`. By
+        default, these are what the only file was parsed to.
+    synthetic : callable
+        Returns arrays of the same form, simulated from a fixed seed.
+    to_fields : callable
+        Turns the fields that `RawFile.fields` returns into those of a `Dataset`; by default the
+        same.
+    identity : callable, optional
+        Turns the unpacked bytes of a file into those whose digest shows whether it is genuine.
+    """
+
+    parse: Callable[[bytes], Any]
+    combine: Callable[..., Arrays] = dict
+    synthetic: Callable[[], Arrays]
+    to_fields: Callable[[Arrays], dict[str, Any]] = dict
+    identity: Callable[[bytes], bytes] = bytes
+    heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
+
+    def fields(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the fields of a `Dataset` from its arrays."""
+        return self.to_fields(super().fields(arrays))
+
+    def check(self, part: Path) -> None:
+        """Check this file alone."""
+        self.compare({part.name: self._parsed(part)[0]})
+
+    def read(self, path: Path) -> Content:
+        """Parse all files."""
+        found = {part.name: self._parsed(part) for part in self.parts(path)}
+        digests = {name: digest for name, (digest, _) in found.items()}
+        return Content(digests, lambda: self.combine(*(parsed for _, parsed in found.values())))
+
+    def synthetic_arrays(self) -> Arrays:
+        """Return the arrays of the synthetic data."""
+        return self.synthetic()
+
+    def _parsed(self, part: Path) -> tuple[str, Any]:
+        """Return digest and content of one file; if there are several, errors name the file."""
+        try:
+            content = reading.content(part, self.most)
+            with reading.parsing("it is no file of these data"):
+                parsed = self.parse(content)  # which names the first line that is wrong
+                return sha256(self.identity(content)), parsed
+        except ContentError as error:
+            raise error if self.file else ContentError(f"{part.name}: {error}") from error
+
+
+def sha256(content: bytes) -> str:
+    """Return the digest of bytes in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+# ---- Sources ----------------------------------------------------------------------------------
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +467,7 @@ def fetch(name: str) -> Path:
     return raw_file(name).get()
 
 
-def integrity_report(name: str) -> tuple[Path, list[Finding]]:
+def integrity_report(name: str) -> tuple[Path, list[Property]]:
     """Return the path of a dataset's raw data, and findings that compare it with genuine data.
 
     Raises
@@ -207,7 +594,7 @@ def load(
     elif not config.trust:
         check_n(config, raw.n, "examples")
     source, found = arrays(raw, source, allow_checksum_mismatch=config.trust)
-    with checks.explained(config):
+    with base.explained(config):
         fields = raw.fields(found)
     dataset = make(
         name=config.name, source=source, n_labels=n_labels, structure=structure, **fields

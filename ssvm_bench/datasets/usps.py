@@ -15,7 +15,7 @@ import numpy as np
 from ssvm_bench.base.random import approx_normal
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, Images, SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile, home
+from ssvm_bench.datasets.sources import ParsedFile, home
 
 Config = SourceConfig
 

@@ -20,8 +20,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.images.preparation import PictureConfig, PictureFile
-from ssvm_bench.datasets.raw_files import home
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.sources import home
 
 Config = PictureConfig
 

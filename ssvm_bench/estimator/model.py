@@ -35,10 +35,11 @@ from ssvm_bench.base.errors import shown
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.estimator.options import CHAIN, GRAPH, MULTICLASS
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.kernels import LINEAR
 from ssvm_bench.runs import prediction
+
+STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     return has
 
 
-class Model(ClassifierMixin, BaseEstimator):
+class Predictor(ClassifierMixin, BaseEstimator):
     """The methods and properties of a fitted estimator."""
 
     structure: str

@@ -1,9 +1,9 @@
-"""Figures and tables, made from traces only: nothing here runs a solver or loads data.
+"""Figures and tables, made from runs only: nothing here runs a solver or loads data.
 
-A kind of figure that shows more than traces, such as predicted labels, declares a function that
-loads it (`Kind.loads`). Some papers have such kinds.
+A kind of figure that shows more than their columns, such as predicted labels, declares a function
+that loads it (`Kind.loads`). Some papers have such kinds.
 
-`kind` defines a kind of figure. `curves` turns traces into one tidy table, `drawing` draws such a
+`kind` defines a kind of figure. `curves` turns runs into one tidy table, `drawing` draws such a
 table in the colours of `style`, and `document` writes texts and tables. So a picture, a CSV file
 and the report show the same numbers.
 """

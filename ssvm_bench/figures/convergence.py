@@ -41,73 +41,40 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
-from ssvm_bench.results.table import INSTANCE_COLUMNS, BestValues, Run, Runs
+from ssvm_bench.results.table import INSTANCE_COLUMNS, Runs
 from ssvm_bench.results.words import number
 
-
-def suboptimality(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of the convergence figures, as `curves.tabulate` does."""
-
-    def values(trace: Run) -> dict[str, np.ndarray]:
-        primal, dual = trace["primal"], trace["dual"]
-        known = best[trace.problem]
-        below = known.primal - trace["reported_dual"]
-        shown = primal - known.dual, below, primal - dual
-        return dict(zip(curves.QUANTITIES, shown, strict=True))
-
-    return curves.tabulate(traces, values, axis, log=True)
-
-
-def selection(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of working sets and passes, as `curves.tabulate` does."""
-
-    def values(trace: Run) -> dict[str, np.ndarray]:
-        approximate, exact = (
-            np.diff(trace[name], prepend=np.nan) for name in ("approx_calls", "oracle_calls")
-        )
-        nothing = np.full_like(exact, np.nan)
-        return {
-            "planes per example": trace["working_set_mean"],
-            "approximate passes per iteration": np.divide(
-                approximate, exact, out=nothing, where=exact > 0
-            ),
-        }
-
-    return curves.tabulate(traces, values, axis, log=False)
-
-
-def certified(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
-    """Return the curves of measured and of certified gaps, as `curves.tabulate` does."""
-
-    def values(trace: Run) -> dict[str, np.ndarray]:
-        found, bound = (trace[name] for name in ("gap", "gap_bound"))
-        return {
-            "duality gap": found,
-            "certified duality gap": bound,
-            "possibly missed by the oracle": bound - found,
-        }
-
-    return curves.tabulate(traces, values, axis, log=True)
-
-
-def with_working_sets(traces: Sequence[Run]) -> list[Run]:
-    """Return the runs whose solver keeps planes."""
-    return [trace for trace in traces if trace["working_set_mean"].max() > 0]
-
-
+SUBOPTIMALITY = CurveFigure(
+    "Primal suboptimality, dual suboptimality and duality gap",
+    file="{}",
+    quantities=dict(
+        zip(curves.QUANTITIES, ("suboptimality", "dual_suboptimality", "gap"), strict=True)
+    ),
+)
+SELECTION = CurveFigure(
+    "Mean size of the working sets, and approximate passes per iteration",
+    file="selection",
+    quantities={
+        "planes per example": "working_set_mean",
+        "approximate passes per iteration": "passes_per_iteration",
+    },
+    chosen=lambda runs: runs.where(lambda run: run["working_set_mean"].max() > 0),
+    log=False,
+)
+CERTIFIED = CurveFigure(
+    "Duality gap to the primal value that was found, and to an upper bound of it",
+    file="certified",
+    quantities={
+        "duality gap": "gap",
+        "certified duality gap": "gap_bound",
+        "possibly missed by the oracle": lambda run: run["gap_bound"] - run["gap"],
+    },
+    chosen=lambda runs: runs.where(lambda run: "gap_bound" in run),
+)
 KINDS = (
-    CurveFigure(
-        "Primal suboptimality, dual suboptimality and duality gap", "{}", suboptimality
-    ).kind("suboptimality", [*curves.AXES], TEXTS["suboptimality"]),
-    CurveFigure(
-        "Mean size of the working sets, and approximate passes per iteration",
-        *("selection", selection, with_working_sets, False),
-    ).kind("selection", ["iteration"]),
-    CurveFigure(
-        "Duality gap to the primal value that was found, and to an upper bound of it",
-        *("certified", certified),
-        chosen=lambda traces: [trace for trace in traces if "gap_bound" in trace],
-    ).kind("certified", ["iteration"]),
+    SUBOPTIMALITY.kind("suboptimality", [*curves.AXES], TEXTS["suboptimality"]),
+    SELECTION.kind("selection", ["iteration"]),
+    CERTIFIED.kind("certified", ["iteration"]),
 )
 
 
@@ -119,7 +86,7 @@ AGREEMENT_COLUMNS = [
 ]
 
 
-def agreement(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def agreement(runs: Runs) -> pd.DataFrame:
     """Return the largest distances, over the repeats, of each solver on each problem instance.
 
     Returns
@@ -131,23 +98,21 @@ def agreement(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
         ``known_to``, rounded up to a power of ten.
     """
     rows = []
-    for (problem, label), repeats in Runs(traces).curves().items():
-        known = best[problem]
-        if known.dual == 0 or not math.isfinite(known.dual):
+    best = runs.best
+    for (problem, label), repeats in runs.curves().items():
+        known = best.get(problem)
+        if known is None or known.dual == 0 or not math.isfinite(known.dual):
             continue
-        ends = pd.concat([trace.frame.iloc[[-1]] for trace in repeats])
         distances = {
             "known_to": known.primal - known.dual,
-            "primal": max(trace["primal"].min() for trace in repeats) - known.dual,
-            "dual": known.dual - min(trace["dual"].max() for trace in repeats),
+            "primal": max(run["primal"].min() for run in repeats) - known.dual,
+            "dual": known.dual - min(run["dual"].max() for run in repeats),
         }
         relative = {name: value / abs(known.dual) for name, value in distances.items()}
         largest = np.nanmax([*relative.values()])
-        reasons = dict.fromkeys(trace.stop_reason for trace in repeats)
-        about = repeats[0].instance
-        row = {**about, **relative, "solver": label, "repeats": len(repeats)}
-        row |= {"stopped_by": ", ".join(reasons), "time": float(ends["time"].max())}
-        row["passes"] = float(ends["oracle_calls"].max()) / about["n"]
+        row = {**repeats[0].instance, **relative, "solver": label, "repeats": len(repeats)}
+        row["stopped_by"] = ", ".join(dict.fromkeys(run.stop_reason for run in repeats))
+        row |= {name: repeats.last(name).max() for name in ("passes", "time")}
         row["agrees_to"] = 10.0 ** math.ceil(math.log10(largest) - 1e-9) if largest > 0 else 0.0
         rows.append(row)
     return pd.DataFrame(rows, columns=AGREEMENT_COLUMNS)
@@ -155,7 +120,7 @@ def agreement(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per problem instance, the best agreement in bold."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         nearest = rows["agrees_to"].min()
         known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
         yield table_of(known, CELLS, rows.assign(nearest=nearest).to_dict("records"))
@@ -173,7 +138,7 @@ CELLS: Cells = {
 
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = agreement(data.traces, data.best)
+    table = agreement(data.runs)
     title = "How far each solver is from the optimum"
     yield Output("agreement", table, title, [TEXTS["agreement"], *tables(table)])
 

@@ -1,6 +1,6 @@
-"""The numbers of figures of curves: from traces to one tidy table.
+"""The numbers of figures of curves: from runs to one tidy table.
 
-A problem instance is the data (fingerprint) and λ. Repeats of a configuration are put on a common
+Repeats of a configuration are put on a common
 x grid, where the median, minimum and maximum of their *y values* are taken. Nothing is made up:
 
 - Between two evaluations, a repeat has the value of the line in a log plot (linear in log y).
@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,15 +29,7 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
 from ssvm_bench.results.optima import is_exact
-from ssvm_bench.results.table import (
-    INSTANCE_COLUMNS,
-    Best,
-    BestValues,
-    ProblemInstance,
-    Run,
-    Runs,
-    bands,
-)
+from ssvm_bench.results.table import INSTANCE_COLUMNS, Run, Runs, bands
 
 
 class Axis(NamedTuple):
@@ -67,9 +59,13 @@ CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
 
 
+Quantities: TypeAlias = Mapping[str, str | Callable[[Run], np.ndarray]]
+"""Name of a quantity → its column, also a derived one, or a function of a run that returns it."""
+
+
 def tabulate(
-    traces: Sequence[Run],
-    values: Callable[[Run], Mapping[str, np.ndarray]],
+    runs: Runs,
+    quantities: Quantities,
     axis: str,
     log: bool,
     names: Sequence[str] | None = None,
@@ -78,10 +74,9 @@ def tabulate(
 
     Parameters
     ----------
-    traces : sequence of Run
-        Finished runs.
-    values : callable
-        Run → quantities: name → one value per row, NaN where there is none.
+    runs : Runs
+    quantities : mapping
+        Name → column, or function of a run; NaN where there is no value.
     axis : str
         One of ``AXES``.
     log : bool
@@ -98,12 +93,11 @@ def tabulate(
     """
     curves: list[dict[str, Any]] = []
     points: list[Sequence[np.ndarray]] = []
-    for (_, label), repeats in Runs(traces).curves(names).items():
-        xs = [trace[AXES[axis].column] for trace in repeats]
-        measured = [values(trace) for trace in repeats]
+    for (_, label), repeats in runs.curves(names).items():
+        xs = [run[AXES[axis].column] for run in repeats]
         about = repeats[0].instance
-        for quantity in measured[0]:
-            ys = [of_run[quantity] for of_run in measured]
+        for quantity, of in quantities.items():
+            ys = [of(run) if callable(of) else run[of] for run in repeats]
             curves.append({**about, "solver": label, "quantity": quantity})
             if all(np.isnan(y).all() for y in ys):
                 points.append(_no_curve(0))
@@ -124,15 +118,15 @@ def _no_curve(repeats: int) -> tuple[np.ndarray, ...]:
     return *(np.full(1, np.nan) for _ in POINT[:-1]), np.array([repeats])
 
 
-def axis_label(traces: Sequence[Run], axis: str) -> str:
+def axis_label(runs: Sequence[Run], axis: str) -> str:
     """Return the label of the x axis, with its unit and clock."""
-    return AXES[axis].label + f" ({clocks_of(traces)})" * (axis == "time")
+    return AXES[axis].label + f" ({clocks_of(runs)})" * (axis == "time")
 
 
-def clocks_of(traces: Sequence[Run]) -> str:
+def clocks_of(runs: Sequence[Run]) -> str:
     """Return the names of the clocks of some runs."""
     names = {"wall": "wall clock", "cpu": "CPU time", "work": "counted work"}
-    clocks = sorted({trace.clock for trace in traces})
+    clocks = sorted({run.clock for run in runs})
     return ", ".join(names.get(clock, clock) for clock in clocks)
 
 
@@ -162,19 +156,17 @@ def why_empty(panel: pd.DataFrame) -> str:
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Run], axis: str, best: BestValues) -> list[str]:
+def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements.
 
     Parameters
     ----------
     table : DataFrame
         The curves, as returned by `tabulate`.
-    traces : sequence of Run
+    runs : Runs
         The runs behind them.
     axis : str
         One of ``AXES``.
-    best : BestValues
-        The values that suboptimality is measured from.
 
     Returns
     -------
@@ -189,16 +181,14 @@ def notes(table: pd.DataFrame, traces: Sequence[Run], axis: str, best: BestValue
     drawn = [rows for rows in of_curves if not np.isnan(x[rows]).all()]
     repeats = [most for rows in drawn if (most := count[rows].max()) > 0]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
-    column = AXES[axis].column
-    ends = (set(runs.last(column)) for runs in Runs(traces).curves().values())
+    ends = (set(repeats.last(AXES[axis].column)) for repeats in runs.curves().values())
     if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
     gone = [rows for rows in drawn if 0 < np.isnan(median[rows]).sum() < len(median[rows])]
-    places = zip(table["fingerprint"].to_numpy(), table["lam"].to_numpy(), strict=True)
-    problems = [ProblemInstance(*place) for place in places]
+    problems = [*zip(table["fingerprint"], table["lam"], strict=True)]
     interrupted = {problems[of.start] for of in gone if quantity[of.start] in QUANTITIES}
-    whys = {_why_not_positive(problem, traces, best) for problem in interrupted}
+    whys = {_why_not_positive(runs.where(problem={of})) for of in interrupted}
     found += [f"A curve is interrupted where its value is {why}." for why in sorted(whys)]
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
@@ -209,22 +199,21 @@ def notes(table: pd.DataFrame, traces: Sequence[Run], axis: str, best: BestValue
     for what, these in missing.items():
         names = ", ".join(map(style.solver_label, dict.fromkeys(solver[these])))
         found += [f"{what}: {names}."] * bool(names)
-    return [*found, *timing_notes(traces)] if axis == "time" else found
+    return [*found, *timing_notes(runs)] if axis == "time" else found
 
 
 ROUNDING = 1e-9
 """Of sums, relative to the largest of P, F and 1, as in the runner."""
 
 
-def _why_not_positive(problem: ProblemInstance, traces: Sequence[Run], best: BestValues) -> str:
-    """Return what the values of a problem are that a log axis cannot show.
+def _why_not_positive(runs: Runs) -> str:
+    """Return what the values of the runs on a problem are that a log axis cannot show.
 
     By weak duality, an exact oracle never finds a P below an F: its gaps and distances end at 0.
     """
-    runs = [trace for trace in traces if trace.problem == problem]
-    seen = [Best(run["primal"].min(), run["dual"].max()) for run in runs]
-    known = pd.DataFrame([*seen, *([best[problem]] if problem in best else [])])
-    lowest, highest = known["primal"].min(), known["dual"].max()
+    seen = [(run["primal"].min(), run["dual"].max()) for run in runs]
+    primals, duals = zip(*seen, *runs.best.values(), strict=True)
+    lowest, highest = np.fmin.reduce(primals), np.fmax.reduce(duals)
     if not highest - lowest > ROUNDING * max(abs(highest), abs(lowest), 1.0):
         return "0 up to rounding"
     kinds = {str((run.config.get("oracle") or {}).get("kind")) for run in runs}
@@ -241,19 +230,15 @@ def _curves(table: pd.DataFrame) -> list[slice]:
     return [slice(*of_curve) for of_curve in itertools.pairwise(ends)]
 
 
-def timing_notes(traces: Sequence[Run]) -> list[str]:
+def timing_notes(runs: Runs) -> list[str]:
     """Return notes on runtimes: whether the machine was busy, and whether there were several."""
-    found = [processors_note(traces)]
-    if beside := sum(bool(trace.metadata.get("concurrent_runs")) for trace in traces):
-        found.append(f"{beside} of {len(traces)} runs were timed while other runs were going on.")
-    wall = [
-        trace
-        for trace in traces
-        if trace.clock == "wall"
-        and not trace.config.get("oracle", {}).get("delay")  # such an oracle sleeps
-    ]
-    ends = [trace.frame[["time", "cpu_time"]].iloc[-1] for trace in wall]
-    differ = sum(end.max() - end.min() > CLOCK_TOLERANCE * end.max() for end in ends)
+    found = [processors_note(runs)]
+    if beside := sum(bool(run.metadata.get("concurrent_runs")) for run in runs):
+        found.append(f"{beside} of {len(runs)} runs were timed while other runs were going on.")
+    # an oracle with a delay sleeps
+    wall = runs.where(lambda run: run.clock == "wall" and not run.options.get("oracle.delay"))
+    ends = wall.last("time"), wall.last("cpu_time")
+    differ = int((abs(ends[0] - ends[1]) > CLOCK_TOLERANCE * np.maximum(*ends)).sum())
     if differ:
         found.append(
             f"In {differ} of {len(wall)} runs, wall and CPU time differ by more than "
@@ -262,11 +247,11 @@ def timing_notes(traces: Sequence[Run]) -> list[str]:
     return list(filter(None, found))
 
 
-def processors_note(traces: Sequence[Run]) -> str:
+def processors_note(runs: Runs) -> str:
     """Return a note on times of several processors, and on medians that mix them; else empty."""
     of_curves = [
-        [trace.processors for trace in repeats if trace.clock != "work"]
-        for repeats in Runs(traces).curves().values()
+        [run.processors for run in repeats if run.clock != "work"]
+        for repeats in runs.curves().values()
     ]
     counts = Counter(name for repeats in of_curves for used in repeats for name in used)
     if len(counts) < 2:

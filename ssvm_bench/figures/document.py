@@ -226,7 +226,7 @@ class Html(str):
     __slots__ = ()
 
 
-def plain(value: object) -> Html:
+def escaped(value: object) -> Html:
     """Return a value escaped, without conversion of Markdown."""
     return value if isinstance(value, Html) else Html(html.escape(str(value)))
 
@@ -243,7 +243,7 @@ def marked(text: str) -> Html:
 
 def code(value: object) -> Html:
     """Return a value in a fixed-width font."""
-    return Html(f"<code>{plain(value)}</code>")
+    return Html(f"<code>{escaped(value)}</code>")
 
 
 def address(path: str | PurePath) -> Html:
@@ -257,7 +257,7 @@ def address(path: str | PurePath) -> Html:
 
 def rows(title: str, header: Sequence[str], cells: Iterable[Sequence[object]]) -> Table:
     """Return a table whose cells are shown without conversion of Markdown."""
-    return Table(title, header, [[*map(plain, row)] for row in cells])
+    return Table(title, header, [[*map(escaped, row)] for row in cells])
 
 
 def block(shown: Block) -> Html:

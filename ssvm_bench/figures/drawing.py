@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,10 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import why_empty
+from ssvm_bench.figures.document import latex_text
 from ssvm_bench.results import words
 
 STYLE = Path(__file__).with_name("ssvm_bench.mplstyle")
@@ -33,7 +34,7 @@ RC = mpl.rc_params_from_file(STYLE, use_default_template=False)
 LEGEND: Any = {"handlelength": 2.8, "handletextpad": 0.8, "columnspacing": 1.2}
 LEGEND |= {"borderaxespad": 0, "borderpad": 0}
 """Lengths in a legend, in units of its font size."""
-PLAIN = FuncFormatter(lambda value, _: words.plain(value))
+PLAIN = FuncFormatter(lambda value, _: words.tick_label(value))
 Legend = tuple[Sequence[Line2D], Sequence[str]]
 SIDE_BY_SIDE = 3
 """The largest number of panels in a row of a figure with one quantity."""
@@ -74,7 +75,7 @@ def draw_curves(
         Whether y is logarithmic, with one row of panels per problem instance; else it begins at 0,
         with one row per quantity. In either case, several instances with one quantity share rows.
     """
-    problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
+    problems = style.by_problem(table)
     quantities = list(dict.fromkeys(table["quantity"]))
     shape = (len(problems), len(quantities)) if log_y else (len(quantities), len(problems))
     alone = len(quantities) == 1 and len(problems) > 1
@@ -209,6 +210,17 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
 
 
+def draw_range(
+    panel: Axes, height: float, row: Mapping[Hashable, Any], name: str, alpha: float, color: str
+) -> None:
+    """Draw the median in a column as a point, and the minimum to maximum as a bar, if known."""
+    ends = [row[f"{name}_min"], row[f"{name}_max"]]
+    if np.isfinite(ends).all():
+        panel.plot(ends, [height] * 2, color=color, alpha=alpha, linewidth=2.4)
+    if 0 < row[name] < np.inf:
+        panel.plot(row[name], height, "o", color=color, alpha=alpha, markersize=4.5)
+
+
 def label_log_y(panel: Axes) -> None:
     """Label the log y axis: decades if there are two of them, else values between as well."""
     low, high = panel.get_ylim()
@@ -277,11 +289,58 @@ def rendered(figure: Figure, suffix: str, dpi: int = 160) -> bytes:
                 f"Figures as pgf are set by LaTeX, and none of {', '.join(_LATEX)} is installed. "
                 "Install one, or choose --format pdf."
             )
-        from ssvm_bench.figures import pgf
-
         with mpl.rc_context(RC):
-            return pgf.content(figure, program)
+            return _pgf(figure, program)
     buffer = io.BytesIO()
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_FILE_METADATA.get(suffix))
+    return buffer.getvalue()
+
+
+def _pgf(figure: Figure, program: str) -> bytes:
+    """Return the file of a figure, whose texts are measured by ``program``, a LaTeX."""
+    from matplotlib.backends import backend_pgf  # importing it takes time
+
+    def source(text: str, is_formula: bool) -> str:
+        """Return what LaTeX reads: formulas are matplotlib's own, as the powers of ten."""
+        return text if is_formula else latex_text(text)
+
+    class Renderer(backend_pgf.RendererPgf):
+        """Sets texts as they are written; the original passes them on, commands included."""
+
+        def draw_text(
+            self,
+            gc: Any,
+            x: Any,
+            y: Any,
+            s: Any,
+            prop: Any,
+            angle: Any,
+            ismath: Any = False,
+            mtext: Any = None,
+        ) -> None:
+            super().draw_text(gc, x, y, source(s, ismath), prop, angle, ismath, mtext)
+
+        def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
+            return super().get_text_width_height_descent(source(s, ismath), prop, ismath)
+
+        def draw_image(self, *arguments: Any, **options: Any) -> None:
+            """Refuse a picture, which would be a file beside the figure's."""
+            raise ConfigError("A figure with pictures cannot be pgf. Choose --format pdf.")
+
+    buffer, original = io.BytesIO(), backend_pgf.RendererPgf
+    backend_pgf.RendererPgf = Renderer  # type: ignore[misc]
+    try:
+        # the fonts are those of the document
+        with mpl.rc_context({"pgf.texsystem": program, "pgf.rcfonts": False}):
+            figure.savefig(buffer, format="pgf")
+    except (backend_pgf.LatexError, ValueError, RuntimeError, OSError) as error:
+        said = str(error)
+        reason = next((line for line in said.splitlines() if line.startswith("!")), said)
+        raise RunFailedError(
+            f"{program} cannot set the figure: {shown(reason, 200)}. Repair LaTeX, which needs its "
+            "package pgf, or choose --format pdf."
+        ) from error
+    finally:
+        backend_pgf.RendererPgf = original  # type: ignore[misc]
     return buffer.getvalue()

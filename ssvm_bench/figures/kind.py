@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, described
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, document
+from ssvm_bench.figures.curves import Quantities
 from ssvm_bench.figures.document import Block
-from ssvm_bench.results.run_folder import write_files
-from ssvm_bench.results.table import BestValues, Run
+from ssvm_bench.results.folder import write_files
+from ssvm_bench.results.table import Run, Runs, labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class FigureData(NamedTuple):
-    """The input of a figure: finished runs, best values, title, relative gaps.
+    """The input of a figure: finished runs with the best values known, title, relative gaps.
 
     ``results_dir`` has the numbers that are not from runs. ``others`` are the experiment's runs on
     data of another source, for ratios over several datasets: nothing else shows real and synthetic
@@ -38,12 +39,11 @@ class FigureData(NamedTuple):
     `curves.is_log_x` is asked.
     """
 
-    traces: Sequence[Run]
-    best: BestValues
+    runs: Runs
     title: str = ""
     gaps: Sequence[float] = ()
     results_dir: Path | None = None
-    others: Sequence[Run] = ()
+    others: Runs = Runs()
     loaded: Callable[[Run], Any] = lambda _: None
     log_x: bool | None = None
 
@@ -173,9 +173,6 @@ class Switched(NamedTuple):
     log: bool
 
 
-Shown: TypeAlias = Block | Switched
-
-
 @dataclass(frozen=True)
 class Kind:
     """A kind of figure.
@@ -206,7 +203,7 @@ class Kind:
     name: str
     choices: Choices
     outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
-    of_instance: Callable[[FigureData], Iterable[Shown]] = lambda _: ()
+    of_instance: Callable[[FigureData], Iterable[Switched]] = lambda _: ()
     documents: bool = False
     intro: str = ""
     at_top: bool = False
@@ -231,8 +228,8 @@ def robust(kind: Kind) -> Kind:
         except SsvmBenchError:
             raise
         except Exception as error:
-            odd = {trace.folder: why for trace, why in _odd(data.traces, by, data, *more)}
-            rest = [trace for trace in data.traces if trace.folder not in odd]
+            odd = {run.folder: why for run, why in _odd(data.runs, by, data, *more)}
+            rest = data.runs.where(lambda run: run.folder not in odd)
             if not odd or not rest:
                 raise RunFailedError(
                     f"There is no {kind.name} of these runs: {described(error)}. Choose other runs,"
@@ -240,7 +237,7 @@ def robust(kind: Kind) -> Kind:
                 ) from error
             for folder, why in odd.items():
                 logger.warning("Passed over in %s: the run %s: %s.", kind.name, folder, why)
-            return made(by, data._replace(traces=rest), *more)
+            return made(by, data._replace(runs=rest), *more)
 
     return replace(
         kind, outputs=partial(made, kind.outputs), of_instance=partial(made, kind.of_instance)
@@ -248,25 +245,25 @@ def robust(kind: Kind) -> Kind:
 
 
 def _odd(
-    traces: Sequence[Run], made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
+    runs: Runs, made: Callable[..., Iterable[Any]], data: FigureData, *more: Any
 ) -> Iterator[tuple[Run, str]]:
     """Yield the runs that a kind fails on even alone, and how."""
     try:
-        for _ in made(data._replace(traces=traces), *more):
+        for _ in made(data._replace(runs=runs), *more):
             pass
     except Exception as error:
-        half = len(traces) // 2
+        half = len(runs) // 2
         if half == 0:
-            yield from ((trace, described(error)) for trace in traces)
+            yield from ((run, described(error)) for run in runs)
         else:
-            for part in (traces[:half], traces[half:]):
+            for part in (runs[:half], runs[half:]):
                 yield from _odd(part, made, data, *more)
 
 
 def table_kind(
     name: str,
     title: str,
-    tabulate: Callable[[Sequence[Run], BestValues], pd.DataFrame],
+    tabulate: Callable[[Runs], pd.DataFrame],
     blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
     documents: bool = False,
 ) -> Kind:
@@ -277,7 +274,7 @@ def table_kind(
     name, title : str
         Name of the kind and its files; title of the document, empty: the experiment's.
     tabulate : callable
-        Runs and best values → table.
+        Runs → table.
     blocks : callable
         Input of the figure, and the table → the document.
     documents : bool
@@ -285,7 +282,7 @@ def table_kind(
     """
 
     def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-        table = tabulate(data.traces, data.best)
+        table = tabulate(data.runs)
         if len(table):
             yield Output(name, table, title or data.title, list(blocks(data, table)))
 
@@ -317,57 +314,63 @@ class CurveFigure:
         What is drawn.
     file : str
         Name of the files; ``{}`` is replaced by the name of the x axis.
-    tabulate : callable
-        Runs, best values and x axis → table of the curves.
+    quantities : mapping or callable
+        As for `curves.tabulate`; or runs and x axis → table of the curves.
     chosen : callable
         The runs that have such curves, by default all.
     log : bool
         Whether y is on a log axis.
+    named : callable
+        Runs → the curve of each, by default its `labels`.
     draw : callable, optional
         Draws it; by default `drawing.draw_curves`.
     notes : callable
-        Runs and best values → notes in addition to those of `curves.notes`.
+        Runs → notes in addition to those of `curves.notes`.
     """
 
     what: str
     file: str
-    tabulate: Callable[[Sequence[Run], BestValues, str], pd.DataFrame]
-    chosen: Callable[[Sequence[Run]], Sequence[Run]] = lambda traces: traces
+    quantities: Quantities | Callable[[Runs, str], pd.DataFrame]
+    chosen: Callable[[Runs], Runs] = lambda runs: runs
     log: bool = True
+    named: Callable[[Runs], Sequence[str]] = labels
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
-    notes: Callable[[Sequence[Run], BestValues], list[str]] = lambda *_: []
+    notes: Callable[[Runs], list[str]] = lambda _: []
 
     def kind(self, name: str, axes: Sequence[str], intro: str = "") -> Kind:
         """Return the kind of these figures, over some of the x axes."""
         return Kind(name, Choices((*axes,)), self.outputs, self.of_instance, intro=intro)
 
+    def tabulate(self, runs: Runs, axis: str) -> pd.DataFrame:
+        """Return the curves of some runs, as `curves.tabulate` does."""
+        if callable(self.quantities):
+            return self.quantities(runs, axis)
+        return curves.tabulate(runs, self.quantities, axis, self.log, self.named(runs))
+
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
         from ssvm_bench.figures.drawing import draw_curves
 
-        traces, draw = self.chosen(data.traces), self.draw or draw_curves
-        for axis in axes if traces else ():
-            table = self.tabulate(traces, data.best, axis)
-            notes = [*curves.notes(table, traces, axis, data.best), *self.notes(traces, data.best)]
-            label, log_x = curves.axis_label(traces, axis), curves.is_log_x(table, axis, data.log_x)
+        runs, draw = self.chosen(data.runs), self.draw or draw_curves
+        for axis in axes if runs else ():
+            table = self.tabulate(runs, axis)
+            notes = [*curves.notes(table, runs, axis), *self.notes(runs)]
+            label, log_x = curves.axis_label(runs, axis), curves.is_log_x(table, axis, data.log_x)
             figure = partial(draw, table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
 
-    def of_instance(self, data: FigureData) -> Iterator[Shown]:
+    def of_instance(self, data: FigureData) -> Iterator[Switched]:
         """Yield the figure of the runs on one problem instance; none without such runs."""
-        traces = self.chosen(data.traces)
-        if not traces:
+        runs = self.chosen(data.runs)
+        if not runs:
             return
         axes = [axis for axis, about in curves.AXES.items() if about.button]
-        tables = {axis: self.tabulate(traces, data.best, axis) for axis in axes}
-        labels = {axis: curves.axis_label(traces, axis) for axis in axes}
-        said = dict.fromkeys(
-            note for of in axes for note in curves.notes(tables[of], traces, of, data.best)
-        )
+        tables = {axis: self.tabulate(runs, axis) for axis in axes}
+        axis_labels = {axis: curves.axis_label(runs, axis) for axis in axes}
+        said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], runs, of))
         notes = [  # without those that are the beginning of another one
             note
             for note in said
             if not any(more != note and more.startswith(note.rstrip(".")) for more in said)
         ]
-        notes += self.notes(traces, data.best)
-        yield Switched(self.what, tables, labels, notes, self.log)
+        yield Switched(self.what, tables, axis_labels, [*notes, *self.notes(runs)], self.log)

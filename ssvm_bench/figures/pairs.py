@@ -25,12 +25,13 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Block, Cells, List, Table, table_of
 from ssvm_bench.figures.kind import Output
-from ssvm_bench.figures.targets import COSTS, GAPS, costs, relative_gap
+from ssvm_bench.figures.targets import COSTS, GAPS, costs
 from ssvm_bench.results import words
 from ssvm_bench.results.table import (
-    BestValues,
+    TINY,
     ProblemInstance,
     Run,
+    band,
     differing_options,
     grouped,
 )
@@ -133,16 +134,12 @@ def timed(pairs: Pairs) -> str:
     return SAME if all(here == there and len(here) == 1 for here, there in used) else OTHERS
 
 
-def ratios(
-    found: Sequence[Pairs], best: BestValues, gaps: Sequence[float], seconds: bool
-) -> pd.DataFrame:
+def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.DataFrame:
     """Return the ratios B / A of each comparison and gap.
 
     Parameters
     ----------
     found : sequence of Pairs
-    best : BestValues
-        Best values, for solvers without a dual value; see `targets`.
     gaps : sequence of float
         Relative gaps; empty: `GAPS`, and a gap that all runs of a comparison reached.
     seconds : bool
@@ -159,8 +156,8 @@ def ratios(
     for pairs in found:
         about, machines = pairs.runs[0][0].instance, timed(pairs)
         comparable = machines == SAME or (machines == OTHERS and seconds)
-        asked = gaps or sorted({*GAPS, *_common(pairs, best)}, reverse=True)
-        spent = (costs(side, best, asked) for side in zip(*pairs.runs, strict=True))
+        asked = gaps or sorted({*GAPS, *_reached_by_all(pairs)}, reverse=True)
+        spent = (costs(side, asked) for side in zip(*pairs.runs, strict=True))
         for gap, a, b in zip(asked, *spent, strict=True):
             row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
             row |= {"clock": pairs.clock, "machines": machines, "gap": gap}
@@ -168,34 +165,26 @@ def ratios(
             for side, of in (("a", a), ("b", b)):
                 row[f"reached_{side}"] = int(np.isfinite(of["time"]).sum())
             for name in COSTS:
-                compared = comparable or name != "time"
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = b[name] / a[name]  # 0 where only B got there, ∞ where only A did
                 ratio[np.isfinite(a[name]) & (a[name] == b[name])] = 1.0
-                middle, low, high = _band(ratio) if compared else (math.nan,) * 3
-                row |= {name: middle, f"{name}_min": low, f"{name}_max": high}
+                known = ratio[~np.isnan(ratio) & (comparable or name != "time")]
+                both = known[np.isfinite(known) & (known > 0)]
+                row[name] = band(known)[0] if known.size else math.nan  # all ≥ 0: never ∞ − ∞
+                ends = band(both)[1:] if both.size else (math.nan, math.nan)
+                row[f"{name}_min"], row[f"{name}_max"] = ends
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _common(pairs: Pairs, best: BestValues) -> list[float]:
+def _reached_by_all(pairs: Pairs) -> list[float]:
     """Return the smallest gap with one digit that all runs reached; none if a run has no gap."""
-    known = [relative_gap(run, best) for pair in pairs.runs for run in pair]
+    known = [run["relative_distance"] for pair in pairs.runs for run in pair]
     least = max(float(np.min(gap, where=np.isfinite(gap), initial=math.inf)) for gap in known)
     if math.isinf(least):
         return []
-    digit = 10.0 ** math.floor(math.log10(max(least, 1e-12)))
+    digit = 10.0 ** math.floor(math.log10(max(least, TINY)))
     return [float(f"{math.ceil(least / digit) * digit:.1g}")]
-
-
-def _band(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the median of all ratios but NaN, and the range of those where both got there."""
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return math.nan, math.nan, math.nan
-    both = known[np.isfinite(known) & (known > 0)]
-    ends = (both.min(), both.max()) if both.size else (math.nan, math.nan)
-    return float(np.median(known)), *ends  # never ∞ − ∞, as ratios are ≥ 0
 
 
 # ---- output -----------------------------------------------------------------------------------
@@ -283,13 +272,13 @@ CELLS: Cells = {
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the ratios on each problem instance."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         yield table_of(style.problem_title(rows), CELLS, rows.to_dict("records"), words=2)
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     """Draw a row of panels per problem instance: ratios of time, if there are any, and of calls."""
-    from ssvm_bench.figures.drawing import draw_grid, gaps_of, label_log_x, set_heading
+    from ssvm_bench.figures.drawing import draw_grid, draw_range, gaps_of, label_log_x, set_heading
 
     drawn = [cost for cost in COSTS if table[cost].notna().any()] or ["calls"]
     shades, legend = gaps_of(table)
@@ -299,7 +288,7 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
             for a, b, around in zip(table["a"], table["b"], table["around"], strict=True)
         ]
     )
-    problems = [rows for _, rows in table.groupby(["fingerprint", "lam"], sort=False)]
+    problems = style.by_problem(table)
     most = max(problem["name"].nunique() for problem in problems)
     lines = max(len(set(problem["gap"])) for problem in problems)
     rows = [[problem.assign(cost=cost) for cost in drawn] for problem in problems]
@@ -312,16 +301,11 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
         panel.axvline(1, color="#999999", linewidth=0.8)
         panel.grid(axis="x")
         names, here = list(dict.fromkeys(rows["name"])), sorted(set(rows["gap"]), reverse=True)
-        for _, row in rows.iterrows():
+        for row in rows.to_dict("records"):
             below = here.index(row["gap"]) - 0.5 * (len(here) - 1)
             height = names.index(row["name"]) + 0.8 * below / len(here)
-            ends = [row[f"{cost}_min"], row[f"{cost}_max"]]
-            color, alpha = style.color(str(row["b"])), shades[row["gap"]]
-            if np.isfinite(ends).all():
-                panel.plot(ends, [height] * 2, linewidth=2.4, color=color, alpha=alpha)
-            if 0 < row[cost] < math.inf:
-                panel.plot(row[cost], height, "o", markersize=4.5, color=color, alpha=alpha)
-            else:
+            draw_range(panel, height, row, cost, shades[row["gap"]], style.color(str(row["b"])))
+            if not 0 < row[cost] < math.inf:
                 text = f"{row['gap']:g}: {NOBODY.get(row[cost], 'neither')}"
                 place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
                 panel.text(0.02, height, text, transform=place, va="center", size=6)

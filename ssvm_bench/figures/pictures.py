@@ -64,7 +64,7 @@ def show(panel: Axes, pixels: np.ndarray, title: str, size: float, **options: An
 # ---- superpixels ------------------------------------------------------------------------------
 
 
-class Row(NamedTuple):
+class LabeledPicture(NamedTuple):
     """One picture.
 
     Attributes
@@ -92,12 +92,12 @@ class Row(NamedTuple):
     scribbles: np.ndarray | None = None
 
 
-def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure:
+def draw_rows(rows: Sequence[LabeledPicture], labels: Sequence[str], source: str) -> Figure:
     """Draw one row of panels a picture: superpixels, ground truth, labelings.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of LabeledPicture
         All with the same number of predictions.
     labels : sequence of str
         Names of the labels 0 .. K − 1.
@@ -122,7 +122,7 @@ def draw_rows(rows: Sequence[Row], labels: Sequence[str], source: str) -> Figure
     return figure
 
 
-def _shown(row: Row, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _shown(row: LabeledPicture, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     """Yield the pixels and the title of each panel of a picture."""
     outlined = row.rgb.copy()
     outlined[borders(row.segments)] = (255, 230, 0)

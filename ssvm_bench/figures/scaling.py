@@ -28,7 +28,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Kind, Output
-from ssvm_bench.results.table import Run, grouped
+from ssvm_bench.results.table import Run, Runs, first
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ SPENT = {"time": "time", "calls": "oracle_calls", "summed": "oracle_seconds", "w
 _LOSSES = {"more": "more calls", "steps": "the solver's steps", "others": "waiting for others"}
 
 
-def scaling(traces: Sequence[Run], gaps: Sequence[float]) -> pd.DataFrame:
+def scaling(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each curve to a relative gap by workers, as medians over the repeats.
 
     The gap is the smallest of ``gaps`` that all runs on the problem instance have reached; the
@@ -63,13 +63,17 @@ def scaling(traces: Sequence[Run], gaps: Sequence[float]) -> pd.DataFrame:
         of the calls that one worker does not need.
     """
     rows = []
-    for runs in grouped(traces, lambda trace: trace.problem).values():
-        worst = max(float((run.frame["gap"] / run.frame["primal"].abs()).min()) for run in runs)
+    for of_problem in runs.groups("problem").values():
+        worst = max(np.fmin.reduce(run["relative_gap"]) for run in of_problem)
         gap = min((gap for gap in gaps if gap >= worst), default=max(gaps))
-        rows += [{**_about(run), "gap": gap, **_spent(run, gap)} for run in runs]
+        rows += [{**_about(run), "gap": gap, **_spent(run, gap)} for run in of_problem]
     if not rows:
         return pd.DataFrame()
-    found = pd.DataFrame(rows).groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
+    found = (
+        pd.DataFrame(rows)
+        .replace(np.inf, np.nan)
+        .groupby([*CURVE, "gap", "workers"], sort=False, dropna=False)
+    )
     table = found[list(SPENT)].median()
     table["reached"], table["repeats"] = found["time"].count(), found.size()
     table.loc[table["reached"] < table["repeats"], list(SPENT)] = np.nan
@@ -86,28 +90,24 @@ def scaling(traces: Sequence[Run], gaps: Sequence[float]) -> pd.DataFrame:
     return table
 
 
-def _about(trace: Run) -> dict[str, Any]:
+def _about(run: Run) -> dict[str, Any]:
     """Return the columns that identify a run, with the workers that called its oracle."""
-    config = trace.config
-    parallel = config.get("parallel", {})
+    of = run.options.get
     return {
-        **trace.instance,
-        "solver": config["solver"]["name"],
-        "batch": parallel.get("batch", 1),
-        "engine": "dask" if parallel.get("address") else "processes",
-        "delay": float(config["oracle"].get("delay", 0.0)),
-        "workers": parallel.get("workers", 1),
+        **run.instance,
+        "solver": run.solver,
+        "batch": of("parallel.batch", 1),
+        "engine": "dask" if of("parallel.address") else "processes",
+        "delay": float(of("oracle.delay", 0.0)),
+        "workers": of("parallel.workers", 1),
     }
 
 
-def _spent(trace: Run, gap: float) -> dict[str, float]:
-    """Return the costs of a run to a relative gap; NaN if it did not reach the gap."""
-    frame = trace.frame
-    reached = frame[frame["gap"] <= gap * frame["primal"].abs()]
-    return {
-        name: float(reached[of].iloc[0]) if len(reached) and of in frame else np.nan
-        for name, of in SPENT.items()
-    }
+def _spent(run: Run, gap: float) -> dict[str, float]:
+    """Return the costs of a run to a relative gap; infinite if it did not reach the gap."""
+    known = {name: column for name, column in SPENT.items() if column in run}
+    spent = {name: first(run[of], run["relative_gap"], gap) for name, of in known.items()}
+    return {name: spent.get(name, np.inf) for name in SPENT}
 
 
 def curve_name(row: Mapping[Any, Any]) -> str:
@@ -136,7 +136,7 @@ CELLS: Cells = {
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield two tables per problem instance: the numbers, and up to where its curves scale."""
-    for _, rows in table.groupby(["fingerprint", "lam"], sort=False):
+    for rows in style.by_problem(table):
         title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
         yield table_of(title, CELLS, rows.to_dict("records"), words=2)
         header = ["solver", "oracle", f"at least {ENOUGH:g} × workers up to", "then lost to"]
@@ -217,13 +217,13 @@ def draw(
 
 
 def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
-    table = scaling(data.traces, data.gaps)
+    table = scaling(data.runs, data.gaps)
     if table.empty:
         return
     notes = ["Grey: in proportion to the workers."]
-    busy = sum(bool(trace.metadata.get("concurrent_runs")) for trace in data.traces)
+    busy = sum(bool(run.metadata.get("concurrent_runs")) for run in data.runs)
     if busy:
-        notes.append(f"{busy} of {len(data.traces)} runs were timed while others were going on.")
+        notes.append(f"{busy} of {len(data.runs)} runs were timed while others were going on.")
     figure = partial(draw, table, quantities, data.title, notes)
     title = "Oracle calls in parallel: time to a gap against workers"
     reading = TEXTS["scaling"].format(enough=ENOUGH)

@@ -172,6 +172,11 @@ def weight_of(fingerprint: str, lam: float, n: int) -> str:
     return f"{letter} = " + (words.lam(lam, n) if letter == "λ" else f"{lam:g}")
 
 
+def by_problem(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of a tidy table for each problem instance, in order of appearance."""
+    return [rows for _, rows in table.groupby(["fingerprint", "lam"], sort=False)]
+
+
 def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
     """Return the title of a problem in a tidy table: name, source, size, λ or ν, prior."""
     first = problem.iloc[0]

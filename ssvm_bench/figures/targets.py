@@ -23,19 +23,19 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.curves import AXES, axis_label, timing_notes
+from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.document import TEXTS, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.results import words
-from ssvm_bench.results.table import BestValues, Run, Runs, first, grouped
+from ssvm_bench.results.table import Run, Runs, first, grouped
 from ssvm_bench.results.words import NONE, number, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COSTS = ("time", "calls")
-"""The costs, which are x axes of curves."""
+COSTS = {"time": "time", "calls": "passes"}
+"""The costs, which are x axes of curves, and their columns."""
 
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
@@ -45,39 +45,22 @@ GAPS = (1e-1, 1e-2, 1e-3)
 
 BASELINE = "bcfw"
 OWN, BEST = "own dual", "best dual"
-"""What a relative gap is measured from."""
+"""What a relative gap is measured from: a run's own dual, if it has one."""
 
 
-def bound(trace: Run) -> str:
-    """Return what the relative gap of a run is measured from: its own dual, if it has one."""
-    return BEST if np.isnan(trace["dual"]).all() else OWN
-
-
-def relative_gap(trace: Run, best: BestValues) -> np.ndarray:
-    """Return the relative gap of each row, measured from the dual value that `bound` names."""
-    primal, gap = (trace[name] for name in ("primal", "gap"))
-    if bound(trace) == BEST:
-        gap = primal - best[trace.problem].dual
-    return gap / np.maximum(np.abs(primal), 1e-12)
-
-
-def costs(
-    traces: Sequence[Run], best: BestValues, gaps: Sequence[float]
-) -> list[dict[str, np.ndarray]]:
+def costs(runs: Sequence[Run], gaps: Sequence[float]) -> list[dict[str, np.ndarray]]:
     """Return, gap by gap, the costs of each run when its relative gap was first as small.
 
     Each of ``COSTS`` is one number per run, infinite if the run did not reach the gap.
     """
-    relative = [relative_gap(trace, best) for trace in traces]
 
-    def spent(name: str, gap: float) -> np.ndarray:
-        runs = zip(traces, relative, strict=True)
-        return np.array([first(trace[AXES[name].column], of_run, gap) for trace, of_run in runs])
+    def spent(column: str, gap: float) -> np.ndarray:
+        return np.array([first(run[column], run["relative_distance"], gap) for run in runs])
 
-    return [{name: spent(name, gap) for name in COSTS} for gap in gaps]
+    return [{name: spent(column, gap) for name, column in COSTS.items()} for gap in gaps]
 
 
-def targets(traces: Sequence[Run], best: BestValues, gaps: Sequence[float]) -> pd.DataFrame:
+def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each solver to several relative gaps, over its repeats.
 
     Returns
@@ -88,26 +71,26 @@ def targets(traces: Sequence[Run], best: BestValues, gaps: Sequence[float]) -> p
         ``_max`` over those that reached it. Calls are in passes, i.e. divided by n.
     """
     rows = []
-    for (_, label), repeats in Runs(traces).curves().items():
-        instance = repeats[0].instance
-        for gap, found in zip(gaps, costs(repeats, best, gaps), strict=True):
-            row = {**instance, "solver": label, "bound": bound(repeats[0]), "gap": gap}
-            row |= {"repeats": len(repeats), "reached": int(np.isfinite(found["time"]).sum())}
+    for (_, label), repeats in runs.curves().items():
+        about = {**repeats[0].instance, "solver": label}
+        about["bound"] = OWN if repeats[0].has_dual else BEST
+        for gap, found in zip(gaps, costs(repeats, gaps), strict=True):
+            row = {**about, "gap": gap, "repeats": len(repeats)}
+            row["reached"] = int(np.isfinite(found["time"]).sum())
             for name, spent in found.items():
-                values = spent / instance["n"] if name == "calls" else spent
-                reached, median = values[np.isfinite(values)], float(np.median(values))
-                row[name] = median if np.isfinite(median) else np.nan
-                row[f"{name}_min"] = reached.min() if reached.size else np.nan
-                row[f"{name}_max"] = reached.max() if reached.size else np.nan
+                reached = spent[np.isfinite(spent)]
+                row[name] = float(np.median(spent))
+                ends = (reached.min(), reached.max()) if reached.size else (np.nan, np.nan)
+                row[f"{name}_min"], row[f"{name}_max"] = ends
             rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).replace(np.inf, np.nan)
 
 
-def notes(table: pd.DataFrame, traces: Sequence[Run]) -> list[str]:
+def notes(table: pd.DataFrame, runs: Runs) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements."""
     text = f"Points: median; bars: minimum to maximum; {words.repeats(table['repeats'])}."
     marked = [MEANING] if (table["bound"] == BEST).any() else []
-    return [text, *marked, *timing_notes(traces)]
+    return [text, *marked, *timing_notes(runs)]
 
 
 def marked_label(solver: str, table: pd.DataFrame) -> str:
@@ -116,14 +99,14 @@ def marked_label(solver: str, table: pd.DataFrame) -> str:
     return style.solver_label(solver) + MARK * bool(marked)
 
 
-def x_label(traces: Sequence[Run], cost: str) -> str:
+def x_label(runs: Runs, cost: str) -> str:
     """Return the label of the axis of a cost, with its unit."""
-    return axis_label(traces, {"calls": "passes"}.get(cost, cost))
+    return axis_label(runs, COSTS[cost])
 
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield the medians on each problem instance, the best in bold."""
-    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+    for instance in style.by_problem(table):
         gaps = list(dict.fromkeys(instance["gap"]))
         header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
         best = instance.groupby("gap")[list(COSTS)].min()
@@ -201,7 +184,7 @@ def draw(
 
     solvers = list(dict.fromkeys(table["solver"]))
     costs, (shades, legend) = list(x_labels), gaps_of(table)
-    problems = [problem for _, problem in table.groupby(["fingerprint", "lam"], sort=False)]
+    problems = style.by_problem(table)
 
     def draw_panel(panel: Axes, k: int, problem: pd.DataFrame) -> None:
         if k == 0:
@@ -227,6 +210,8 @@ def _draw_costs(
     panel: Axes, rows: pd.DataFrame, cost: str, height: int, shades: Mapping[float, float]
 ) -> None:
     """Draw the costs of one solver to each gap."""
+    from ssvm_bench.figures.drawing import draw_range
+
     text = "not reached by most runs" if len(rows) else "no runs"
     rows = rows[rows[cost].notna() & (rows[cost] > 0)]
     if rows.empty:  # x from 0 to 1 across the panel
@@ -234,16 +219,14 @@ def _draw_costs(
         return
     color = style.color(str(rows["solver"].iloc[0]))
     panel.plot(rows[cost], [height] * len(rows), color=color, linewidth=0.8, alpha=0.5)
-    ends = rows[cost], rows[f"{cost}_min"], rows[f"{cost}_max"]
-    for gap, middle, low, high in zip(rows["gap"], *ends, strict=True):
-        panel.plot([low, high], [height, height], color=color, alpha=shades[gap], linewidth=2.4)
-        panel.plot(middle, height, "o", color=color, alpha=shades[gap], markersize=4.5)
+    for row in rows.to_dict("records"):
+        draw_range(panel, height, row, cost, shades[row["gap"]], color)
 
 
 # ---- the gain over BCFW, in sentences ---------------------------------------------------------
 
 
-def compare(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def compare(runs: Runs) -> pd.DataFrame:
     """Return the costs of solvers with a dual value on the problem instances with runs of BCFW.
 
     Returns
@@ -253,32 +236,26 @@ def compare(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
         gap relative and the approximate passes per iteration; ``to_passes, to_time`` to the gap of
         BCFW at its end, NaN unless more than half of the repeats reached that gap.
     """
-
-    def gap(repeats: Sequence[Run]) -> float:
-        return float(np.median([relative_gap(trace, best)[-1] for trace in repeats]))
-
-    found: dict[str, dict[str, Runs]] = {}
-    for (instance, label), repeats in Runs(traces).curves().items():
-        if bound(repeats[0]) == OWN:
-            found.setdefault(str(instance), {})[label] = repeats
     rows = []
-    for solvers in (solvers for solvers in found.values() if BASELINE in solvers):
+    for curves in grouped(runs.curves().items(), lambda curve: curve[0][0]).values():
+        solvers = {label: repeats for (_, label), repeats in curves if repeats[0].has_dual}
+        if BASELINE not in solvers:
+            continue
+        gap = float(np.median(solvers[BASELINE].last("relative_gap")))
         for label, repeats in solvers.items():
             row = {**repeats[0].instance, "solver": label}
-            ends = [trace.frame[["oracle_calls", "time"]].iloc[-1] for trace in repeats]
-            calls, time = np.median(ends, axis=0)
-            row |= {"passes": calls / row["n"], "time": time, "gap": gap(repeats)}
-            passes = [trace["approx_passes"][1:].mean() for trace in repeats]
-            (spent,) = costs(repeats, best, [gap(solvers[BASELINE])])
-            row |= {"approx_passes": np.median(passes)}
-            calls, time = (float(np.median(spent[name])) for name in ("calls", "time"))
-            rows.append({**row, "to_passes": calls / row["n"], "to_time": time})
+            for name, column in (("passes",) * 2, ("time",) * 2, ("gap", "relative_gap")):
+                row[name] = np.median(repeats.last(column))
+            row["approx_passes"] = np.median([run["approx_passes"][1:].mean() for run in repeats])
+            (spent,) = costs(repeats, [gap])
+            row |= {f"to_{COSTS[name]}": np.median(of) for name, of in spent.items()}
+            rows.append(row)
     return pd.DataFrame(rows).replace(np.inf, np.nan)
 
 
 def sentences(table: pd.DataFrame) -> Iterator[str]:
     """Yield the sentences on each solver except BCFW."""
-    for _, instance in table.groupby(["fingerprint", "lam"], sort=False):
+    for instance in style.by_problem(table):
         base = instance[instance["solver"] == BASELINE].iloc[0]
         for row in instance[instance["solver"] != BASELINE].to_dict("records"):
             of, other = style.solver_label(BASELINE), style.solver_label(str(row["solver"]))
@@ -308,9 +285,9 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
 
 
 def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
-    table = targets(data.traces, data.best, data.gaps)
-    said = notes(table, data.traces)
-    x_labels = {axis: x_label(data.traces, axis) for axis in axes}
+    table = targets(data.runs, data.gaps)
+    said = notes(table, data.runs)
+    x_labels = {axis: x_label(data.runs, axis) for axis in axes}
     figure = partial(draw, table, x_labels, data.title, said)
     title = "Time and exact oracle calls to a relative gap"
     yield Output("targets", table, title, [TEXTS["targets"], *said, *tables(table)], figure)

@@ -32,15 +32,14 @@ from typing import Any
 
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import LOCAL, registry
-from ssvm_bench.config.experiment import Experiment, along_paths, dependency_levels
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Experiment, Shard, along_paths, dependency_levels
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.sources import status as dataset_status
 from ssvm_bench.jobs import tokens
 from ssvm_bench.jobs.dispatch import Dispatcher, Ended
-from ssvm_bench.results import budgets, reading, run_folder, words
+from ssvm_bench.results import budgets, run_folder, trace, words
 from ssvm_bench.runs import Outcome
-from ssvm_bench.runs.extras import check_extras
+from ssvm_bench.runs.requirements import check_extras
 
 logger = logging.getLogger(__name__)
 
@@ -307,12 +306,12 @@ def _state(config: RunConfig) -> RunStatus:
     if before is not None:
         return RunStatus(config, "done", before.folder, summary=before.end)
     folder = config.folder
-    problem = next(filter(None, map(reading.damage, config.folders)), "")
+    problem = next(filter(None, map(trace.damage, config.folders)), "")
     if run_folder.is_locked(folder):
         return RunStatus(config, "running", folder)
     partial = run_folder.partial_folder(folder)
     with suppress(SsvmBenchError):
-        if partial.is_dir() and reading.read_summary(partial)["stop_reason"] != "interrupted":
+        if partial.is_dir() and trace.read_summary(partial)["stop_reason"] != "interrupted":
             return RunStatus(config, "failed", partial, problem)
     return RunStatus(config, "missing", folder, problem)
 

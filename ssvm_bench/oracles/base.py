@@ -26,13 +26,14 @@ To plug in an oracle, derive from :class:`Oracle`, implement the abstract method
 transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one
 compiled function; everything else comes compiled.
 
-An oracle and λ make a `Problem` (:mod:`ssvm_bench.oracles.problem`):
+An oracle and λ make a `Problem`:
 
 .. code-block:: text
 
     P(w) = λ/2 ‖w‖² + Σ_i H_i(w)            F(φ) = −‖φ⋆‖²/(2λ) + φ∘ = −λ/2 ‖w‖² + φ∘,  w = −φ⋆/λ
 
-λ = 1/n unless set; H_i carries its 1/n.
+λ = 1/n unless set; H_i carries its 1/n. Solvers that work on a fixed finite set of planes take a
+list of all planes of all terms, `Constraints`.
 """
 
 from __future__ import annotations
@@ -42,21 +43,108 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.linalg import inner
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.caller import Caller
-from ssvm_bench.oracles.objective import Terms
+from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
-from ssvm_bench.oracles.problem import Problem
 
-if TYPE_CHECKING:
-    from ssvm_bench.oracles.constraints import Constraints
+_BYTES = 64
+"""Bytes per non-zero while planes are listed: its value, row and column, and their copies."""
+
+
+class Constraints(NamedTuple):
+    """All planes φ^{iy} of all terms, scaled by 1/n, except those of ground truths, which are 0.
+
+    Attributes
+    ----------
+    term_start : ndarray of integers, shape (n + 1,)
+        Term i has the planes ``term_start[i]:term_start[i + 1]``, in the order of their labels.
+    indptr, indices, values : ndarrays of integers, integers and floats
+        φ⋆ of every plane: rows of a CSR matrix of shape (planes, d), without repeated indices.
+    offset : ndarray of floats, shape (planes,)
+        φ∘.
+    """
+
+    term_start: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    offset: np.ndarray
+
+    def star(self, d: int) -> csr_array:
+        """Return φ⋆ of every plane; no copy."""
+        return csr_array((self.values, self.indices, self.indptr), shape=(self.offset.size, d))
+
+    @classmethod
+    def of(cls, term_start: np.ndarray, star: csr_array, offset: np.ndarray) -> Constraints:
+        """Return planes whose φ⋆ are the rows of a matrix."""
+        return cls(term_start, star.indptr, star.indices, star.data, offset)
+
+    @staticmethod
+    def check_fit(planes: int, entries: float) -> None:
+        """Raise ``RunFailedError`` if planes with so many entries in all take too much memory.
+
+        Call this before the planes are listed.
+        """
+        check_room(
+            _BYTES * entries,
+            f"A list of all {planes} planes",
+            "Set solver.planes=found, or use fewer examples.",
+        )
+
+    def check(self, n: int, d: int) -> None:
+        """Raise ``ValueError`` unless planes are the finite rows of a CSR matrix, term after term.
+
+        Parameters
+        ----------
+        n, d : int
+            Numbers of terms and of weights.
+        """
+        ends, kinds = self.term_start, "".join(array.dtype.kind for array in self)
+        right = kinds.replace("u", "i") == "iiiff" and ends.shape == (n + 1,)
+        right = right and ends[0] == 0 and ends[-1] == self.offset.size
+        try:
+            star = self.star(d)
+            star.check_format(full_check=True)
+        except ValueError:
+            right = False
+        if right and not star.has_canonical_format:  # indices that do not rise, or repeat
+            star = star.copy()
+            star.sum_duplicates()
+        if not (right and np.diff(ends).min(initial=0) >= 0 and star.nnz == self.indices.size):
+            raise ValueError(
+                "the oracle's constraints are not the rows of a CSR matrix, term after term"
+            )
+        if not (np.isfinite(self.values).all() and np.isfinite(self.offset).all()):
+            raise ValueError("the oracle's constraints are not finite")
+
+
+def of_wrong_labels(truth: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return term and label of each plane, in the planes' order, for terms with one label each.
+
+    Parameters
+    ----------
+    truth : ndarray of uint8, shape (n,)
+        y_i.
+    n_labels : int
+        K.
+    """
+    label = np.arange(n_labels - 1)
+    wrong = label + (label >= truth[:, None])
+    return np.repeat(np.arange(truth.size), label.size), wrong.ravel()
+
+
+# ---- The contract -----------------------------------------------------------------------------
 
 __all__ = ["Oracle", "OracleConfig", "Plane", "Problem", "Risk"]
 
@@ -328,3 +416,132 @@ class Oracle(Terms):
             if with_plane:
                 star[plane.indices] += plane.values
         return Risk(value, star, offset)
+
+
+# ---- The problem: the terms and λ -------------------------------------------------------------
+
+_ROUNDING = 1e-9
+"""Rounding error of primal and dual values, sums over all examples, relative to their size."""
+
+
+@dataclass(frozen=True)
+class Problem(Objective):
+    """The terms of one training problem and its λ; a point is w.
+
+    Attributes
+    ----------
+    oracle : Oracle
+        The max-oracle of all terms.
+    lam : float
+        λ > 0.
+    """
+
+    STATE = ("oracle",)
+
+    oracle: Oracle
+    lam: float
+
+    @property
+    def n(self) -> int:
+        """Number of terms."""
+        return self.oracle.n
+
+    @property
+    def d(self) -> int:
+        """Number of weights."""
+        return self.oracle.d
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The oracle's name; see `Objective`."""
+        return self.oracle.name
+
+    @property
+    def caller(self) -> Caller | None:
+        """The caller of the oracle for the solver, if there is one."""
+        return self.oracle.caller
+
+    def primal(self, w: np.ndarray) -> float:
+        """Return P(w), by n oracle calls."""
+        return self._regulariser(w) + self.risk(w, with_plane=False).value
+
+    def risk(self, w: np.ndarray, **options: Any) -> Any:
+        """Return the result of ``oracle.risk``, checked."""
+        risk = self.oracle.risk(w, **options)
+        checks.check_risk(self.oracle, risk)
+        return risk
+
+    def dual(self, w: np.ndarray, offset: float) -> float:
+        """Return F(φ) for φ⋆ = −λ w and φ∘ = ``offset``."""
+        return offset - self._regulariser(w)
+
+    def _regulariser(self, w: np.ndarray) -> float:
+        return 0.5 * self.lam * inner(w, self.oracle.metric(w))
+
+    def measured(self, point: np.ndarray) -> tuple[float, dict[str, float]]:
+        """Return P(w), and the oracle's diagnostics of the calls that compute it."""
+        self.oracle.diagnostics()  # drop those of earlier calls
+        with self.oracle.without_delay():
+            return self.primal(point), self.oracle.diagnostics()
+
+    def upper_bound(self, point: np.ndarray, value: float) -> float:
+        """Return an upper bound of P(w): P(w) itself if the oracle is exact."""
+        if self.oracle.exact:
+            return value
+        bounds = (
+            sum(part.upper_bound(point, i) for i in interruptible(range(part.n))) * part.n / self.n
+            for _, part in self.oracle.chunks()
+        )
+        return self._regulariser(point) + sum(bounds)
+
+    def weights(self, point: np.ndarray) -> np.ndarray:
+        """Return the weights of the data's features."""
+        return self.oracle.weights(point)
+
+    def latent(self) -> np.ndarray | None:
+        """Return the latent values of the terms, if there are any."""
+        return self.oracle.latent()
+
+    def update_latent(self, point: np.ndarray) -> tuple[Problem, int]:
+        """Return the problem with the latent values that are best at w, and how many differ."""
+        oracle, changes = self.oracle.update_latent(point)
+        return replace(self, oracle=oracle), changes
+
+    def with_latent(self, values: np.ndarray) -> Problem:
+        """Return the problem with other latent values."""
+        return replace(self, oracle=self.oracle.with_latent(values))
+
+    def size(self, point: np.ndarray) -> float:
+        """Return ‖w‖₂."""
+        return math.sqrt(inner(point, self.oracle.metric(point)))
+
+    def radius(self) -> float:
+        """Return R, the largest difference of features."""
+        return float(self.oracle.radius())
+
+    def losses(self, point: np.ndarray) -> dict[str, float]:
+        """Return the mean loss of the predictions for the examples."""
+        return {"train": self.oracle.mean_loss(point)}
+
+    def arrays(self, point: np.ndarray) -> dict[str, np.ndarray]:
+        """Return w, and the other arrays that predictions need."""
+        return {"w": point, **self.oracle.stored(point)}
+
+    def fresh(self) -> Problem:
+        """Return the problem with an oracle of its own."""
+        return replace(self, oracle=self.oracle.fresh())
+
+    def check_bound(
+        self, point: np.ndarray, earlier: np.ndarray | None, primal: float, dual: float
+    ) -> None:
+        """Raise ``RunFailedError`` if an exact oracle has F(φ) > P(w), beyond rounding."""
+        oracle = self.oracle
+        if oracle.exact and dual - primal > _ROUNDING * max(abs(primal), abs(dual), 1.0):
+            before = np.zeros(self.d) if earlier is None else np.asarray(earlier)
+            found = checks.contradicted(oracle, np.asarray(point), before)
+            where = "" if found is None else f", as it does not at example {found}"
+            raise RunFailedError(
+                f"the dual value {dual:.9g} is above the primal one, {primal:.9g}, which cannot be "
+                f"where the oracle returns a best labeling of every example{where}. Test it "
+                "against brute force; an approximate oracle says `exact = False`"
+            )

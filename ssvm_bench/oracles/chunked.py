@@ -23,7 +23,7 @@ from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Oracle, Risk
 
 
-class Examples(Protocol):
+class ChunkedExamples(Protocol):
     """Examples that can be read in chunks: a `DataStream`, and every `Dataset`."""
 
     @property
@@ -43,7 +43,7 @@ class ChunkedOracle(Oracle):
 
     Parameters
     ----------
-    examples : Examples
+    examples : ChunkedExamples
     build : callable
         Returns the oracle of a chunk, in which no example depends on the others.
     rows : int
@@ -55,7 +55,9 @@ class ChunkedOracle(Oracle):
         If the examples cannot be read, here or whenever chunks are read.
     """
 
-    def __init__(self, examples: Examples, build: Callable[[Dataset], Oracle], rows: int) -> None:
+    def __init__(
+        self, examples: ChunkedExamples, build: Callable[[Dataset], Oracle], rows: int
+    ) -> None:
         self._examples, self._build, self._rows = examples, build, rows
         self._head = build(next(examples.chunks(1)))
         self.n, self.d, self.exact = examples.n, self._head.d, self._head.exact

@@ -60,7 +60,7 @@ from ssvm_bench.base.linalg import dot_at, inner
 from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
-from ssvm_bench.oracles.base import Plane
+from ssvm_bench.oracles.base import Plane, Risk
 from ssvm_bench.oracles.cut import AUTO, ENGINES, PYMAXFLOW, Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle
 from ssvm_bench.oracles.options import ClassesConfig
@@ -85,7 +85,7 @@ class GraphConfig(ClassesConfig):
         features if it has any; ``learned``: one more weight, or one for each of these features, the
         last ones, which training keeps ≥ 0.
     engine : str
-        What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.max_flow`), or
+        What finds minimum cuts: ``compiled`` (:mod:`ssvm_bench.oracles.cut`), or
         ``pymaxflow``, the package; the answers are the same. ``auto``: the faster one, which is
         ``compiled``.
     """
@@ -147,10 +147,9 @@ class GraphOracle(PartsOracle):
         self.potts = np.full(k, 0.0 if isinstance(config.potts, str) else config.potts)
         self.nonnegative = k if config.needs_nonnegative else 0
         self.d += self.nonnegative
-        self.inner_size += self.nonnegative
         self.minimiser = Minimiser(self.graphs, dataset.n_labels + others, config.engine)
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
-        star = np.zeros(self.inner_size)
+        star = np.zeros(joint_features.inner_dimension(self.features))
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._problem = self.features, self.graphs
         self._cuts = np.zeros(k)
@@ -189,10 +188,6 @@ class GraphOracle(PartsOracle):
             )
         return potts
 
-    def outer(self, inner: np.ndarray) -> np.ndarray:
-        """Return the weights of the nodes' features, and the Potts weights if they are learned."""
-        return np.append(super().outer(inner), inner[inner.size - self.nonnegative :])
-
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y)."""
         indices, values = super().joint_feature(i, y)
@@ -222,9 +217,10 @@ class GraphOracle(PartsOracle):
         checks.check_value(self, i, y, value, w)
         return plane, value
 
-    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
+    def _sum(self, w: np.ndarray, terms: range, with_plane: bool) -> Risk:
         """See `PartsOracle`; this makes one call per term."""
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
+        of_nodes, of_edges = np.zeros(packed.size if with_plane else 0), np.zeros(self.nonnegative)
         value = offset = 0.0
         for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
             climb, offset_i = _value(*self._problem, i, y, packed, self._cuts)
@@ -235,11 +231,12 @@ class GraphOracle(PartsOracle):
             checks.check_value(self, i, y, climb + offset_i, w)
             value += climb + offset_i
             offset += offset_i
-            if star.size:
-                add_difference(self.features, i, y, self._labels, self._signs, star)
+            if with_plane:
+                add_difference(self.features, i, y, self._labels, self._signs, of_nodes)
                 if self.nonnegative:
-                    star[star.size - self.nonnegative :] -= self._cuts
-        return value, offset
+                    of_edges -= self._cuts
+        star = np.append(self.outer(of_nodes), of_edges) if with_plane else np.zeros(self.d)
+        return Risk(value, star, offset)
 
     def check_scale(self, i: int, s: int) -> None:
         """Raise `RunFailedError` if `exponent` has found no scale for the energies of example i."""

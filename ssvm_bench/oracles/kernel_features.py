@@ -38,9 +38,14 @@ from ssvm_bench.base.linalg import matrix_product
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_features import padded, product
-from ssvm_bench.oracles.joint_scores import JointFeatures, check_room_of_pairs, features_with
-from ssvm_bench.oracles.kernels import SUPPORT, Kernel, KernelConfig, Points
+from ssvm_bench.oracles.joint_features import (
+    JointFeatures,
+    check_room_of_pairs,
+    features_with,
+    padded,
+    product,
+)
+from ssvm_bench.oracles.kernels import SUPPORT, KernelConfig, KernelFunction, KernelPoints
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -60,7 +65,7 @@ class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
     Attributes
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`: every part has one feature
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`: every part has one feature
         of its own, G has kernel values, and ``n_features`` is 2B + P.
     transitions, scale, losses
         As in that class.
@@ -107,8 +112,8 @@ class KernelFeatures(features_with(*_OWN)):  # type: ignore[misc]
 
 
 def build(
-    kernel: Kernel,
-    points: Points,
+    kernel: KernelFunction,
+    points: KernelPoints,
     dataset: Dataset,
     costs: np.ndarray | None = None,
     weights: np.ndarray | None = None,
@@ -118,8 +123,8 @@ def build(
 
     Parameters
     ----------
-    kernel : Kernel
-    points : Points
+    kernel : KernelFunction
+    points : KernelPoints
         The dataset's parts.
     dataset : Dataset
     costs, weights, losses : ndarrays of float64, optional
@@ -168,22 +173,22 @@ class KernelOracle(LabelingOracle):
     ----------
     compiled : NamedTuple
         As in `LabelingOracle`, with `KernelFeatures`.
-    kernel : Kernel
-    points : Points
+    kernel : KernelFunction
+    points : KernelPoints
         The parts of the examples.
     loss_matrix : ndarray of float64, shape (K, K), optional
         As in `LabelingOracle`.
-    basis : Points, optional
+    basis : KernelPoints, optional
         The points that w is a sum over; None: ``points``.
     """
 
     def __init__(
         self,
         compiled: Any,
-        kernel: Kernel,
-        points: Points,
+        kernel: KernelFunction,
+        points: KernelPoints,
         loss_matrix: np.ndarray | None = None,
-        basis: Points | None = None,
+        basis: KernelPoints | None = None,
     ) -> None:
         super().__init__(compiled, loss_matrix)
         self.kernel, self.points = kernel, points
@@ -201,7 +206,7 @@ class KernelOracle(LabelingOracle):
         x : ndarray or csr_array, shape (B, f)
             Features of the basis.
         """
-        basis, parts = Points.of(x), self.points.squares.size
+        basis, parts = KernelPoints.of(x), self.points.squares.size
         B = basis.squares.size
         features = self.features._replace(basis=B, n_features=2 * B + parts)
         compiled = self.compiled._replace(features=features)
@@ -215,7 +220,7 @@ class KernelOracle(LabelingOracle):
         return self._packed[1].copy()
 
     def _inner(self, w: np.ndarray) -> np.ndarray:
-        features, inner = self.features, np.zeros(self.inner_size)
+        features, inner = self.features, np.zeros(self.inner_d)
         K, B = features.n_labels, features.basis
         beta = w[: K * B].reshape(K, B)
         features.coefficients(inner)[:] = beta.T
@@ -276,7 +281,7 @@ def oracle(
     **factors : ndarray or None
         Costs or weights, as in `build`.
     """
-    points, kernel = Points.of(dataset.x), config.made()
+    points, kernel = KernelPoints.of(dataset.x), config.made()
     features = build(kernel, points, dataset, losses=losses, **factors)
     return KernelOracle(compiled(features), kernel, points, losses)
 

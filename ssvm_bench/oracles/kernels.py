@@ -76,14 +76,14 @@ class KernelConfig(OracleConfig):
         """See `OracleConfig`."""
         return *super().costs, self.cost_kernel
 
-    def made(self) -> Kernel:
+    def made(self) -> KernelFunction:
         """Return the kernel."""
         assert self.gamma is not None
         bytes_kept = round(self.kernel_memory * _MB)
-        return Kernel(self.kernel, float(self.gamma), self.degree, bytes_kept)
+        return KernelFunction(self.kernel, float(self.gamma), self.degree, bytes_kept)
 
 
-class Points(NamedTuple):
+class KernelPoints(NamedTuple):
     """Points between which kernel values are computed.
 
     Attributes
@@ -98,19 +98,19 @@ class Points(NamedTuple):
     squares: np.ndarray
 
     @classmethod
-    def of(cls, x: Any) -> Points:
+    def of(cls, x: Any) -> KernelPoints:
         """Return the points that are the rows of a matrix."""
         x = x.astype(np.float64)
         products = x * x if isinstance(x, np.ndarray) else x.multiply(x)
         squares = np.asarray(products.sum(axis=1)).ravel()
         return cls(np.asfortranarray(x) if isinstance(x, np.ndarray) else x, squares)
 
-    def take(self, rows: Any) -> Points:
+    def take(self, rows: Any) -> KernelPoints:
         """Return the points of some rows."""
-        return Points(self.x[rows], self.squares[rows])
+        return KernelPoints(self.x[rows], self.squares[rows])
 
 
-class Kernel(NamedTuple):
+class KernelFunction(NamedTuple):
     """A kernel, and the memory for its values.
 
     Attributes
@@ -149,7 +149,7 @@ class Kernel(NamedTuple):
             )
         return min(most, parts)
 
-    def values(self, a: Points, b: Points) -> np.ndarray:
+    def values(self, a: KernelPoints, b: KernelPoints) -> np.ndarray:
         """Return k of all pairs, shape (len(a), len(b)), by one product of matrices.
 
         Each value has the same bits in every such product: a row that is computed again, beside
@@ -163,7 +163,7 @@ class Kernel(NamedTuple):
         products += 1.0
         return np.asarray(products**self.degree)
 
-    def at_themselves(self, points: Points) -> np.ndarray:
+    def at_themselves(self, points: KernelPoints) -> np.ndarray:
         """Return k(x, x) of all points."""
         if self.kind == RBF:
             return np.ones(points.squares.size)

@@ -22,7 +22,7 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel,
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.oracles.joint_features import WideFeatures
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -132,8 +132,6 @@ class PartsOracle(Oracle):
         The examples, in a type that implements :mod:`ssvm_bench.oracles.scoring`.
     loss_matrix : ndarray of float64, shape (K, K), optional
         Δ of a true label (row) and a predicted one, for `mean_loss`; None: 1 for a wrong label.
-    inner_size : int
-        Length of w in the layout of kernels.
 
     Raises
     ------
@@ -151,7 +149,6 @@ class PartsOracle(Oracle):
         self.n = features.offsets.size - 1
         self._parts: list[int] = np.diff(features.offsets).tolist()  # quick to look up
         self.d = joint_features.dimension(features)
-        self.inner_size = int(joint_features.inner_dimension(features))
 
     @abstractmethod
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
@@ -168,11 +165,8 @@ class PartsOracle(Oracle):
         """
 
     @abstractmethod
-    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
-        """Return n H(w) and n φ̂∘ over some terms; add n φ̂⋆ to ``star``, unless it is empty.
-
-        ``star`` is in the inner layout.
-        """
+    def _sum(self, w: np.ndarray, terms: range, with_plane: bool) -> Risk:
+        """Return n times the `risk` over some terms; φ̂⋆ = 0 without ``with_plane``."""
 
     def truth(self, i: int) -> np.ndarray:
         """Return y_i."""
@@ -221,24 +215,20 @@ class PartsOracle(Oracle):
         return predicted != truth if matrix is None else matrix[truth, predicted]
 
     def outer(self, inner: np.ndarray) -> np.ndarray:
-        """Convert a vector from the layout of kernels to the outer one, shape (d,)."""
+        """Convert weights of features from the layout of kernels to the outer one."""
         return joint_features.unpack(self.features, inner)
 
     def joint_feature(self, i: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-zeros of ϕ(x_i,y) in the outer layout."""
-        inner = scoring.joint_feature(self.features, i, np.asarray(y, np.int64), self.inner_size)
-        dense = self.outer(inner)
+        size = joint_features.inner_dimension(self.features)
+        dense = self.outer(scoring.joint_feature(self.features, i, np.asarray(y, np.int64), size))
         indices = np.flatnonzero(dense)
         return indices, dense[indices]
 
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one pass over the terms."""
-        inner = np.zeros(self.inner_size if with_plane else 0)
-        value, offset = self.add_planes(w, range(self.n) if terms is None else terms, inner)
-        star = self.outer(inner) if with_plane else np.zeros(self.d)
-        if with_plane:
-            star /= self.n
-        return Risk(value / self.n, star, offset / self.n)
+        value, star, offset = self._sum(w, range(self.n) if terms is None else terms, with_plane)
+        return Risk(value / self.n, star / self.n, offset / self.n)
 
 
 class LabelingOracle(PartsOracle):
@@ -281,6 +271,8 @@ class LabelingOracle(PartsOracle):
 
     def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
         """Return the labelings of some terms, by one compiled pass over them."""
+        if w.shape != (self.inner_d,):  # kernels check no index
+            raise ValueError(f"w has the shape {w.shape}; in this layout it is ({self.inner_d},)")
         labels, *_, i, fault = _ask_terms(self.compiled, self.exact, w, terms, loss, np.zeros(0))
         checks.check_fault(self, i, fault)
         return np.split(labels, np.cumsum([self._parts[i] for i in terms.tolist()])[:-1])
@@ -288,7 +280,7 @@ class LabelingOracle(PartsOracle):
     @property
     def inner_d(self) -> int:
         """See `Oracle`."""
-        return self.inner_size
+        return joint_features.inner_dimension(self.features)
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the maximiser."""
@@ -310,17 +302,18 @@ class LabelingOracle(PartsOracle):
             oracle.caller = None
         yield from (oracle.best_plane(w, i) for i in interruptible(terms))
 
-    def add_planes(self, w: np.ndarray, terms: range, star: np.ndarray) -> tuple[float, float]:
+    def _sum(self, w: np.ndarray, terms: range, with_plane: bool) -> Risk:
         """See `PartsOracle`; this is one compiled pass over the terms."""
         numbers = np.arange(terms.start, terms.stop)
-        if star.size or self.caller is not None:
+        star = np.zeros(self.inner_d if with_plane else 0)
+        if with_plane or self.caller is not None:
             packed = self.pack(w)
             oracle = self.answering(packed, numbers)
         else:
             oracle, packed = self._at_nonzeros(self.compiled, w)
         _, value, offset, i, fault = _ask_terms(oracle, self.exact, packed, numbers, 1.0, star)
         checks.check_fault(self, i, fault)
-        return value, offset
+        return Risk(value, self.outer(star) if with_plane else np.zeros(self.d), offset)
 
     def radius(self) -> float:
         """Return a bound of R."""

@@ -68,8 +68,7 @@ from ssvm_bench.base.state import array, expect
 from ssvm_bench.config.validation import NotNegative, one_of
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_features import padded, placed, weighted
-from ssvm_bench.oracles.joint_scores import features_with
+from ssvm_bench.oracles.joint_features import features_with, padded, placed, weighted
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.multiclass import Enumeration
 from ssvm_bench.oracles.options import CostsConfig
@@ -118,7 +117,7 @@ class WindowFeatures(features_with("rows", "bias", "losses", "fixed", "grid", "d
     Attributes
     ----------
     offsets, truth, indptr, values, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`, of examples of one part;
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`, of examples of one part;
         ``n_features`` is d, the values are float64, and the labels are 0 and one per position.
     rows, indices : ndarrays of int32 and uint16 or uint32
         Row of every non-zero of the canvases, and its pixel, row · width + column.

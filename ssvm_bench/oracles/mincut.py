@@ -18,6 +18,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
+from ssvm_bench.oracles.joint_features import inner_dimension
 from ssvm_bench.oracles.scoring import label_loss, label_score, longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
@@ -52,7 +53,8 @@ class MinCut(GraphOracle):
         super().__init__(dataset, config)
         parts = longest(self.features)
         self._zeros = np.zeros(parts, np.uint8)
-        self._own_scratch = np.zeros(self.inner_size), np.zeros(parts), self._zeros
+        difference = np.zeros(inner_dimension(self.features))
+        self._own_scratch = difference, np.zeros(parts), self._zeros
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the labeling of lowest energy."""

@@ -20,8 +20,8 @@ from scipy.sparse import coo_array, csr_array
 from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features, kernel_features
-from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
-from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.oracles.base import Constraints, of_wrong_labels
+from ssvm_bench.oracles.joint_features import WideFeatures
 from ssvm_bench.oracles.kernels import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import CostsConfig

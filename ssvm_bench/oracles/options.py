@@ -53,7 +53,13 @@ import numpy as np
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.config.validation import NotNegative, Options, Table, check_choice, check_positive
+from ssvm_bench.config.validation import (
+    NamedNumbers,
+    NotNegative,
+    Options,
+    check_choice,
+    check_positive,
+)
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 
@@ -121,6 +127,11 @@ class OracleConfig(Options):
         return False
 
     @property
+    def extra(self) -> str:
+        """The extra of ``pyproject.toml`` that it takes; empty: none."""
+        return ""
+
+    @property
     def needs_nonnegative(self) -> bool:
         """Whether some weights must be ≥ 0 whenever it is called (`Oracle.nonnegative`)."""
         return False
@@ -186,7 +197,7 @@ class ClassesConfig(OracleConfig):
         (row: true label), ``[[0,1],[5,0]]`` or a file of text.
     """
 
-    class_weight: str | Table = field(default=NONE, kw_only=True)
+    class_weight: str | NamedNumbers = field(default=NONE, kw_only=True)
     loss: Annotated[str | Rows, "a name, a file, or a matrix in brackets"] = field(
         default=ZERO_ONE, kw_only=True
     )
@@ -249,7 +260,7 @@ class ClassesConfig(OracleConfig):
         if self.class_weight == NONE:
             return None
         names, weights = self.names(dataset), self.class_weight
-        if not isinstance(weights, Table):  # BALANCED
+        if not isinstance(weights, NamedNumbers):  # BALANCED
             counts = np.bincount(dataset.y, minlength=len(names))
             shares = dataset.y.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
             return shares[dataset.y]

@@ -29,8 +29,7 @@ from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.base import Constraints, Oracle, Plane, Risk
 from ssvm_bench.oracles.objective import Objective, Terms
 
 # mypy: disable-error-code="no-untyped-def"

@@ -33,7 +33,7 @@ from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
-from ssvm_bench.oracles.joint_scores import JointFeatures
+from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.scoring import longest, parts
 

@@ -19,9 +19,15 @@ from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot_at
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.constraints import Constraints, of_wrong_labels
-from ssvm_bench.oracles.joint_features import padded, placed, weighted
-from ssvm_bench.oracles.joint_scores import features_with, gram_matrices, radius2
+from ssvm_bench.oracles.base import Constraints, of_wrong_labels
+from ssvm_bench.oracles.joint_features import (
+    features_with,
+    gram_matrices,
+    padded,
+    placed,
+    radius2,
+    weighted,
+)
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -33,7 +39,7 @@ class SignedFeatures(features_with("signs", "losses")):  # type: ignore[misc]
     Attributes
     ----------
     offsets, truth, indptr, indices, values, gram_start, gram, n_features, n_labels, stride
-        As in :class:`ssvm_bench.oracles.joint_scores.JointFeatures`; the indices are the columns,
+        As in :class:`ssvm_bench.oracles.joint_features.JointFeatures`; the indices are the columns,
         the values are float64, and G of an example is ‖ψ(x_i)‖².
     transitions : bool
         False.

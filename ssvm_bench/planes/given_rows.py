@@ -29,8 +29,7 @@ import numpy as np
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.linalg import dot_at
-from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.base import Constraints, Problem
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.dual_iterate import DualIterate, Tally, visit_working_sets
 

@@ -13,8 +13,15 @@ from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import array, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_features import nonzeros, transition_base, with_rows, with_zeros
-from ssvm_bench.oracles.joint_scores import DenseFeatures, JointFeatures, WideFeatures
+from ssvm_bench.oracles.joint_features import (
+    DenseFeatures,
+    JointFeatures,
+    WideFeatures,
+    nonzeros,
+    transition_base,
+    with_rows,
+    with_zeros,
+)
 from ssvm_bench.oracles.labeling import Answered, LabelingOracle, ask
 from ssvm_bench.oracles.scoring import label_index, label_size, scratch, waits
 from ssvm_bench.planes import labelings, operations

@@ -39,7 +39,7 @@ import numpy as np
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.oracles import scoring
-from ssvm_bench.oracles.joint_scores import fetch, touch
+from ssvm_bench.oracles.joint_features import fetch, touch
 from ssvm_bench.oracles.scoring import labeling_loss, longest, parts
 from ssvm_bench.planes import operations
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.config.overrides import file_name
-from ssvm_bench.config.schema import plain
+from ssvm_bench.config.schema import plain_values
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import PICTURES, Output
-from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.folder import COMMITTED, MINE, OWN, ResultsFolder, results_folder
-from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run
-from ssvm_bench.results.table import Best, ProblemInstance, Run, grouped
+from ssvm_bench.results import loading, optima, stored_traces
+from ssvm_bench.results.folder import (
+    COMMITTED,
+    MINE,
+    OWN,
+    ResultsFolder,
+    SkippedFiles,
+    results_folder,
+)
+from ssvm_bench.results.table import Run, Runs
 
 ALL = "*"
 """In place of an experiment's name: all runs."""
@@ -84,11 +90,14 @@ def compare(
     with SkippedFiles() as skipped:
         if folders:
             both = [_of_datasets(_first(of, experiment, skipped), datasets) for of in folders]
-            found, places = pairs.paired(both[0], both[1], same_curve=True), folders
+            best = optima.known([*both[0], *both[1]], *folders)
+            both = [Runs(runs, best) for runs in both]
+            found = pairs.paired(both[0], both[1], same_curve=True)
         else:
             read = {of: _read(of, experiment, skipped) for of in where.sides(whose)}
-            both, found, side = _of_solvers((a, b), read, datasets)
-            places, whose = [side], side.whose
+            best = optima.known((run for runs in read.values() for run in runs), where)
+            read = {side: Runs(runs, best) for side, runs in read.items()}
+            both, found, whose = _of_solvers((a, b), read, datasets)
     if not found:
         counts = f"{len(both[0])} of {a} and {len(both[1])} of {b}"
         raise RunFailedError(
@@ -101,7 +110,7 @@ def compare(
             f"The runs of {a} and of {b} that fit together are the same runs: there is nothing to "
             "compare. Make your own with another results_dir, and name its folder."
         )
-    table = pairs.ratios(found, _best(both, places), gaps, seconds)
+    table = pairs.ratios(found, gaps, seconds)
     options = {
         "experiment": [experiment] if experiment != ALL else [],
         "dataset": sorted(datasets),
@@ -110,7 +119,7 @@ def compare(
         "runs": [whose] if whose else [],
     }
     given = {key: values for key, values in options.items() if values}
-    a, b = plain(a), plain(b)  # names of folders need not be UTF-8
+    a, b = plain_values(a), plain_values(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
     return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
 
@@ -149,7 +158,7 @@ def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:
     return (folder,) if folder.whose else folder.sides(whose)
 
 
-def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Run]:
+def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Runs:
     """Return the runs of a folder: those of its first side that has some."""
     sides = _sides(folder)
     for side in sides:
@@ -157,7 +166,7 @@ def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> lis
             if len(sides) > 1:
                 logger.info("Of %s, only the runs called %s are compared.", folder.root, side.whose)
             return runs
-    return []
+    return Runs()
 
 
 def _check_stored(experiment: str, sides: Sequence[ResultsFolder]) -> None:
@@ -184,55 +193,43 @@ def _is_of(name: str, experiment: str) -> bool:
 
 
 def _of_solvers(
-    names: Sequence[str], read: Mapping[ResultsFolder, Sequence[Run]], datasets: Sequence[str]
-) -> tuple[list[list[Run]], list[pairs.Pairs], ResultsFolder]:
-    """Return the runs of two solvers, their pairs, and the side: the first one with pairs.
+    names: Sequence[str], read: Mapping[ResultsFolder, Runs], datasets: Sequence[str]
+) -> tuple[list[Runs], list[pairs.Pairs], str]:
+    """Return the runs of two solvers, their pairs, and whose these are: of the first side with any.
 
     ``read`` is side → its runs. Without pairs, the runs of all sides are returned.
     """
-    everything = _of_datasets([run for runs in read.values() for run in runs], datasets)
+    everything = _of_datasets(Runs(run for runs in read.values() for run in runs), datasets)
     chosen = [_of_solver(name, everything) for name in names]
     for side, runs in read.items():
         here = {id(run) for run in runs}
-        both = [[run for run in of if id(run) in here] for of in chosen]
+        both = [of.where(lambda run: id(run) in here) for of in chosen]  # noqa: B023  called at once
         if found := pairs.paired(both[0], both[1], same_curve=False):
             if side.whose == MINE and len(read) > 1:
                 logger.info("These are your own runs; --runs %s compares others.", COMMITTED)
-            return both, found, side
-    return chosen, [], next(iter(read))
+            return both, found, side.whose
+    return chosen, [], next(iter(read)).whose
 
 
-def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> list[Run]:
-    """Return the thinned runs of a side; a raw run takes precedence over a stored one."""
-    raw: list[Run] = []
-    for path in find_runs(side.root) if experiment == ALL and side.whose != COMMITTED else ():
-        try:
-            raw.append(read_run(path))
-        except RunFailedError as error:
-            skipped.add(error)
-    found = {run.own_folder.parts[-4:]: run for run in _thinned(raw)}
-    for name in stored_traces.names(side):
-        if experiment == ALL or _is_of(name, experiment):
-            for run in stored_traces.read(side, name, skipped):
-                found.setdefault(run.own_folder.parts[-4:], run)
-    return [*found.values()]
+def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Runs:
+    """Return the runs of a side; raw ones thinned like stored ones, to compare the same rows."""
+    everything = experiment == ALL
+    found = loading.load(side, lambda name: everything or _is_of(name, experiment), everything)
+    for source in found.damaged:
+        skipped.add(source.problem)
+    thinned = map(stored_traces.thin, found.raw.groups(lambda run: run.own_hash).values())
+    return Runs(run for repeats in thinned for run in repeats) + found.stored
 
 
-def _thinned(runs: Sequence[Run]) -> Iterator[Run]:
-    """Yield raw runs thinned like stored ones, so that gaps are compared at the same rows."""
-    for repeats in grouped(runs, lambda run: run.own_hash).values():
-        yield from stored_traces.thin(repeats)
-
-
-def _of_datasets(runs: Sequence[Run], datasets: Sequence[str]) -> list[Run]:
+def _of_datasets(runs: Runs, datasets: Sequence[str]) -> Runs:
     there = {run.dataset for run in runs}
     for name in datasets:
         if name not in there:
             raise ConfigError(f"There are no runs on {shown(repr(name))}. {nearest(name, there)}")
-    return [run for run in runs if not datasets or run.dataset in datasets]
+    return runs.where(dataset=set(datasets)) if datasets else runs
 
 
-def _of_solver(side: str, runs: Sequence[Run]) -> list[Run]:
+def _of_solver(side: str, runs: Runs) -> Runs:
     """Return the runs of a solver with the options that follow its name."""
     name, *options = side.split() or [side]
     solvers = {run.solver for run in runs}
@@ -243,24 +240,10 @@ def _of_solver(side: str, runs: Sequence[Run]) -> list[Run]:
         )
 
     def has(run: Run) -> bool:
-        solver = run.solver_options
         asked = (option.partition("=") for option in options)
-        return solver["name"] == name and all(
-            str(solver.get(key.removeprefix("solver."))).lower() == value.lower()
+        return all(
+            str(run.solver_options.get(key.removeprefix("solver."))).lower() == value.lower()
             for key, _, value in asked
         )
 
-    return [run for run in runs if has(run)]
-
-
-def _best(
-    sides: Sequence[Sequence[Run]], places: Sequence[ResultsFolder]
-) -> dict[ProblemInstance, Best]:
-    """Return the best values in the runs and in the records of the folders."""
-    found: dict[ProblemInstance, Best] = {}
-    runs = [run for side in sides for run in side]
-    for place in places:
-        for problem, (primal, dual) in optima.untold(runs, place)[0].items():
-            before = found.get(problem, Best(primal, dual))
-            found[problem] = Best(min(before.primal, primal), max(before.dual, dual))
-    return found
+    return runs.where(has, solver=name)

@@ -20,39 +20,37 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims import table as claims
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
-from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
+from ssvm_bench.config.experiment import ExpandedGrid, Experiment
 from ssvm_bench.datasets import sources
 from ssvm_bench.figures import convergence, kind, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output, robust
 from ssvm_bench.jobs import experiments
-from ssvm_bench.results import optima, stored_traces
-from ssvm_bench.results.budgets import find_run
+from ssvm_bench.results import loading, optima, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
     MINE,
     ResultsFolder,
-    plain,
+    SkippedFiles,
+    as_folder,
     results_folder,
     sweep,
+    write_files,
 )
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.reading import SkippedFiles, damage, is_finished
-from ssvm_bench.results.run_folder import write_files
-from ssvm_bench.results.table import BestValues, Run, grouped
+from ssvm_bench.results.table import Run, Runs, grouped
 
 if TYPE_CHECKING:
-    from ssvm_bench.config.grid import Shard
-    from ssvm_bench.config.schema import RunConfig
+    from ssvm_bench.config.experiment import Shard
     from ssvm_bench.jobs.dispatch import Dispatcher
     from ssvm_bench.jobs.experiments import ExperimentOutcome
 
@@ -118,7 +116,7 @@ def make(
         )
     elif not outcome.interrupted:
         with SkippedFiles() as skipped:
-            runs = [run for config in outcome.finished if (run := find_run(config, skipped))]
+            runs = loading.of_configs(outcome.finished, skipped)
             if runs:
                 grid = experiment.expanded(overrides, config_dirs)
                 where = results_folder(outcome.results_dir, overrides)
@@ -166,7 +164,7 @@ def plot(
     where = results_folder(grid.configs[0].results_dir, overrides)
     with SkippedFiles() as skipped:
         renewed = where.made == where.root and not whose  # what is committed, by all runs there
-        found = find(experiment, grid, (where,) if renewed else where.sides(whose), skipped)
+        found = loading.find(experiment, grid, (where,) if renewed else where.sides(whose), skipped)
         missing = [experiments.title(config) for config, run in found.pairs if run is None]
         if not found.runs:
             made_by = name if experiment.runs == experiment.name else experiment.runs
@@ -192,113 +190,6 @@ def plot(
             )
         kept, of_side = found.stored.values(), where._replace(whose=found.where.whose)
         return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)
-
-
-Stored: TypeAlias = Callable[[ResultsFolder, str, SkippedFiles], list[Run]]
-"""Returns the stored traces of an experiment, given a results folder and its name there."""
-
-
-class Found(NamedTuple):
-    """The runs of an experiment in a results folder, all of one side.
-
-    Attributes
-    ----------
-    where : ResultsFolder
-        The folder, restricted to that side.
-    stored : dict
-        Own folder of a run → its stored trace.
-    pairs : list of (RunConfig, Run or None)
-        Each run that the experiment asks for, if it has finished.
-    has_others : bool
-        Whether the other side has traces of the experiment, too.
-    """
-
-    where: ResultsFolder
-    stored: Mapping[Path, Run]
-    pairs: Sequence[tuple[RunConfig, Run | None]]
-    has_others: bool = False
-
-    @property
-    def runs(self) -> list[Run]:
-        """The finished runs."""
-        return [run for _, run in self.pairs if run is not None]
-
-
-def find(
-    experiment: Experiment,
-    grid: ExpandedGrid,
-    sides: Sequence[ResultsFolder],
-    skipped: SkippedFiles,
-    stored: Stored = stored_traces.read,
-) -> Found:
-    """Return the finished runs of an experiment, of the first side that has some.
-
-    Parameters
-    ----------
-    experiment, grid
-        The experiment, and its runs.
-    sides : sequence of ResultsFolder
-        As `ResultsFolder.sides` returns them.
-    skipped : SkippedFiles
-        Collects files that cannot be read.
-    stored : callable
-        Reads stored traces, as `stored_traces.read` does.
-    """
-    configs = along_paths(grid.configs)
-    names = {name for of in experiment.origins for name in (of, grid.within(of))}
-    first, *others = sides
-
-    def of_side(side: ResultsFolder) -> Found:
-        traces = (trace for name in sorted(names) for trace in stored(side, name, skipped))
-        kept = {trace.own_folder: trace for trace in traces}
-        pairs = finished(configs, kept, None if side.whose == COMMITTED else skipped)
-        return Found(side, kept, pairs)
-
-    found = of_side(first)
-    if not found.runs:
-        return next(filter(lambda of: of.runs, map(of_side, others)), found)
-    both = any(stored_traces.files_of(side, name) for side in others for name in names)
-    return found._replace(has_others=both)
-
-
-def finished(
-    configs: Sequence[RunConfig], stored: Mapping[Path, Run], skipped: SkippedFiles | None = None
-) -> list[tuple[RunConfig, Run | None]]:
-    """Return the configs with their finished runs; on real data if the dataset has such runs.
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-    stored : mapping
-        Own folder of a run → its stored trace, which replaces a missing raw run.
-    skipped : SkippedFiles, optional
-        Collects raw runs that cannot be read; None: only stored traces count.
-    """
-    pairs: list[tuple[RunConfig, Run | None]] = []
-    for some in grouped(configs, lambda config: config.dataset.name).values():
-        found: list[Run | None] = []
-        for source in LOADED_FROM:
-            runs = [
-                config.with_source(source) if source in config.sources() else None
-                for config in some
-            ]
-            found = [None if run is None else _run(run, stored, skipped) for run in runs]
-            folders = [folder for run in runs if run and skipped for folder in run.folders]
-            if any(found) or any(map(damage, folders)):
-                break
-        pairs += zip(some, found, strict=True)
-    return pairs
-
-
-def _run(config: RunConfig, stored: Mapping[Path, Run], skipped: SkippedFiles | None) -> Run | None:
-    # fast path: there are no raw runs
-    if skipped is None or not (config.results_dir / "runs" / config.dataset.name).is_dir():
-        return stored.get(config.own_folder)
-    found = find_run(config, skipped)
-    # a stored trace does not replace a damaged finished run, which may be newer
-    if found is None and not any(is_finished(place) and damage(place) for place in config.folders):
-        return stored.get(config.own_folder)
-    return found
 
 
 def draw(
@@ -348,9 +239,9 @@ def draw(
     RunFailedError
         If a file cannot be written.
     """
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     sweep(where)
-    stored = {trace.own_folder: trace for trace in kept}
+    stored = {run.own_folder: run for run in kept}
     of_datasets = grouped(runs, lambda run: run.dataset).values()
     chosen = {run.own_folder: run for members in of_datasets for run in members}
     raw = [run for run in chosen.values() if stored.get(run.own_folder) is not run]
@@ -360,13 +251,12 @@ def draw(
     for place, members in places.items():
         thinned = stored_traces.write(members, where, place, skipped, hashes)
         chosen.update({run.own_folder: run for run in thinned})
-    traces = list(chosen.values())
-    told = where.made / optima.FILE
-    before = told.stat().st_mtime_ns if told.exists() else 0
-    best = optima.reference(traces, where, skipped)
+    record = where.made / optima.FILE
+    before = record.stat().st_mtime_ns if record.exists() else 0
+    drawn = Runs(chosen.values(), optima.reference([*chosen.values()], where, skipped))
     committed = f"runs={COMMITTED}" * (where.whose == COMMITTED and where.made != where.root)
     variant = ",".join(filter(None, (grid.variant if grid else "", committed)))
-    made = [*outputs(experiment, traces, best, where.root, variant=variant, log_x=log_x)]
+    made = [*outputs(experiment, drawn, where.root, variant=variant, log_x=log_x)]
     if kind.TABLES in formats and not any(each.has_tables for each in made):
         said = f"{experiment.name} has no tables, so that there is nothing to write as tex"
         if set(formats) == {kind.TABLES}:
@@ -384,10 +274,10 @@ def draw(
             experiment.name,
         )
     write_files(contents, where.root)
-    _warn_of_others(folder, contents, traces)
+    _warn_of_others(folder, contents, drawn)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
-    changed = [told] * (told.exists() and told.stat().st_mtime_ns != before)
+    changed = [record] * (record.exists() and record.stat().st_mtime_ns != before)
     return [*contents, *(where.made / "traces" / place for place in places), *changed]
 
 
@@ -400,9 +290,9 @@ def _experiment_of(folder: Path, root: Path) -> str:
     return ""
 
 
-def _warn_of_others(folder: Path, written: Iterable[Path], traces: Sequence[Run]) -> None:
+def _warn_of_others(folder: Path, written: Iterable[Path], runs: Runs) -> None:
     """Warn of files in a folder that are named like those just written, and were not."""
-    drawn = {stored_traces.suffix(trace.source) for trace in traces}
+    drawn = {stored_traces.suffix(run.source) for run in runs}
     marks = {stored_traces.suffix(source) for source in LOADED_FROM} - {""}
 
     def source_of(path: Path) -> str:
@@ -452,11 +342,14 @@ class Made(NamedTuple):
 
 def by_source(data: FigureData) -> dict[str, FigureData]:
     """Return source → input of the figures on its data."""
-    together = grouped(data.traces, lambda trace: shown_as(trace.source))
+
+    def source_of(run: Run) -> str:
+        return shown_as(run.source)
+
+    together = data.runs.groups(source_of)
     return {
         source: data._replace(
-            traces=runs,
-            others=[run for of, some in together.items() if of != source for run in some],
+            runs=runs, others=Runs(run for run in data.runs if source_of(run) != source)
         )
         for source, runs in together.items()
     }
@@ -464,8 +357,7 @@ def by_source(data: FigureData) -> dict[str, FigureData]:
 
 def outputs(
     experiment: Experiment,
-    traces: Sequence[Run],
-    best: BestValues,
+    runs: Runs,
     results_dir: Path,
     wanted: Callable[[Kind], bool] = lambda _: True,
     variant: str = "",
@@ -477,9 +369,8 @@ def outputs(
     ----------
     experiment : Experiment
         What to draw.
-    traces : sequence of Run
-        Its runs, as they are stored.
-    best : BestValues
+    runs : Runs
+        Its runs, as they are stored, with the best values known.
     results_dir : Path
         The folder with the numbers that are not from runs.
     wanted : callable
@@ -492,8 +383,8 @@ def outputs(
     folder = Path("figures", experiment.name, variant)
     papers = registry.papers().values()
     of_paper = not variant and any(experiment.name in paper.experiments for paper in papers)
-    everything = FigureData(traces, best, experiment.title, experiment.gaps, results_dir)
-    everything = everything._replace(log_x=log_x)
+    about = experiment.title, experiment.gaps, results_dir
+    everything = FigureData(runs, *about, log_x=log_x)
     for source, data in by_source(everything).items():
         suffix = stored_traces.suffix(source)
         for name, choices in experiment.figures.items():
@@ -502,5 +393,5 @@ def outputs(
                 place = Path() if made.at_top and of_paper else folder
                 yield Made(place / f"{output.name}{suffix}", output)
         of = {"experiment": experiment.digest} if experiment.digest else {}
-        text = json.dumps({**of, **provenance_of(data.traces)}, indent=2)
+        text = json.dumps({**of, **provenance_of(data.runs)}, indent=2)
         yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())

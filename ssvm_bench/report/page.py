@@ -1,21 +1,43 @@
-"""Pages of the report: a summary, the first figures, and closed sections with everything else."""
+"""The HTML pages of ``ssvm-bench report``.
+
+A page begins with a summary and the first figures; closed sections have everything else. Runs on
+one problem instance are shown together. On a page that is not of an experiment, runs of one solver
+with the same options, but other budgets, evaluation intervals or clocks, are in different groups:
+otherwise its curves would differ only in where they end.
+
+The page's script draws figures of curves when they come into view. The pictures of an experiment,
+which `experiment_files` draws, are linked from their folder. The numbers of curves are packed. A
+value takes two bytes: its position between the ends of its axis (on a log axis, that of its
+logarithm) in 65,534 steps. This is many times as precise as a screen, and shorter than decimals in
+JSON.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
+import json
 import logging
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import ALTERED
+from ssvm_bench.claims.cases import Variant, variant_of
+from ssvm_bench.config import ALTERED, GENUINE, catalog
+from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style, targets
-from ssvm_bench.figures.curves import axis_label, clocks_of
+from ssvm_bench.figures.curves import AXES, axis_label, clocks_of, is_log_x, why_empty
 from ssvm_bench.figures.document import (
     Html,
     Table,
@@ -24,29 +46,45 @@ from ssvm_bench.figures.document import (
     block,
     code,
     encoded,
+    escaped,
     marked,
-    plain,
     rows,
 )
-from ssvm_bench.report import contents, shown
-from ssvm_bench.report.contents import INDEX, Contents, Failure, Group, Page
-from ssvm_bench.report.experiment_files import load
-from ssvm_bench.report.shown import details
-from ssvm_bench.results import optima, words
-from ssvm_bench.results.folder import ResultsFolder, sweep
-from ssvm_bench.results.folder import plain as as_folder
+from ssvm_bench.figures.kind import FigureData, Kind, Switched
+from ssvm_bench.report.experiment_files import by_source, kinds, load
+from ssvm_bench.results import loading, optima, stored_traces, words
+from ssvm_bench.results.folder import (
+    MINE,
+    OPTION,
+    ResultsFolder,
+    SkippedFiles,
+    as_folder,
+    sweep,
+    write_file,
+)
 from ssvm_bench.results.provenance import provenance, provenance_of
-from ssvm_bench.results.reading import SkippedFiles
-from ssvm_bench.results.run_folder import write_file
-from ssvm_bench.results.table import BestValues, ProblemInstance, Run, Runs, labels
+from ssvm_bench.results.table import (
+    NOT_A_CURVE,
+    ProblemInstance,
+    Run,
+    Runs,
+    differences,
+    grouped,
+    labels,
+    named_in,
+    weight_in,
+)
 from ssvm_bench.results.words import NONE, number
 
 FOLDER = "report"
+ALONE, OWN, INDEX = "report.html", "own.html", "index.html"
+"""Files of the user's own runs: beside ``runs``, and among all pages; the list of all pages."""
+
 NAMED = 5
 """The largest number of names in a sentence, and of problems with a finding in the summary."""
 
-NOT_REAL = {ALTERED: "files that are not the known ones", "synthetic": "generated data"}
-"""Source that is not the real data → what it is."""
+MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another folder with "
+MADE_BY += "results_dir=…"
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +116,7 @@ def build(
     -------
     Path
         The page to begin with: ``report.html``, ``report/<experiment>.html`` (see
-        `contents.file_of`) or ``report/index.html`` in the results folder.
+        `file_of`) or ``report/index.html`` in the results folder.
 
     Raises
     ------
@@ -93,22 +131,22 @@ def build(
     logger.info("Reading the runs in %s …", where.root)
     with SkippedFiles() as skipped:
         if every:
-            found = contents.everything(where, config_dirs, skipped, whose)
+            found = everything(where, config_dirs, skipped, whose)
         elif experiment:
             asked = load(experiment, config_dirs)
-            found = [contents.of_experiment(asked, where, config_dirs, skipped, whose)]
-            if not found[0].traces:
+            found = [of_experiment(asked, where, config_dirs, skipped, whose)]
+            if not found[0].runs:
                 raise RunFailedError(
                     f"No run of the experiment {asked.name} has finished in {where.root}. Make "
                     f"them with `ssvm-bench experiment {asked.runs}`, or choose another folder "
                     "with results_dir=…"
                 )
         else:
-            found = [contents.read(where, skipped)]
-    best, _ = optima.untold((run for each in found for run in each.traces), where)
+            found = [own(where, skipped)]
+    best = optima.known((run for each in found for run in each.runs), where)
     for k, each in enumerate(found, 1):
         logger.info("Page %s of %s: %s", k, len(found), each.title)
-        content = page(each, best, folder, every)
+        content = page(each._replace(runs=Runs(each.runs, best)), folder, every)
         written = write_file(folder / each.file, content, where.root)
     return write_file(folder / INDEX, _index(found), where.root) if every else written
 
@@ -117,33 +155,335 @@ def _index(found: Sequence[Contents]) -> bytes:
     """Return the page that lists all other pages."""
     cells = []
     for each in found:
-        link = Html(f'<a href="{address(each.file)}">{plain(each.title)}</a>')
-        of = each.traces
-        data = dict.fromkeys(map(contents.dataset_name, of))
-        solvers = dict.fromkeys(map(contents.solver_name, of))
-        cells.append([link, code(each.name), len(of), listed(data), listed(solvers)])
+        link = Html(f'<a href="{address(each.file)}">{escaped(each.title)}</a>')
+        data, solvers = (dict.fromkeys(map(of, each.runs)) for of in (dataset_name, solver_name))
+        cells.append([link, code(each.name), len(each.runs), listed(data), listed(solvers)])
     header = ["page", "experiment", "runs", "datasets", "solvers"]
     table = rows("A page for each experiment that has runs here.", header, cells)
     return _whole("All experiments", (), block(table), details("About these pages", _about(found)))
 
 
-def page(found: Contents, best: BestValues, folder: Path, listed_: bool = False) -> bytes:
+# ---- the contents of a page: runs, and failures -----------------------------------------------
+
+
+class Failure(NamedTuple):
+    """Something that is no finished run: its location, what it is, how far it came, and why."""
+
+    place: str
+    what: str
+    iterations: int | None
+    reason: str
+
+
+class Contents(NamedTuple):
+    """The contents of a page.
+
+    Attributes
+    ----------
+    name, title : str
+        Name of its experiment, or of its folder of stored traces; its heading.
+    runs : Runs
+        Finished runs.
+    where : ResultsFolder
+        Their results folder, restricted to one side: it has the pictures of an experiment.
+    stored : int
+        Number of runs that exist only as thinned traces.
+    failures : list of Failure
+        Partial traces, and files that cannot be read.
+    experiment : Experiment, optional
+        The experiment of these runs; None: they are any runs.
+    file : str
+        Name of its file.
+    """
+
+    name: str
+    title: str
+    runs: Runs
+    where: ResultsFolder
+    stored: int = 0
+    failures: Sequence[Failure] = ()
+    experiment: Experiment | None = None
+    file: str = ALONE
+
+
+def file_of(name: str) -> str:
+    """Return the name of the file of an experiment's page.
+
+    Experiments and folders of traces may have any names. A name that is not in lower case and of
+    ASCII letters, digits, ``_`` and ``-``, or that is another page's, gets a point and a digest. So
+    no two names are one file, also where upper and lower case are the same.
+
+    >>> file_of("mpbcfw_fig4"), file_of("index"), file_of("Fig#4?")
+    ('mpbcfw_fig4.html', 'index.1bc04b52.html', 'fig_4.43d442ae.html')
+    """
+    simple = re.sub("[^a-z0-9_-]+", "_", name.lower()).strip("_")[:60]
+    if name == simple and f"{name}.html" not in (OWN, INDEX):
+        return f"{name}.html"
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f"{simple or 'page'}.{digest[:8]}.html"
+
+
+def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
+    """Return the user's own runs: all of a results folder except its committed traces.
+
+    Parameters
+    ----------
+    where : ResultsFolder or Path
+        The results folder.
+    skipped : SkippedFiles
+        Collects finished runs and stored traces that cannot be read.
+
+    Raises
+    ------
+    RunFailedError
+        If there are no runs and no failures.
+    """
+    (mine,) = as_folder(where).sides(MINE)
+    found, root = loading.load(mine), mine.root
+    failures = []
+
+    def failed(path: Path, what: str, iterations: int | None, why: object) -> None:
+        said = str(why).replace(f"{root}/", "")
+        failures.append(Failure(path.relative_to(root).as_posix(), what, iterations, said))
+
+    for path, name, _, problem in found.damaged:
+        skipped.add(problem)
+        failed(path, "stored traces" if name else "cannot be read", None, problem)
+    for path, is_partial, iterations, why in loading.unfinished(root):
+        if not is_partial:
+            skipped.add(why)
+        failed(path, "partial trace" if is_partial else "cannot be read", iterations, why)
+    failures.sort(key=lambda failure: failure.place)
+    if not (found.runs or failures):
+        if mine.has_committed and any(root.glob("traces/*")):
+            raise RunFailedError(
+                f"There are no runs of your own in {root}. What is committed there is on the pages "
+                "of `ssvm-bench report --all`, or of one --experiment. "
+                "Make runs with `ssvm-bench experiment quickstart`."
+            )
+        raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
+    runs = Runs(sorted(found.runs, key=_order))
+    return Contents("report", "Your runs", runs, mine, len(found.stored), failures)
+
+
+def of_experiment(
+    experiment: Experiment,
+    where: ResultsFolder,
+    config_dirs: Sequence[Path],
+    skipped: SkippedFiles,
+    whose: str = "",
+    stored: loading.Stored = stored_traces.read,
+) -> Contents:
+    """Return the contents of an experiment's page; there may be no finished runs.
+
+    Parameters
+    ----------
+    experiment, where, config_dirs
+        The experiment, the results folder, and further folders of config files.
+    whose : str
+        Whose runs, see `ResultsFolder.sides`; empty: the user's own if there are any.
+    skipped, stored
+        As for `loading.find`.
+    """
+    grid = experiment.expanded([f"{OPTION}{where.root}"], config_dirs)
+    found = loading.find(experiment, grid, where.sides(whose), skipped, stored)
+    runs = Runs({run.own_folder: run for run in found.runs}.values())
+    thinned = sum(found.stored.get(run.own_folder) is run for run in runs)
+    about = experiment.name, experiment.title, runs, found.where, thinned
+    return Contents(*about, experiment=experiment, file=file_of(experiment.name))
+
+
+def everything(
+    where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles, whose: str = ""
+) -> list[Contents]:
+    """Return the contents of each page: own runs, experiments with runs, other stored runs.
+
+    The parameters are those of `of_experiment`.
+
+    Raises
+    ------
+    RunFailedError
+        If there are no runs at all.
+    """
+    stored, sides = cache(stored_traces.read), where.sides(whose)
+    there = {name for side in sides for name in stored_traces.names(side) if "/" not in name}
+    pages = []
+    with suppress(RunFailedError):
+        pages.append(own(where, skipped)._replace(file=OWN, name="own"))
+    known = catalog.entries("experiments", config_dirs)
+    for name in known:
+        experiment = load(name, config_dirs)
+        if there.isdisjoint(experiment.origins) and not any(where.root.glob("runs/*")):
+            continue
+        found = of_experiment(experiment, where, config_dirs, skipped, whose, stored)
+        if found.runs:
+            pages.append(found)
+    for name in sorted(there - {*known}):
+        for side in sides:
+            if runs := Runs(sorted(stored(side, name, skipped), key=_order)):
+                about = name, f"Runs stored as {name}", runs, side, len(runs)
+                pages.append(Contents(*about, file=file_of(name)))
+                break
+    if not pages:
+        raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
+    return pages
+
+
+def _order(run: Run) -> tuple:
+    """Return a sort key: data that papers use first, then dataset, n, λ, solver, hash and seed."""
+    data = run.source not in GENUINE, run.dataset, run.n, run.lam
+    return *data, run.solver, run.own_hash, run.seed
+
+
+# ---- groups -----------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """Runs on a problem instance that are shown together, one per configuration and seed.
+
+    ``setting`` distinguishes the group from others on the problem instance, if there are any.
+    """
+
+    runs: Runs
+    setting: str = ""
+
+
+Groups: TypeAlias = Mapping[ProblemInstance, Sequence[Group]]
+
+
+class Page(NamedTuple):
+    """The input of a page.
+
+    Attributes
+    ----------
+    found : Contents
+    groups, names : mapping
+        Problem instance → its groups of runs; problem instance → its title.
+    folder : Path
+        The folder that it is written to.
+    """
+
+    found: Contents
+    groups: Groups
+    names: Mapping[ProblemInstance, str]
+    folder: Path
+
+
+def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
+    """Return problem instance → groups; unless these are of an experiment, the largest first."""
+    problems = found.runs.groups("problem")
+    if found.experiment:
+        return {problem: [Group(runs)] for problem, runs in problems.items()}
+    made = {problem: list(_groups(runs)) for problem, runs in problems.items()}
+    return dict(sorted(made.items(), key=lambda item: _weight(item[1][0].runs), reverse=True))
+
+
+def _weight(runs: Runs) -> tuple[bool, int, int]:
+    """Return a sort key for how much there is to see: real data, solvers, rows."""
+    return not mark(runs[0]), len(runs.groups("solver")), sum(map(len, runs))
+
+
+def _groups(runs: Runs) -> Iterator[Group]:
+    by_start = sorted(runs, key=lambda run: str(run.metadata.get("started")))
+    latest = {(_options(run, solver=True), _options(run), run.seed): run for run in by_start}
+    runs = Runs(sorted(latest.values(), key=_order))
+    settings = runs.groups(_options)
+    of_solver = runs.groups(lambda run: _options(run, solver=True))
+    if all(len(set(map(_options, used))) == 1 for used in of_solver.values()):
+        yield Group(Runs(run for of_setting in settings.values() for run in of_setting))
+        return
+    common = set.intersection(*(set(setting) for setting in settings))
+    by_weight = sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True)
+    for setting, members in by_weight:
+        only = [f"{key}={value}" for key, value in setting if (key, value) not in common]
+        yield Group(members, ", ".join(only))
+
+
+def _options(run: Run, solver: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the options, either the solver's or all others, that distinguish curves."""
+    named = ((key, str(of)) for key, of in run.options.items() if key not in NOT_A_CURVE)
+    return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
+
+
+# ---- names ------------------------------------------------------------------------------------
+
+NOT_REAL = {
+    ALTERED: ("ALTERED DATA", "files that are not the known ones"),
+    "synthetic": ("STAND-IN", "generated data"),
+}
+"""Source that is not the real data → its mark, and what it is."""
+
+
+def mark(run: Run) -> str:
+    """Return the mark of a run on data that papers do not use; else empty."""
+    return "" if run.source in GENUINE else NOT_REAL.get(run.source, (run.source,))[0]
+
+
+def dataset_name(run: Run) -> str:
+    """Return the name of the dataset in headings."""
+    return style.dataset_name(run.dataset)
+
+
+def solver_name(run: Run) -> str:
+    """Return the name of the solver in texts."""
+    return style.solver_label(run.solver)
+
+
+def weight_text(run: Run) -> str:
+    """Return λ, or ν, as K/n or as a number, whichever is shorter.
+
+    λ = 507608/n is 1 where n = 507608.
+    """
+    decimal, parts = f"{run.lam:.4g}", words.lam(run.lam, run.n)
+    exact = float(decimal) == run.lam or "/" not in parts
+    shown = min(parts, decimal, key=len) if exact else parts
+    return f"{weight_in(run.fingerprint)} = {shown}"
+
+
+def titles(groups: Groups) -> dict[ProblemInstance, str]:
+    """Return problem instance → title: the dataset, and how it differs from others on that."""
+    firsts = {problem: parts[0].runs[0] for problem, parts in groups.items()}
+    found: dict[ProblemInstance, str] = {}
+    for name, runs in grouped(firsts.values(), dataset_name).items():
+        options = [run.options for run in runs]
+        hidden = NOT_A_CURVE | {"dataset.name", "dataset.kind", "dataset.n_samples"}
+        hidden |= {key for of in options for key in of if not key.startswith("dataset.")}
+        parts = (
+            [f"n = {run.n:,}" for run in runs],
+            [weight_text(run) for run in runs],
+            [named_in(run.fingerprint) for run in runs],
+        )
+        varied = [part for part in parts if len({*part}) > 1]
+        others = differences(options, [0] * len(runs), hidden)
+        others = [text.replace("dataset.", "").replace(" ", ", ") for text in others]
+        columns = zip(map(mark, runs), *varied, others, strict=True)
+        texts = [", ".join(filter(None, of_run)) for of_run in columns]
+        for k, (run, text) in enumerate(zip(runs, texts, strict=True)):
+            before = texts[:k].count(text)
+            shown = ", ".join(filter(None, (text, f"data {before + 1}" * bool(before))))
+            found[run.problem] = f"{name} ({shown})" if shown else name
+    return {problem: found[problem] for problem in groups}
+
+
+# ---- a page -----------------------------------------------------------------------------------
+
+
+def page(found: Contents, folder: Path, listed_: bool = False) -> bytes:
     """Return a page.
 
     Parameters
     ----------
     found : Contents
-        Its contents.
-    best : BestValues
+        Its contents; runs have the best values known.
     folder : Path
         The folder that it will be written to.
     listed_ : bool
         Whether another page lists this one.
     """
-    groups = contents.group(found)
-    about = Page(found, groups, contents.titles(groups), best, folder)
-    tables = {problem: list(_targets(parts, best)) for problem, parts in groups.items()}
-    figures, documents = shown.made(about)
+    groups = group(found)
+    about = Page(found, groups, titles(groups), folder)
+    tables = {problem: list(_targets(parts)) for problem, parts in groups.items()}
+    figures, documents = shown_of(about)
     spent = [
         block(table._replace(title=f"To a relative gap: {about.names[problem]}{setting}"))
         for problem, parts in tables.items()
@@ -156,7 +496,7 @@ def page(found: Contents, best: BestValues, folder: Path, listed_: bool = False)
     links = [(INDEX, "All experiments")] * listed_ + [
         *([("#figures", "Figures")] if figures else ()),
         *([("#numbers", "Tables")] if documents else ()),
-        *([("#runs", "Runs")] if found.traces else ()),
+        *([("#runs", "Runs")] if found.runs else ()),
         *([("#failed", "What failed")] if found.failures else ()),
         ("#about", "About this page"),
     ]
@@ -164,7 +504,7 @@ def page(found: Contents, best: BestValues, folder: Path, listed_: bool = False)
         found.title,
         links,
         *_summary(about, {problem: parts[:1] for problem, parts in tables.items()}),
-        _section("figures", "Figures", *shown.opened(figures)),
+        _section("figures", "Figures", *opened(figures)),
         _section("numbers", "Tables", *documents),
         _section("runs", "Runs", *_of_runs(about)),
         _section("failed", "What failed", *_failed(found.failures)),
@@ -176,31 +516,29 @@ def page(found: Contents, best: BestValues, folder: Path, listed_: bool = False)
 
 
 def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> Iterator[Html]:
-    traces, failures, names = page.found.traces, page.found.failures, page.names
-    if not traces:
+    runs, failures, names = page.found.runs, page.found.failures, page.names
+    if not runs:
         yield Html("<p>No run has finished.</p>\n")
     else:
-        solvers = listed(dict.fromkeys(map(contents.solver_name, traces)))
+        solvers = listed(dict.fromkeys(map(solver_name, runs)))
         problems = listed(names.values(), "problems")
-        repeats = words.repeats(len(of) for of in Runs(traces).curves().values())
-        of_data = dict.fromkeys((run.source, run.dataset) for run in traces)
+        repeats = words.repeats(len(of) for of in runs.curves().values())
+        of_data = runs.groups("source", "dataset")
         sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
         yield Html(
-            f"<p>{words.runs(len(traces))} of {plain(solvers)} on {plain(problems)}: {repeats}, "
-            f"{plain(sources)}, {plain(clocks_of(traces))}.</p>\n"
+            f"<p>{words.runs(len(runs))} of {escaped(solvers)} on {escaped(problems)}: {repeats}, "
+            f"{escaped(sources)}, {escaped(clocks_of(runs))}.</p>\n"
         )
-    for source, what in NOT_REAL.items():
-        data = [run.data for run in traces]
-        named = {of["name"] for of in data if of["source"] == source}
-        if named:
+    for source, (marked_as, what) in NOT_REAL.items():
+        if named := {run.dataset for run in runs.where(source=source)}:
             text = (
-                f"{contents.MARKS[source].capitalize()}: runs on {', '.join(sorted(named))} "
+                f"{marked_as.capitalize()}: runs on {', '.join(sorted(named))} "
                 f"include runs on {what}, which say nothing about the paper's numbers. They are "
                 "marked wherever they appear."
             )
-            yield block(Warning(plain(text)))
+            yield block(Warning(escaped(text)))
     said = [
-        f"<li><strong>{plain(names[problem])}</strong>: {plain(text)}</li>"
+        f"<li><strong>{escaped(names[problem])}</strong>: {escaped(text)}</li>"
         for problem, parts in tables.items()
         for _, table, _ in parts
         if (text := _finding(table))
@@ -213,14 +551,15 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         yield Html(f"<p>Beside them: {link}.</p>\n")
 
 
-def _targets(parts: Sequence[Group], best: BestValues) -> Iterator[tuple]:
+def _targets(parts: Sequence[Group]) -> Iterator[tuple]:
     """Yield each group's setting, its costs to several gaps, and these as a table to show."""
     for part in parts:
-        if np.isnan(best[part.traces[0].problem].dual):
+        best = part.runs[0].best
+        if best is None or np.isnan(best.dual):
             continue
-        table = targets.targets(part.traces, best, targets.GAPS)
+        table = targets.targets(part.runs, targets.GAPS)
         if table["reached"].any() or (table["bound"] == targets.OWN).any():
-            axes = {name: axis_label(part.traces, name) for name in targets.COSTS}
+            axes = {name: axis_label(part.runs, name) for name in targets.COSTS}
             yield f", {part.setting}" * bool(part.setting), table, targets.spent(table, axes)
 
 
@@ -256,56 +595,290 @@ def listed(names: Iterable[str], many: str = "") -> str:
     return " and ".join(filter(None, (", ".join(all_[:-1]), all_[-1])))
 
 
+# ---- figures, pictures and documents -----------------------------------------------------------
+
+FIRST = 4
+"""The number of figures that are open."""
+
+HOW_TO = (
+    "Buttons choose the x axis and hide solvers; a double click on a solver hides all others. Drag "
+    "to zoom, double-click to see all again. With the keyboard, arrow keys read off the curves, "
+    "plus and minus zoom, Escape shows all."
+)
+
+
+class Shown(NamedTuple):
+    """A figure: its heading, and the markup below."""
+
+    title: str
+    markup: Html
+
+
+def details(summary: str, *inside: str) -> Html:
+    """Return a block that is closed until it is clicked."""
+    return Html(f"<details><summary>{marked(summary)}</summary>\n{''.join(inside)}</details>\n")
+
+
+def opened(figures: Sequence[Shown]) -> Iterator[str]:
+    """Yield the first figures open, and the others closed."""
+    if any("data-plot" in shown.markup for shown in figures):
+        yield f'<p class="quiet-text">{HOW_TO}</p>\n'
+    for shown in figures[:FIRST]:
+        yield f"<h3>{escaped(shown.title)}</h3>\n{shown.markup}"
+    further = [details(escaped(shown.title), shown.markup) for shown in figures[FIRST:]]
+    if len(further) > FIRST:
+        further = [details(f"{len(further)} more", *further)]
+    yield from further
+
+
+def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
+    """Return the figures of a page, and its documents."""
+    figures: list[Shown] = []
+    documents: list[Html] = []
+    found, known = page.found, kinds()
+    asked = found.experiment.figures if found.experiment else {}
+    for kind in map(known.__getitem__, asked) if found.experiment else known.values():
+        anything = not found.experiment  # an empty figure says why
+        try:
+            mine = list(_of_instances(page, kind, bool(figures), anything))
+            if not mine and (found.experiment or kind.documents):
+                outputs = [*_outputs(page, kind, asked.get(kind.name, kind.choices.names))]
+                mine = [shown for shown in outputs if isinstance(shown, Shown)]
+                documents += [shown for shown in outputs if not isinstance(shown, Shown)]
+        except RunFailedError as error:
+            logger.warning("Left out on the page %s: %s", found.name, error)
+            continue
+        figures += mine
+    if found.experiment and not any("data-plot" in figure.markup for figure in figures):
+        for place in found.where.stored:
+            for path in sorted((place / "figures" / found.name).glob("*.png")):
+                picture = _picture(path, page.folder)
+                if picture not in figures:
+                    figures.append(picture)
+        if not figures:
+            best = found.runs.best
+            bounded = (of for of in page.groups.items() if best[of[0]].dual > -np.inf)
+            figures += _of_instances(page._replace(groups=dict(bounded)), known["suboptimality"])
+    return figures, documents
+
+
+def _of_instances(
+    page: Page, kind: Kind, named: bool = False, also_empty: bool = False
+) -> Iterator[Shown]:
+    """Yield the figures of a kind for each group of runs on a problem instance.
+
+    Headings name the figure if ``named``, or if a group has several.
+    """
+    for problem, parts in page.groups.items():
+        for part in parts:
+            drawn = [
+                shown
+                for shown in kind.of_instance(FigureData(part.runs))
+                if also_empty or any(of["median"].notna().any() for of in shown.tables.values())
+            ]
+            for shown in drawn:
+                title = page.names[problem] + f", {part.setting}" * bool(part.setting)
+                if named or len(drawn) > 1:
+                    title += f": {shown.what[0].lower()}{shown.what[1:]}"
+                yield Shown(title, _plot(title, shown, _data_of(part.runs[0]), kind.intro))
+
+
+def _data_of(run: Run) -> str:
+    source = style.source_name(run.source, run.dataset)
+    size = f"n = {run.n:,}, d = {run.data['d']:,}"
+    return f"{dataset_name(run)}, {source}: {size}, {weight_text(run)}."
+
+
+def _plot(title: str, shown: Switched, *notes: str) -> Html:
+    packed = json.dumps(packed_figure(shown), ensure_ascii=False, separators=(",", ":"))
+    packed = packed.replace("<", r"\u003c")
+    said = " ".join(escaped(note) for note in (*notes, *shown.notes) if note)
+    return Html(
+        f'<figure class="plot" data-plot role="group" aria-label="{html.escape(title)}">'
+        f'<div class="here"></div><figcaption>{said}</figcaption>\n'
+        f'<script type="application/json">{packed}</script></figure>\n'
+    )
+
+
+def _picture(path: Path, folder: Path) -> Shown:
+    title = path.stem.replace("_", " ").capitalize()
+    place = address(os.path.relpath(path, folder))
+    image = f'<img src="{place}" alt="{html.escape(title)}" loading="lazy">'
+    return Shown(title, Html(f'<figure><a href="{place}">{image}</a></figure>\n'))
+
+
+def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
+    """Yield what a kind shows of all runs: existing pictures, and its documents."""
+    found, runs = page.found, page.found.runs
+    if not found.experiment:
+        runs = Runs(run for parts in page.groups.values() for run in _largest(parts))
+    gaps = found.experiment.gaps if found.experiment else ()
+    whole = FigureData(runs, found.title, gaps, found.where.root)
+    together = by_source(whole) if found.experiment else {"real": whole}
+    for source, data in together.items():
+        for output in kind.outputs(data, choices):
+            title = output.title or f"{found.title}: {output.name}"
+            name = f"{output.name}{stored_traces.suffix(source)}.png"
+            for place in found.where.stored if output.figure else ():
+                if (path := place / "figures" / found.name / name).is_file():
+                    yield _picture(path, page.folder)
+                    break
+            if output.blocks and len(output.table):
+                yield details(title, *map(block, output.blocks))
+
+
+def _largest(parts: Sequence[Group]) -> Iterator[Run]:
+    """Yield the runs on one instance that documents compare: one setting per solver.
+
+    For each variant and solver, from scratch or along a path, it is the largest setting that has
+    runs.
+    """
+
+    def kind(run: Run) -> tuple[Variant, str, bool]:
+        return variant_of(run), run.solver, bool(run.config.get("path"))
+
+    seen: set[tuple[Variant, str, bool]] = set()
+    for part in parts:
+        yield from (run for run in part.runs if kind(run) not in seen)
+        seen |= set(map(kind, part.runs))
+
+
+# ---- the numbers of a figure, packed ----------------------------------------------------------
+
+STEPS = 65_534
+GONE = STEPS + 1
+"""The code of a value that does not exist."""
+
+DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
+"""Line style → lengths of lines and spaces."""
+
+HEIGHTS = ("median", "min", "max")
+Ends = tuple[float, float]
+
+
+def packed_figure(shown: Switched) -> dict[str, Any]:
+    """Return the data of a figure with one panel per quantity.
+
+    Returns
+    -------
+    dict
+        ``panels``, their names; ``empty``, why a panel has no curve; ``log``, whether y is on a log
+        axis; ``curves``, name and look of each; and ``axes``. Each x axis has its button and label,
+        whether it is logarithmic, the ends of ``x`` and, per panel, of ``y``. It also has the x of
+        each curve and, per panel, its median, and minimum and maximum where repeats differ.
+    """
+    first = next(iter(shown.tables.values()))
+    solvers = list(dict.fromkeys(first["solver"]))
+    quantities = list(dict.fromkeys(first["quantity"]))
+    curves = []
+    for solver, (color, dashes) in style.strokes(solvers).items():
+        dash = DASHES[dashes] if isinstance(dashes, str) else " ".join(map(str, dashes[1]))
+        curves.append({"name": style.solver_label(solver), "color": color, "dash": dash})
+    axes = []
+    for axis, table in shown.tables.items():
+        log = is_log_x(table, axis)
+        columns = {"x": _drawn(table["x"].to_numpy(float), log)}
+        for name in HEIGHTS:
+            columns[name] = _drawn(table[name].to_numpy(float), shown.log)
+        rows: dict[Any, Any] = table.groupby(["solver", "quantity"], sort=False).indices
+        ends_x = _ends(columns["x"])
+        ends_y = []
+        for quantity in quantities:
+            mine = table["quantity"].to_numpy() == quantity
+            ends_y.append(_ends(*(columns[name][mine] for name in HEIGHTS)))
+        of_solvers = ([rows.get((solver, of), []) for of in quantities] for solver in solvers)
+        packed = [_curve(columns, of_solver, ends_x, ends_y) for of_solver in of_solvers]
+        about = {"button": AXES[axis].button, "label": shown.labels[axis], "log": log}
+        axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
+    empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
+    return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
+
+
+def _curve(
+    columns: Mapping[str, np.ndarray], rows: Sequence[np.ndarray], ends_x: Ends, ends_y: list[Ends]
+) -> tuple[str | None, list[list[str] | None]]:
+    """Return a curve's x, the same in all panels, and its heights in each panel."""
+    x: str | None = None
+    panels: list[list[str] | None] = []
+    for at, ends in zip(rows, ends_y, strict=True):
+        median, low, high = (columns[name][at] for name in HEIGHTS)
+        if np.isnan(median).all():
+            panels.append(None)
+            continue
+        x = _packed(columns["x"][at], ends_x)
+        shown = (median, low, high) if (high > low).any() else (median,)
+        panels.append([_packed(values, ends) for values in shown])
+    return x, panels
+
+
+def _drawn(values: np.ndarray, log: bool) -> np.ndarray:
+    """Return values as their axis shows them."""
+    return np.log10(values, out=np.full_like(values, np.nan), where=values > 0) if log else values
+
+
+def _ends(*columns: np.ndarray) -> Ends:
+    values = np.concatenate(columns)
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _packed(values: np.ndarray, ends: Ends) -> str:
+    low, high = ends
+    share = np.where(np.isfinite(values), (values - low) / ((high - low) or 1.0), 0.0)
+    codes = np.where(np.isfinite(values), np.round(share * STEPS), GONE)
+    return base64.b64encode(codes.astype("<u2").tobytes()).decode()
+
+
 # ---- tables of runs ------------------------------------------------------------------------------
 
 
 def _of_runs(page: Page) -> Iterator[Html]:
     """Yield the tables of all runs, closed."""
-    if traces := page.found.traces:
+    if runs := page.found.runs:
         yield details(f"The problem{'s' * (len(page.groups) > 1)}", block(_problems(page)))
-        yield details(f"Every run ({len(traces)})", block(_table_of_runs(traces, page.names)))
-        yield details("Machines and versions", _facts(_came_from(traces)))
+        yield details(f"Every run ({len(runs)})", block(_table_of_runs(runs, page.names)))
+        yield details("Machines and versions", _facts(_came_from(runs)))
 
 
 def _problems(page: Page) -> Table:
     header = ["problem", "data", "n", "d", "weight", "objective and data", "solvers", "runs"]
     cells = []
     for problem, parts in page.groups.items():
-        traces = [trace for part in parts for trace in part.traces]
-        data, known = traces[0].data, page.best[problem]
-        row: list[object] = [page.names[problem], style.source_name(data["source"], data["name"])]
-        row += [f"{data['n']:,}", f"{data['d']:,}", contents.weight_text(traces[0])]
-        row += [code(problem.fingerprint), ", ".join(sorted({*map(contents.solver_name, traces)}))]
-        row += [len(traces), f"{known.primal:.6g}", number(known.dual, ".6g")]
+        runs = Runs(run for part in parts for run in part.runs)
+        first, known = runs[0], runs.best[problem]
+        row: list[object] = [page.names[problem], style.source_name(first.source, first.dataset)]
+        row += [f"{first.n:,}", f"{first.data['d']:,}", weight_text(first)]
+        row += [code(problem.fingerprint), ", ".join(sorted({*map(solver_name, runs)}))]
+        row += [len(runs), f"{known.primal:.6g}", number(known.dual, ".6g")]
         cells.append(row)
     title = "Problems, and the best values ever seen on them."
     return rows(title, [*header, "lowest primal", "highest dual"], cells)
 
 
-def _table_of_runs(traces: Sequence[Run], names: Mapping[ProblemInstance, str]) -> Table:
-    losses = sorted({name for trace in traces for name in trace.end if name.endswith("_loss")})
+def _table_of_runs(runs: Runs, names: Mapping[ProblemInstance, str]) -> Table:
+    losses = sorted({name for run in runs for name in run.end if name.endswith("_loss")})
     header = ["problem", "solver", "seed", "stopped by", "iterations", "oracle calls", "time [s]"]
     header += ["in the oracle", "primal", "dual"]
     header += [name.replace("train_", "training ").replace("_", " ") for name in losses]
     cells = []
-    for trace, label in zip(traces, labels(traces), strict=True):
-        columns = ["iteration", "oracle_calls", "time", "oracle_time", "primal", "dual"]
-        iterations, calls, time, oracle, primal, dual = trace.frame[columns].iloc[-1]
-        row: list[object] = [names[trace.problem], style.solver_label(label)]
-        row += [trace.seed, trace.stop_reason]
+    for run, label in zip(runs, labels(runs), strict=True):
+        columns = ("iteration", "oracle_calls", "time", "oracle_time", "primal", "dual")
+        iterations, calls, time, oracle, primal, dual = (run[name][-1] for name in columns)
+        row: list[object] = [names[run.problem], style.solver_label(label)]
+        row += [run.seed, run.stop_reason]
         row += [f"{iterations:.0f}", f"{calls:,.0f}", f"{time:.4g}"]
         row += [number(oracle / time if time > 0 else np.nan, ".0%")]
         row += [f"{primal:.6g}", number(dual, ".6g")]
-        row += [number(trace.end.get(name), ".4g") for name in losses]
-        begun = str(trace.metadata.get("started") or NONE)[:19].replace("T", " ")
-        beside = trace.metadata.get("concurrent_runs", "not recorded")
-        cells.append([*row, trace.own_hash, begun, beside])
+        row += [number(run.end.get(name), ".4g") for name in losses]
+        begun = str(run.metadata.get("started") or NONE)[:19].replace("T", " ")
+        beside = run.metadata.get("concurrent_runs", "not recorded")
+        cells.append([*row, run.own_hash, begun, beside])
     header += ["configuration", "started (UTC)", "other runs beside it"]
     return rows("Runs, and their last rows.", header, cells)
 
 
-def _came_from(traces: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    came = provenance_of(traces)
+def _came_from(runs: Runs) -> Iterator[tuple[str, str]]:
+    came = provenance_of(runs)
     for name in ("clock", "cpu", "cores", "node", "engine", "system", "commits"):
         if name in came:
             yield name, _counted(came[name])
@@ -335,7 +908,7 @@ def _about(found: Sequence[Contents]) -> Html:
     made, now = provenance(), datetime.now(UTC)
     commit = f"{made['git'] or 'unknown'}{' with changes' * bool(made['git_dirty'])}"
     stored = sum(each.stored for each in found)
-    raw = sum(len(each.traces) for each in found) - stored
+    raw = sum(len(each.runs) for each in found) - stored
     time = Html(f'<time datetime="{now:%FT%TZ}">{now:%Y-%m-%d %H:%M} UTC</time>')
     by = f"ssvm-bench {__version__}, commit {commit}"
     of = f"{raw} runs as they were written, {stored} as they were stored, thinned"
@@ -351,19 +924,19 @@ def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
         Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
         for kind in ("css", "js")
     )
-    nav = "".join(f'<a href="{html.escape(to)}">{plain(name)}</a>\n' for to, name in links)
+    nav = "".join(f'<a href="{html.escape(to)}">{escaped(name)}</a>\n' for to, name in links)
     return encoded(f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>{plain(title)} – ssvm-bench</title>
+<title>{escaped(title)} – ssvm-bench</title>
 <style>{style}</style>
 </head>
 <body>
 <a href="#content" class="skip">To the content</a>
-<header><h1>{plain(title)}</h1><button id="theme" type="button">Dark page</button></header>
+<header><h1>{escaped(title)}</h1><button id="theme" type="button">Dark page</button></header>
 <nav aria-label="Contents">
 {nav}</nav>
 <main id="content">
@@ -386,6 +959,6 @@ def _section(id_: str, title: str, *inside: str) -> Html:
 
 def _facts(pairs: Iterable[tuple[str, object]]) -> Html:
     """Return a list of names and values."""
-    named = ((plain(name), plain(value)) for name, value in pairs)
+    named = ((escaped(name), escaped(value)) for name, value in pairs)
     shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in named)
     return Html(f"<dl>{shown}</dl>\n")

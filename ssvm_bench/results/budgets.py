@@ -10,7 +10,7 @@ every budget that ends within its rows, at the first row with
 Rows, best values and stop reason of such a beginning are known. Losses and weights are known only
 for the end of the finished run. A run that ended for a reason of its own is the run of every budget
 that does not end earlier, with two exceptions, as a solver's own precision ends only runs that ask
-for no gap (:mod:`ssvm_bench.runs.loop`). A run that has converged at a larger gap than the one
+for no gap (:mod:`ssvm_bench.runs.runner`). A run that has converged at a larger gap than the one
 asked for has not ended for that budget. One that went on is cut where its solver first converged,
 if no gap is asked for.
 
@@ -29,11 +29,12 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
-from ssvm_bench.config.schema import Budget, RunConfig, plain
+from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
-from ssvm_bench.results.reading import SkippedFiles, read_run
+from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.table import Run
+from ssvm_bench.results.trace import read_run
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are checked."""
@@ -169,7 +170,7 @@ def truncate(run: Run, config: RunConfig) -> Run | None:
             **best(run["primal"], run["dual"]),
             **dict.fromkeys(unknown),
         }
-    return replace(run, metadata=about, end=plain(summary))
+    return replace(run, metadata=about, end=plain_values(summary))
 
 
 def best(primal: np.ndarray, dual: np.ndarray) -> dict[str, float]:

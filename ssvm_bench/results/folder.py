@@ -13,15 +13,17 @@ steps in a checkout leave them unchanged. A figure shows the user's own runs or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.results.reading import is_superseded, remove_superseded
 from ssvm_bench.results.run_folder import PARTIAL, HeldError, lock, recover
+from ssvm_bench.results.trace import is_superseded, remove_superseded
 
 MARKER = "COMMITTED"
 OWN = "own"
@@ -29,6 +31,11 @@ MINE, COMMITTED = "mine", "committed"
 """Whose runs: the user's own, or those stored in a folder with committed results."""
 
 OPTION = "results_dir="
+
+SHOWN = 4
+"""Number of damaged runs and files that have a message of their own."""
+
+logger = logging.getLogger(__name__)
 
 
 class ResultsFolder(NamedTuple):
@@ -97,11 +104,11 @@ def results_folder(results_dir: Path, overrides: Sequence[str]) -> ResultsFolder
     """Return a results folder whose committed part may be changed if ``overrides`` name it."""
     asked = any(override.lstrip("+").startswith(OPTION) for override in overrides)
     if asked or not (results_dir / MARKER).is_file():
-        return plain(results_dir)
+        return as_folder(results_dir)
     return ResultsFolder(results_dir, results_dir / OWN)
 
 
-def plain(results_dir: Path | ResultsFolder) -> ResultsFolder:
+def as_folder(results_dir: Path | ResultsFolder) -> ResultsFolder:
     """Return a results folder without a protected part, or the `ResultsFolder` that is given."""
     if isinstance(results_dir, ResultsFolder):
         return results_dir
@@ -110,7 +117,7 @@ def plain(results_dir: Path | ResultsFolder) -> ResultsFolder:
 
 def sweep(results_dir: Path | ResultsFolder) -> None:
     """Remove what killed writers have left anywhere, and restore what they were replacing."""
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     for place in where.read:
         if files.link_on(place, where.root):
             continue
@@ -126,3 +133,74 @@ def sweep(results_dir: Path | ResultsFolder) -> None:
             if is_superseded(folder):
                 with suppress(HeldError, RunFailedError), lock(folder, wait=False):
                     remove_superseded(folder)
+
+
+# ---- files of it -------------------------------------------------------------------------------
+
+
+def write_file(path: Path, content: bytes, within: Path | None = None) -> Path:
+    """Write a file at once, creating its folder; return its path. As `write_files`."""
+    write_files({path: content}, within)
+    return path
+
+
+def write_files(contents: Mapping[Path, bytes], within: Path | None = None) -> None:
+    """Write files that belong together, all or none, creating their folders.
+
+    Parameters
+    ----------
+    contents : mapping
+        Path → content.
+    within : Path, optional
+        Their results folder, below which no link is followed.
+
+    Raises
+    ------
+    RunFailedError
+        If one cannot be written.
+    """
+    try:
+        files.write_together(contents, within)
+    except OSError as error:
+        raise cannot_write(Path(os.path.commonpath(contents)), error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> RunFailedError:
+    """Return the error that says that a file cannot be written, and what to do."""
+    return RunFailedError(
+        f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
+        "choose another place (results_dir=…, --output), then draw again."
+    )
+
+
+class SkippedFiles:
+    """Logs damaged runs and files: a message for each of the first, and one for the rest.
+
+    The last message comes when the ``with`` block ends.
+
+    Attributes
+    ----------
+    problems : list of str
+        Why each cannot be read, without repetition.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def add(self, problem: object) -> None:
+        """Note what cannot be read, and why."""
+        text = str(problem)
+        if text not in self.problems:
+            self.problems.append(text)
+            if len(self.problems) <= SHOWN:
+                logger.warning("Passed over: %s", text)
+
+    def __enter__(self) -> SkippedFiles:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Say how many more were skipped."""
+        more = len(self.problems) - SHOWN
+        if more > 0:
+            logger.warning("Passed over: %s more that cannot be read.", more)

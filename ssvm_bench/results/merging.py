@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results import checkpoint_file, checks
-from ssvm_bench.results.folder import sweep
-from ssvm_bench.results.reading import SkippedFiles, Written, cannot_read, is_finished, read
+from ssvm_bench.results.folder import SkippedFiles, sweep
 from ssvm_bench.results.run_folder import OWN, PARTIAL, Content, lock, partial_folder, write_folder
-from ssvm_bench.results.trace import UNFINISHED
+from ssvm_bench.results.trace import UNFINISHED, Written, cannot_read, is_finished, read
 
 SYNTHETIC = "synthetic"
 

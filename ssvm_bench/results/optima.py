@@ -25,10 +25,15 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.results import checks
-from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.reading import SkippedFiles, find_runs, read_run, reason_of
-from ssvm_bench.results.run_folder import cannot_write, write_file
+from ssvm_bench.results.folder import (
+    ResultsFolder,
+    SkippedFiles,
+    as_folder,
+    cannot_write,
+    write_file,
+)
 from ssvm_bench.results.table import INSTANCE_COLUMNS, Best, ProblemInstance, Run
+from ssvm_bench.results.trace import find_runs, read_run, reason_of
 
 FORMAT = 1
 FILE = Path("reference", "optima.json")
@@ -39,7 +44,7 @@ Instance = dict[str, Any]
 
 
 def reference(
-    traces: Sequence[Run], results_dir: Path | ResultsFolder, skipped: SkippedFiles | None = None
+    runs: Sequence[Run], results_dir: Path | ResultsFolder, skipped: SkippedFiles | None = None
 ) -> dict[ProblemInstance, Best]:
     """Tighten the file, and return its values per problem instance.
 
@@ -47,7 +52,7 @@ def reference(
 
     Parameters
     ----------
-    traces : sequence of Run
+    runs : sequence of Run
         Finished runs. They count, and so does every finished run below the results folder on
         one of their datasets.
     results_dir : Path or ResultsFolder
@@ -61,32 +66,28 @@ def reference(
     RunFailedError
         If the file is damaged, and ``skipped`` is not given; or if it cannot be written.
     """
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     path = where.made / FILE
-    seen = _tightened({}, _instances(traces, where.root, skipped))
+    seen = _tightened({}, _instances(runs, where.root, skipped))
     try:
-        known = _stored(where)
+        recorded = _stored(where)
     except RunFailedError as error:
         if skipped is None:
             raise
         skipped.add(f"{error} Until then, the best values are those of the runs at hand.")
-        known = seen
-    if _tightened(known, seen.values()) != known:
-        known = _tightened(known, _tighten_file(path, where.root, seen).values())
-    return _values(known)
+        recorded = seen
+    if _tightened(recorded, seen.values()) != recorded:
+        recorded = _tightened(recorded, _tighten_file(path, where.root, seen).values())
+    return _values(recorded)
 
 
-def untold(
-    traces: Iterable[Run], results_dir: Path | ResultsFolder
-) -> tuple[dict[ProblemInstance, Best], dict[ProblemInstance, Best]]:
-    """Return the best values of runs and file, and those of them that are not in the file.
+def known(runs: Iterable[Run], *folders: ResultsFolder) -> dict[ProblemInstance, Best]:
+    """Return the best values of some runs and of the files; nothing is read or written besides.
 
-    Neither the file nor runs below the results folder are touched. Raises as `reference`.
+    Raises as `reference`.
     """
-    known = _stored(plain(results_dir))
-    both = _tightened(known, map(_instance, traces))
-    better = {problem: item for problem, item in both.items() if item != known.get(problem)}
-    return _values(both), _values(better)
+    stored = itertools.chain.from_iterable(_stored(where).values() for where in folders)
+    return _values(_tightened({}, [*stored, *map(_instance, runs)]))
 
 
 def _stored(where: ResultsFolder) -> dict[ProblemInstance, Instance]:
@@ -144,13 +145,12 @@ def _rank(key: str, record: Mapping[str, Any] | None) -> tuple[int, float]:
 
 
 def _instances(
-    traces: Sequence[Run], results_dir: Path, skipped: SkippedFiles | None
+    runs: Sequence[Run], results_dir: Path, skipped: SkippedFiles | None
 ) -> Iterator[Instance]:
     """Yield the best values of each run."""
-    for trace in traces:
-        yield _instance(trace)
-    done = {trace.folder for trace in traces if not trace.is_truncated}
-    for dataset in dict.fromkeys(trace.dataset for trace in traces):
+    yield from map(_instance, runs)
+    done = {run.folder for run in runs if not run.is_truncated}
+    for dataset in dict.fromkeys(run.dataset for run in runs):
         for folder in find_runs(results_dir, dataset):
             if folder in done:
                 continue
@@ -161,29 +161,27 @@ def _instances(
                     skipped.add(error)
 
 
-def _instance(trace: Run) -> Instance:
-    metadata, config = trace.metadata, trace.config
-    oracle = config.get("oracle") or {}
+def _instance(run: Run) -> Instance:
+    oracle = run.config.get("oracle") or {}
 
     def record(key: str) -> dict[str, Any] | None:
-        value = trace.end.get(key)
+        value = run.end.get(key)
         if value is None or not math.isfinite(value):
             return None
-        rows = np.flatnonzero(trace[key.removeprefix("best_")] == value)
+        rows = np.flatnonzero(run[key.removeprefix("best_")] == value)
         return {
             "value": float(value),
-            "iteration": int(trace["iteration"][rows[0]]) if rows.size else None,
-            "solver": config["solver"]["name"],
-            "config": trace.own_hash,
-            "seed": config["seed"],
+            "iteration": int(run["iteration"][rows[0]]) if rows.size else None,
+            "solver": run.solver,
+            "config": run.own_hash,
+            "seed": run.seed,
             "oracle": oracle.get("name"),
             "exact": is_exact(str(oracle.get("kind"))),
-            "commit": metadata.get("git"),
+            "commit": run.metadata.get("git"),
         }
 
-    about = trace.instance
     order = ("dataset", "source", "fingerprint", "n", "lam")
-    return {**{key: about[key] for key in order}, **{key: record(key) for key in KEYS}}
+    return {**{key: run.fact(key) for key in order}, **{key: record(key) for key in KEYS}}
 
 
 @cache

@@ -35,7 +35,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.base.files import HeldError, remove, temporary_folder, write_together
+from ssvm_bench.base.files import HeldError, remove, temporary_folder
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 
 TRACE, CONFIG, WEIGHTS, SUMMARY = "trace.parquet", "config.yaml", "weights.npz", "summary.json"
@@ -250,42 +250,4 @@ def _cannot_write(folder: Path, error: OSError) -> RunFailedError:
     return RunFailedError(
         f"Cannot write the run {folder}: {error.strerror or error}. Make room there or make it "
         "writable, or choose another folder with results_dir=…, then run again."
-    )
-
-
-# ---- a file -----------------------------------------------------------------------------------
-
-
-def write_file(path: Path, content: bytes, within: Path | None = None) -> Path:
-    """Write a file at once, creating its folder; return its path. As `write_files`."""
-    write_files({path: content}, within)
-    return path
-
-
-def write_files(contents: Mapping[Path, bytes], within: Path | None = None) -> None:
-    """Write files that belong together, all or none, creating their folders.
-
-    Parameters
-    ----------
-    contents : mapping
-        Path → content.
-    within : Path, optional
-        Their results folder, below which no link is followed.
-
-    Raises
-    ------
-    RunFailedError
-        If one cannot be written.
-    """
-    try:
-        write_together(contents, within)
-    except OSError as error:
-        raise cannot_write(Path(os.path.commonpath(contents)), error) from error
-
-
-def cannot_write(path: Path, error: OSError) -> RunFailedError:
-    """Return the error that says that a file cannot be written, and what to do."""
-    return RunFailedError(
-        f"Cannot write {path}: {error.strerror or error}. Make room there or make it writable, or "
-        "choose another place (results_dir=…, --output), then draw again."
     )

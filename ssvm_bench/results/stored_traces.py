@@ -32,11 +32,9 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import ALTERED, shown_as
 from ssvm_bench.results import checks
-from ssvm_bench.results.folder import ResultsFolder, plain
-from ssvm_bench.results.reading import SkippedFiles, reason_of
-from ssvm_bench.results.run_folder import write_file
+from ssvm_bench.results.folder import ResultsFolder, SkippedFiles, as_folder, write_file
 from ssvm_bench.results.table import DUAL_OF_AVERAGE, LazyColumns, Run, grouped
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, read_weights, reason_of
 
 FORMAT = 1
 RUN = "run"
@@ -82,7 +80,7 @@ def write(
         If a file cannot be written; or if an existing one cannot be read, and ``skipped`` is not
         given.
     """
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     root, made = where.root, where.made
     places = grouped(traces, lambda trace: _folder(made, name) / _file_name(trace))
     stored = {}
@@ -119,7 +117,7 @@ def read(
     RunFailedError
         If a file is damaged, and ``skipped`` is not given.
     """
-    where = plain(results_dir)
+    where = as_folder(results_dir)
     found: dict[tuple[str, Path], Run] = {}
     for path in files_of(where, name):
         for trace in _read_if_whole(path, where.root, skipped) or ():
@@ -129,13 +127,13 @@ def read(
 
 def files_of(results_dir: Path | ResultsFolder, name: str) -> list[Path]:
     """Return the files of an experiment; of two traces of a run, the first one counts."""
-    folders = (_folder(place, name) for place in plain(results_dir).stored)
+    folders = (_folder(place, name) for place in as_folder(results_dir).stored)
     return [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
 
 
 def names(results_dir: Path | ResultsFolder) -> list[str]:
     """Return the names under which traces are stored."""
-    roots = [place / "traces" for place in plain(results_dir).stored]
+    roots = [place / "traces" for place in as_folder(results_dir).stored]
     some = [of for root in roots for of in ((root, "*/*.parquet"), (root, "*/*/*.parquet"))]
     found = (path.parent.relative_to(root) for root, files in some for path in root.glob(files))
     return sorted({path.as_posix() for path in found})
@@ -280,7 +278,8 @@ def _traces(content: bytes, results_dir: Path) -> list[Run]:
         checks.check(about["metadata"], checks.METADATA)
         checks.check_summary(about["summary"])
         folder = results_dir.joinpath("runs", *PurePosixPath(about["folder"]).parts[-4:])
-        found.append(Run(of, about["metadata"], about["summary"], folder))
+        facts = about["metadata"], about["summary"], folder
+        found.append(Run(of, *facts, read_weights=read_weights))
     return found
 
 

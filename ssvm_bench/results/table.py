@@ -16,7 +16,7 @@ A `Run` is a row: its options by full name, its facts, its columns, and columns 
 
 Repeats are runs that differ in the seed only, or in what does not separate curves
 (``NOT_A_CURVE``). A *problem instance* is what runs must have in common for their values to be
-comparable. The readers of files, :mod:`ssvm_bench.results.reading` and
+comparable. The readers of files, :mod:`ssvm_bench.results.trace` and
 :mod:`ssvm_bench.results.stored_traces`, return runs.
 """
 
@@ -168,6 +168,8 @@ class Run:
         The run's folder.
     best : Best, optional
         The best values known on the problem instance; suboptimality is measured from these.
+    read_weights : callable, optional
+        Folder → weights w, and after how many iterations.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -175,6 +177,7 @@ class Run:
     end: dict[str, Any]
     folder: Path
     best: Best | None = None
+    read_weights: Callable[[Path], tuple[np.ndarray, int]] | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a column, or one derived from columns, as float64, shape (rows,); read only.
@@ -248,15 +251,15 @@ class Run:
         RunFailedError
             If they cannot be read, or belong to a later iterate, as the run had a larger budget.
         """
-        from ssvm_bench.results.reading import read_weights
-
         if self.is_truncated:
             raise RunFailedError(
                 f"{self.folder} has the weights after {self.metadata['cut_from']['iteration']} "
                 f"iterations, not those after {self.end['iteration']}. With force=True, the "
                 "run is made by itself."
             )
-        return read_weights(self.folder)[0]
+        if self.read_weights is None:
+            raise RunFailedError(f"{self.folder} is not on disk, so that it has no weights.")
+        return self.read_weights(self.folder)[0]
 
     # ---- options and facts
 
@@ -430,9 +433,13 @@ def _distance(run: Run) -> np.ndarray:
     return known / np.maximum(np.abs(run["primal"]), TINY)
 
 
-def _mean_passes(run: Run) -> np.ndarray:
-    made, calls = (np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls"))
+def _over(made: np.ndarray, calls: np.ndarray) -> np.ndarray:
+    """Return a quotient; NaN where there were no calls."""
     return np.divide(made, calls, out=np.full_like(calls, np.nan), where=calls > 0)
+
+
+def _mean_passes(run: Run) -> np.ndarray:
+    return _over(*(np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls")))
 
 
 DERIVED: dict[str, Derived] = {
@@ -458,6 +465,10 @@ DERIVED: dict[str, Derived] = {
     ),
     "passes_per_iteration": Derived(
         "approximate over exact calls since the evaluation before", _mean_passes
+    ),
+    "seconds_per_call": Derived(
+        "mean seconds of a call of the exact oracle so far",
+        lambda run: _over(run["oracle_time"], run["oracle_calls"]),
     ),
 }
 """Columns that every run has besides those of its trace."""
@@ -572,6 +583,11 @@ class Runs(Sequence[Run]):
         named = zip(self, labels(self) if names is None else names, strict=True)
         groups = grouped(named, lambda pair: (pair[0].problem, pair[1]))
         return {key: Runs(run for run, _ in pairs) for key, pairs in groups.items()}
+
+    @property
+    def best(self) -> dict[ProblemInstance, Best]:
+        """Problem instance → the best values that its runs carry, if they do."""
+        return {run.problem: run.best for run in self if run.best is not None}
 
     @property
     def by_seed(self) -> dict[int, Run]:

@@ -69,7 +69,7 @@ def minutes(value: float) -> str:
     return f"{hours}:{whole:02}:{rest:02}" if hours else f"{whole}:{rest:02}"
 
 
-def plain(value: float) -> str:
+def tick_label(value: float) -> str:
     """Return a number as a label of an axis: 0.02, 5,000, 20k, 1M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= max(size, 1e4):

@@ -23,7 +23,7 @@ class Outcome:
         ``finished``, ``skipped`` (it had finished before, or a longer one), ``interrupted``, or
         ``held``: another process works on it.
     stop_reason : str
-        See :mod:`ssvm_bench.runs.loop`.
+        See :mod:`ssvm_bench.runs.runner`.
     folder : Path
         Folder of its files; for an interrupted run, of the partial trace.
     summary : dict

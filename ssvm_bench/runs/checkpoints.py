@@ -28,12 +28,11 @@ from ssvm_bench.base.errors import SsvmBenchError, described
 from ssvm_bench.base.state import StateError, expect, like, of
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, Checkpoint, RunConfig
-from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results import checkpoint_file, checks, provenance, run_folder, trace
 from ssvm_bench.results.budgets import budget_of, converged_at, ending, goes_as_far
-from ssvm_bench.results.reading import is_whole, read_metadata, read_run
-from ssvm_bench.runs.components import started
+from ssvm_bench.results.trace import is_whole, read_metadata, read_run
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.resolved import ResolvedRun
 from ssvm_bench.solvers.base import OF_ALL, Solver
 
 logger = logging.getLogger(__name__)
@@ -185,16 +184,14 @@ def _of_all(solver: Solver) -> dict[str, Any]:
     return {**{name: getattr(solver, name) for name in OF_ALL}, "ended": solver.ended or ""}
 
 
-def restored(state: Any, config: RunConfig, problem: Objective, recorder: Recorder) -> Resumed:
+def restored(state: Any, run: ResolvedRun, recorder: Recorder) -> Resumed:
     """Return a run that resumes from a state; its clock stays paused.
 
     Parameters
     ----------
     state : mapping
         What `state_of` has returned, not checked yet.
-    config : RunConfig
-    problem : Objective
-        As built.
+    run : ResolvedRun
     recorder : Recorder
         A new one, into which the recorded state is restored.
 
@@ -204,11 +201,11 @@ def restored(state: Any, config: RunConfig, problem: Objective, recorder: Record
         If it cannot be a state of this run.
     """
     expect(state.keys() == {"solver", "of_all", "record", "progress"}, "it has other names")
-    record = state["record"]
+    record, problem = state["record"], run.problem
     if (values := record["latent"]) is not None:
         problem = problem.with_latent(values)
-    solver = started(config, problem, None)
-    if config.eval.after_exact_pass:
+    solver = run.started(problem=problem)
+    if run.config.eval.after_exact_pass:
         solver.keep_after_exact_pass()
     restore_solver(solver, state)
     recorder.restore(record, problem, solver.reported().w)
@@ -249,7 +246,7 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
             what = error if isinstance(error, StateError) else described(error)
             reason = f"its state does not fit: {what}"
         logger.warning(
-            "The checkpoint in %s is left aside: %s. No run goes on from there.", folder, reason
+            "The checkpoint in %s is left aside: %s. No run resumes from it.", folder, reason
         )
         return None
 
@@ -258,48 +255,48 @@ def resume(folder: Path, whose: dict[str, str], begun: Begun) -> Resumed | None:
 
 
 def find_checkpoint(
-    config: RunConfig, whose: dict[str, str], begun: Begun, leads_on: bool
-) -> tuple[RunConfig, Resumed] | None:
-    """Return the config to run, and what to resume; None if the run starts from the beginning.
+    run: ResolvedRun, whose: dict[str, str], begun: Begun, leads_on: bool
+) -> tuple[ResolvedRun, Resumed] | None:
+    """Return the run to make, and what to resume; None if the run starts from the beginning.
 
     Parameters
     ----------
-    config : RunConfig
+    run : ResolvedRun
         The requested run.
     whose, begun
         As for `resume`.
     leads_on : bool
         Whether another run begins at its end.
     """
-    left = run_folder.partial_folder(config.folder)
-    for folder in (left, config.folder):
+    left = run_folder.partial_folder(run.folder)
+    for folder in (left, run.folder):
         found = resume(folder, whose, begun)
-        made = None if found is None else _made_of(found, config, leads_on)
+        made = None if found is None else _made_of(found, run, leads_on)
         if found is not None and made is not None:
-            if folder == left and not _contains(config.budget, left):
+            if folder == left and not _contains(run.config.budget, left):
                 made = replace(made, checkpoint=replace(made.checkpoint, keep=True))
             logger.info(
                 "Going on after iteration %s, from the checkpoint in %s (force=true does not).",
                 *(found.progress.iteration, folder),
             )
-            return made, found
-    if is_whole(config.folder):
-        logger.info(_why_anew(config))
+            return replace(run, config=made), found
+    if is_whole(run.folder):
+        logger.info(_why_anew(run))
     return None
 
 
-def _made_of(found: Resumed, config: RunConfig, leads_on: bool) -> RunConfig | None:
-    """Return the config to resume a state with; None if the state is of no use for ``config``.
+def _made_of(found: Resumed, run: ResolvedRun, leads_on: bool) -> RunConfig | None:
+    """Return the config to resume a state with; None if the state is of no use for the run.
 
     The requested run may be a beginning of the state's trace: then the run ends where it is.
     """
-    if config.folder == config.own_folder:
-        return config  # a run of the same budget left it
-    at, budget = found.progress.iteration, config.budget
+    if run.folder == run.own_folder:
+        return run.config  # a run of the same budget left it
+    at, budget = found.progress.iteration, run.config.budget
     rows = trace.as_columns(found.recorder.rows)
     if ending(rows, None, budget, found.progress.converged_at) is not None:
-        return None if leads_on else replace(config, budget=Budget(at, None, 0.0))
-    return config if budget.max_iterations is None or at <= budget.max_iterations else None
+        return None if leads_on else replace(run.config, budget=Budget(at, None, 0.0))
+    return run.config if budget.max_iterations is None or at <= budget.max_iterations else None
 
 
 def _contains(budget: Budget, left: Path) -> bool:
@@ -312,14 +309,14 @@ def _contains(budget: Budget, left: Path) -> bool:
         return True
 
 
-def _why_anew(config: RunConfig) -> str:
+def _why_anew(run: ResolvedRun) -> str:
     """Return why a run starts from the beginning although one of another budget has finished."""
-    before = read_run(config.folder)
+    before = read_run(run.folder)
     reason, at = before.end["stop_reason"], before.columns["iteration"][-1]
-    if goes_as_far(before.columns, reason, config.budget, converged_at(before)):
+    if goes_as_far(before.columns, reason, run.config.budget, converged_at(before)):
         return (
             f"A longer run, {before.folder}, was not evaluated at iteration "
-            f"{config.budget.max_iterations}: this one is made by itself."
+            f"{run.config.budget.max_iterations}: this one is made by itself."
         )
     return (
         f"{before.folder} has ended before, after iteration {at} ({reason}), and has no checkpoint "
@@ -328,13 +325,12 @@ def _why_anew(config: RunConfig) -> str:
     )
 
 
-def destination(config: RunConfig, rows: checks.Columns, reason: str, progress: Progress) -> Path:
+def destination(run: ResolvedRun, rows: checks.Columns, reason: str, progress: Progress) -> Path:
     """Return the folder for a finished run; a run that went further is not replaced.
 
     Parameters
     ----------
-    config : RunConfig
-        The run.
+    run : ResolvedRun
     rows : Columns
         Its trace.
     reason : str
@@ -342,12 +338,12 @@ def destination(config: RunConfig, rows: checks.Columns, reason: str, progress: 
     progress : Progress
         At its end.
     """
-    if os.path.lexists(config.own_folder):
-        return config.own_folder
-    before = read_run(config.folder) if is_whole(config.folder) else None
+    if os.path.lexists(run.own_folder):
+        return run.own_folder
+    before = read_run(run.folder) if is_whole(run.folder) else None
     budget = None if before is None else budget_of(before)
-    if budget is None or budget == config.budget:
-        return config.folder
+    if budget is None or budget == run.config.budget:
+        return run.folder
     if goes_as_far(rows, reason, budget, progress.converged_at):
-        return config.folder
-    return config.own_folder
+        return run.folder
+    return run.own_folder

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
-import platform
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import copy_context
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numba.core import event
 
-from ssvm_bench.base import files, jit
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import RunFailedError, shown
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config import registry
 from ssvm_bench.config.prior import PriorConfig
@@ -32,7 +22,8 @@ from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.results.provenance import THREAD_VARIABLES
-from ssvm_bench.solvers.base import Solver
+from ssvm_bench.runs.compiling import in_turn, kernels_for
+from ssvm_bench.solvers.base import Solver, SolverConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
@@ -55,7 +46,8 @@ def chunk_rows(config: RunConfig) -> int | None:
     It is None unless the solver trains on streams, and the dataset's module opens one.
     """
     opens = hasattr(registry.module("dataset", config.dataset.kind), "open")
-    return getattr(config.solver, "chunk_rows", None) if opens else None
+    rows: int | None = config.solver.chunk_rows
+    return rows if opens else None
 
 
 @functools.lru_cache(maxsize=1)
@@ -104,13 +96,13 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
     return built
 
 
-def prior_of(config: RunConfig, d: int) -> Prior | None:
+def prior_of(options: PriorConfig, d: int) -> Prior | None:
     """Return the prior of d weights; None if the run sets none. Raises as `build` does."""
-    if config.prior == PriorConfig():
+    if options == PriorConfig():
         return None
     from ssvm_bench.oracles.prior import build
 
-    return build(config.prior, d)
+    return build(options, d)
 
 
 def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
@@ -122,28 +114,6 @@ def problem_of(terms: Terms, lam: float, prior: Prior | None) -> Objective:
     return with_prior(terms, lam, prior)
 
 
-def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -> float:
-    """Return the mean loss of predictions for held-out examples, by an oracle built for them."""
-    oracle = registry.module("oracle", config.kind).build(config, examples)
-    if getattr(config, "has_kernel", False):
-        oracle = oracle.over(trained.x)
-    if examples.unseen is None:
-        return float(oracle.mean_loss(w))
-    return loss_of_labels(getattr(oracle, "loss_matrix", None), examples, oracle.predictions(w))
-
-
-def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.ndarray) -> float:
-    """Return the mean loss of predicted labels of parts: by a matrix, or the share of wrong ones.
-
-    A part whose true label is unknown to training has the largest possible loss.
-    """
-    losses = predicted != examples.y if matrix is None else matrix[examples.y, predicted]
-    if examples.unseen is not None:
-        losses = np.where(examples.unseen.mask, 1.0 if matrix is None else matrix.max(), losses)
-    shares = np.add.reduceat(losses, examples.offsets[:-1]) / np.diff(examples.offsets)
-    return float(shares.mean())
-
-
 def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
     """Build the solver of a run, at its start, with a `fresh` problem."""
     module = registry.module("solver", config.solver.kind)
@@ -153,17 +123,6 @@ def build_solver(config: RunConfig, problem: Objective, clock: Clock) -> Solver:
             wrong = f"solver={config.solver.name} built {type(built).__name__}, not a Solver"
             raise TypeError(f"{wrong}: see ssvm_bench/solvers/base.py")
     return built
-
-
-def started(config: RunConfig, problem: Objective, before: Solver | None) -> Solver:
-    """Return the solver of a run, on its clock: a new one, or one warm-started from another λ."""
-    clock = Clock(config.clock, *config.oracle.costs)
-    clock.caller = problem.caller
-    with clock.paused():
-        if before is None:
-            return build_solver(config, problem, clock)
-        before.warm_start(problem.lam, clock)
-        return before
 
 
 def warm_up(
@@ -178,7 +137,7 @@ def warm_up(
     time compiles (`in_turn`). With ``called``, others call the oracle: the kernels that take the
     returned labelings are compiled, and so is the maximisation itself.
     """
-    head = dataset.head(max(2, getattr(config.solver, "least_n", 2)))
+    head = dataset.head(max(2, config.solver.least_n))
     what = kernels_for(head.structure, f" of solver={config.solver.name}")
     in_turn(functools.partial(_warm_up, config, head, prior, called), what)
 
@@ -201,7 +160,7 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         problem.measured(solver.reported().w)
         if config.path:
             solver.warm_start(0.5, Clock("work"))
-        if getattr(config.solver, "latent_rounds", 1) > 1:
+        if config.solver.latent_rounds > 1:
             better, _ = problem.update_latent(np.ones(problem.d))
             solver.update_latent(better)
 
@@ -221,14 +180,15 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     dataset : Dataset, optional
         Examples that are in no file: they are sent to the workers.
     """
-    parallel, how = config.parallel, batch_and_delay(config)
+    parallel = config.parallel
+    how: dict[str, Any] = {"batch": parallel.batch, "delay": float(config.oracle.delay)}
     if not parallel.elsewhere:
-        if how == AT_ONCE:
+        if how == {"batch": 1, "delay": 0.0}:
             return None
         from ssvm_bench.oracles.caller import Caller
 
         return Caller(**how)
-    _warn_of_idle_workers(config)
+    _warn_of_idle_workers(config.solver, parallel.workers, parallel.batch)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:
@@ -240,17 +200,15 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **how)
 
 
-def _warn_of_idle_workers(config: RunConfig) -> None:
+def _warn_of_idle_workers(solver: SolverConfig, P: int, batch: int) -> None:
     """Warn if the solver calls the oracle for fewer terms at one w than there are workers."""
-    solver, P, batch = config.solver, config.parallel.workers, config.parallel.batch
-    at_one_w = getattr(solver, "at_one_w", "all")
-    if P > 1 and at_one_w == "one":
+    if P > 1 and solver.at_one_w == "one":
         logger.warning(
             "solver=%s calls the oracle for one term at a time: parallel.workers=%s has little "
             "effect.",
             *(solver.name, P),
         )
-    elif batch < P and at_one_w == "batch":
+    elif batch < P and solver.at_one_w == "batch":
         logger.warning(
             "With parallel.batch=%s, solver=%s has work for at most %s of %s workers at a time. "
             "Set parallel.batch=%s, for instance, which makes another run.",
@@ -273,122 +231,3 @@ def oracle_elsewhere(oracle: Any, dataset: Any, fingerprint: str) -> Oracle:
             f"{found}, not {fingerprint}. Give all machines the same files."
         )
     return build_oracle(oracle, dataset)
-
-
-AT_ONCE = {"batch": 1, "delay": 0.0}
-
-
-def batch_and_delay(config: RunConfig) -> dict[str, Any]:
-    """Return the batch size of oracle calls at one w, and the seconds to wait before each call."""
-    delay = float(getattr(config.oracle, "delay", 0.0))
-    return {"batch": config.parallel.batch, "delay": delay}
-
-
-# ---- one process at a time compiles -----------------------------------------------------------
-
-PATIENCE, LONGEST = 30.0, 120.0
-"""Seconds to wait for another process: since its last sign of life, and in total."""
-
-_NOTICE = 2.0  # seconds until the user is told what takes so long
-
-
-class _HeldError(BaseException):  # no component catches it
-    """Another process compiles."""
-
-
-class _Turn(event.Listener):
-    """Takes the lock when this thread first compiles; gives a sign of life at every function."""
-
-    def __init__(self, lock: Path | None, what: str) -> None:
-        self._lock, self._what, self._thread = lock, what, threading.get_ident()
-        self.held, self._begun, self._descriptor = ExitStack(), False, -1
-
-    def on_start(self, event: Any) -> None:
-        """Take the lock, or raise `_HeldError`."""
-        if threading.get_ident() != self._thread:
-            return
-        if not self._begun:
-            if self._lock is not None:
-                with suppress(OSError):  # no lock is possible there: go on without
-                    self._descriptor = self.held.enter_context(_locked(self._lock))
-            text = (
-                f"Compiling {self._what}: up to a minute, once for this version; they are cached …"
-            )
-            notice = threading.Timer(_NOTICE, copy_context().run, [logger.warning, text])
-            self.held.callback(notice.cancel)
-            notice.start()
-            self._begun = True
-        with suppress(OSError):
-            os.utime(self._descriptor)
-
-    def on_end(self, event: Any) -> None:
-        """Keep the lock: this function is not cached yet, so others would compile it again."""
-
-
-_EXAMPLES = {"independent": "single labels", "chain": "chains", "graph": "graphs"}
-"""Structure → what has it, in a message."""
-
-
-def kernels_for(structure: str, of: str = "") -> str:
-    """Return the kernels for examples of a structure, in words."""
-    return f"kernels{of} for {_EXAMPLES.get(structure, f'{structure} labels')}"
-
-
-def in_turn(work: Callable[[], T], what: str = "kernels") -> T:
-    """Call a function that may compile kernels, while no other process compiles; return its result.
-
-    Numba reports when it begins to compile a function that is neither in memory nor in the disk
-    cache. Only then does a process take the lock, a file in the cache's folder, and hold it until
-    all its kernels are ready. A process that finds the lock taken leaves numba, waits, and starts
-    over: most kernels are then in the cache. It gives up once the holder has begun no function for
-    `PATIENCE` seconds, or after `LONGEST`. Then it compiles without the lock, which only costs
-    time.
-
-    Parameters
-    ----------
-    work : callable
-        Called again if another process was compiling what it needs.
-    what : str
-        What is compiled, for a message if this takes longer than two seconds.
-    """
-    lock = None if jit.CACHE_ROOT is None else jit.CACHE_ROOT / ".warm-up.lock"
-    deadline = time.monotonic() + LONGEST
-    while True:
-        turn = _Turn(lock, what)
-        try:
-            with turn.held, event.install_listener("numba:compile", turn):
-                return work()
-        except _HeldError:
-            assert lock is not None
-            if not _waited(lock, deadline):
-                lock = None
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Hold a lock and yield its descriptor; raise `_HeldError` if another process holds it."""
-    try:
-        with files.locked(path, seconds=0) as descriptor:
-            text = f"{os.getpid()} on {platform.node()}, since {time.strftime('%H:%M:%S')}"
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, text.encode(), 0)
-            yield descriptor
-    except files.HeldError:
-        raise _HeldError from None
-
-
-def _waited(lock: Path, deadline: float) -> bool:
-    """Wait until a lock is free or waiting is pointless; return whether the lock is free."""
-    tell = time.monotonic() + _NOTICE
-    with suppress(OSError):
-        while time.monotonic() < deadline:
-            with suppress(_HeldError), _locked(lock):
-                return True
-            if time.time() - lock.stat().st_mtime > PATIENCE:
-                break
-            if time.monotonic() > tell:
-                tell = deadline
-                holder = shown(lock.read_text(errors="replace"), 100)
-                logger.warning("Waiting for what another process compiles: process %s.", holder)
-            time.sleep(0.1)
-    return False

@@ -25,16 +25,11 @@ from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.oracles.kernel_features import support
 from ssvm_bench.oracles.kernels import LINEAR, POLY, RBF
 from ssvm_bench.results import checks, run_folder, scores
-from ssvm_bench.results.reading import Written, cannot_read, is_finished, read
 from ssvm_bench.results.table import NOT_A_CURVE, differences, flatten, grouped
-from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS
-from ssvm_bench.runs.components import (
-    in_turn,
-    kernels_for,
-    load_dataset,
-    loss_of_labels,
-    oracle_of,
-)
+from ssvm_bench.results.trace import NAMES, TRACE, WEIGHTS, Written, cannot_read, is_finished, read
+from ssvm_bench.runs.compiling import in_turn, kernels_for
+from ssvm_bench.runs.components import load_dataset, oracle_of
+from ssvm_bench.runs.recorder import loss_of_labels
 
 T = TypeVar("T")
 
@@ -50,7 +45,7 @@ HELD_OUT = ("test", "validation")
 """Splits of a run's own data to predict: the first one that exists, else the training set."""
 
 
-class Model(NamedTuple):
+class TrainedModel(NamedTuple):
     """What a run has learned.
 
     Attributes
@@ -110,7 +105,7 @@ class Examples(NamedTuple):
     data: Hashable = None
 
     @classmethod
-    def of_run(cls, model: Model, dataset: Dataset, of: str) -> Examples:
+    def of_run(cls, model: TrainedModel, dataset: Dataset, of: str) -> Examples:
         """Return examples of a run's own data."""
         truth = hashlib.sha256(dataset.offsets.tobytes() + dataset.y.tobytes()).digest()
         data = model.config["dataset"].get("fingerprint"), truth
@@ -160,7 +155,7 @@ def find_all(path: Path) -> list[Path]:
     return below
 
 
-def load(folder: Path) -> Model:
+def load(folder: Path) -> TrainedModel:
     """Return what a run has learned.
 
     Raises
@@ -182,7 +177,7 @@ def load(folder: Path) -> Model:
     basis = None
     if not by_features and vocabulary is not None:
         w, basis = _over_support(found, w, vocabulary)
-    return Model(folder, config, fingerprint, vocabulary, w, basis, iteration)
+    return TrainedModel(folder, config, fingerprint, vocabulary, w, basis, iteration)
 
 
 def _over_support(
@@ -201,12 +196,12 @@ def _over_support(
     return own, basis
 
 
-def examples(model: Model, data: Path | None, format_: str | None = None) -> Examples:
+def examples(model: TrainedModel, data: Path | None, format_: str | None = None) -> Examples:
     """Return the examples of a file, or those of the run's own data that `HELD_OUT` names.
 
     Parameters
     ----------
-    model : Model
+    model : TrainedModel
     data : Path, optional
         As in `datasets.file.examples`.
     format_ : str, optional
@@ -237,7 +232,7 @@ def examples(model: Model, data: Path | None, format_: str | None = None) -> Exa
     return Examples.of_run(model, dataset, f"the examples of {name} that were trained on")
 
 
-def _own(model: Model) -> Dataset:
+def _own(model: TrainedModel) -> Dataset:
     """Return the dataset of a run."""
     dataset = load_dataset(registry.config("dataset", model.config["dataset"]))
     assert isinstance(dataset, Dataset)  # not a stream
@@ -249,7 +244,7 @@ def _own(model: Model) -> Dataset:
     return dataset
 
 
-def predict(model: Model, dataset: Dataset | None) -> np.ndarray:
+def predict(model: TrainedModel, dataset: Dataset | None) -> np.ndarray:
     """Return the label of every part; of a regression, numbers; of no examples, nothing.
 
     Raises
@@ -273,7 +268,7 @@ def predict(model: Model, dataset: Dataset | None) -> np.ndarray:
     return predicted
 
 
-def oracle_for(model: Model, dataset: Dataset) -> Any:
+def oracle_for(model: TrainedModel, dataset: Dataset) -> Any:
     """Return the oracle of a run for other examples.
 
     Raises
@@ -283,7 +278,7 @@ def oracle_for(model: Model, dataset: Dataset) -> Any:
     """
     config = registry.config("oracle", model.config["oracle"])
     oracle = predictor(config, dataset)
-    if getattr(config, "has_kernel", False):
+    if config.has_kernel:
         oracle = oracle.over(_own(model).x if model.basis is None else model.basis)
     if oracle.d != model.w.size:
         raise RunFailedError(
@@ -320,7 +315,7 @@ def lines(examples: Examples, predicted: np.ndarray) -> Iterator[str]:
         yield ""
 
 
-def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | None:
+def mean_loss(model: TrainedModel, dataset: Dataset, predicted: np.ndarray) -> float | None:
     """Return the mean loss of predicted labels; None if the loss is the share of wrong labels."""
     config = registry.config("oracle", model.config["oracle"])
     matrix = config.loss_matrix(dataset) if hasattr(config, "loss_matrix") else None
@@ -330,7 +325,7 @@ def mean_loss(model: Model, dataset: Dataset, predicted: np.ndarray) -> float | 
 class Scored(NamedTuple):
     """A run, what its labels were compared with (`Examples.compared_with`), and the scores."""
 
-    model: Model
+    model: TrainedModel
     compared_with: tuple[str, Hashable]
     numbers: Mapping[str, Any]
 

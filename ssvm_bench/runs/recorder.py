@@ -12,6 +12,8 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.state import StateError, expect, like, of
+from ssvm_bench.config import registry
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
 from ssvm_bench.results.budgets import best
 from ssvm_bench.results.checks import Columns, check_rows
@@ -344,3 +346,28 @@ class TraceFlusher:
             self._waits_since = None
             now = self.now()
         self._looked = now
+
+
+# ---- held-out examples ------------------------------------------------------------------------
+
+
+def held_out_loss(config: Any, trained: Any, examples: Dataset, w: np.ndarray) -> float:
+    """Return the mean loss of predictions for held-out examples, by an oracle built for them."""
+    oracle = registry.module("oracle", config.kind).build(config, examples)
+    if config.has_kernel:
+        oracle = oracle.over(trained.x)
+    if examples.unseen is None:
+        return float(oracle.mean_loss(w))
+    return loss_of_labels(getattr(oracle, "loss_matrix", None), examples, oracle.predictions(w))
+
+
+def loss_of_labels(matrix: np.ndarray | None, examples: Dataset, predicted: np.ndarray) -> float:
+    """Return the mean loss of predicted labels of parts: by a matrix, or the share of wrong ones.
+
+    A part whose true label is unknown to training has the largest possible loss.
+    """
+    losses = predicted != examples.y if matrix is None else matrix[examples.y, predicted]
+    if examples.unseen is not None:
+        losses = np.where(examples.unseen.mask, 1.0 if matrix is None else matrix.max(), losses)
+    shares = np.add.reduceat(losses, examples.offsets[:-1]) / np.diff(examples.offsets)
+    return float(shares.mean())

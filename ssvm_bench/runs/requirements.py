@@ -1,20 +1,24 @@
-"""Checks that solver, oracle, budget, data and workers fit together, before a run begins."""
+"""Checks that solver, oracle, budget, data and workers fit together, before a run begins.
+
+Packages that runs take are looked for without importing them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, check_installed, shown
 from ssvm_bench.config.prior import PriorConfig
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles.base import Oracle, OracleConfig
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
-from ssvm_bench.runs.components import AT_ONCE, batch_and_delay, chunk_rows
-from ssvm_bench.solvers.base import SolverConfig
+from ssvm_bench.runs.components import chunk_rows
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
@@ -23,86 +27,160 @@ _LARGEST = 1e300
 """A bound on values in float64, with a margin for sums."""
 
 
+_TOGETHER: tuple[tuple[frozenset[str], str], ...] = tuple(
+    (frozenset(facts), sentence)
+    for facts, sentence in (
+        (
+            ("rounds", "latent", "path"),
+            "solver.latent_rounds={rounds} take a path of λ: leave path empty, or set it to 1.",
+        ),
+        (
+            ("rounds", "no latent"),
+            "solver.latent_rounds={rounds} are for oracles with latent values, as oracle=latent, "
+            "without example weights, or set it to 1.",
+        ),
+        (
+            ("no dual", "gap alone"),
+            "solver={solver} has no dual value, so that budget.gap_tol never ends the run. "
+            "Set budget.max_iterations or budget.max_seconds.",
+        ),
+        (
+            ("families",),
+            "solver={solver} solves problems of the family {family}, and oracle={oracle} makes one "
+            "of the family {of_oracle}. Choose another solver, or a dataset of the solver's family "
+            "(`ssvm-bench list` shows them).",
+        ),
+        (
+            ("kernel", "no kernels"),
+            "solver={solver} needs weights of features, which oracle.kernel has not. Choose bcfw, "
+            "mpbcfw or one of their variants, or oracle.kernel=linear.",
+        ),
+        (
+            ("kernel", "prior"),
+            "prior is one of the weights of features, which oracle.kernel has not. Leave it out.",
+        ),
+        (
+            ("nonnegative", "any sign"),
+            "solver={solver} does not keep a weight ≥ 0, as oracle.potts=learned needs: choose "
+            "bcfw, mpbcfw or one of its variants, or dcd; or give a number for potts, as "
+            "oracle.potts=1 does.",
+        ),
+        (
+            ("nonnegative", "other scales"),
+            "oracle.potts=learned needs prior.mean=0, and as prior.variance one number: leave the "
+            "prior out.",
+        ),
+        (
+            ("chunks", "all examples"),
+            "oracle.class_weight=balanced counts the examples of each class, and those of a stream "
+            "are read in chunks. Give a weight for each label, as oracle.class_weight={{0:1,1:2}}, "
+            "or choose a solver that loads them all.",
+        ),
+        (
+            ("constraint", "other signs"),
+            "solver={solver} with {constraint} needs prior.mean=0, and as prior.variance a number "
+            "or one per weight: under another prior, the sign of a weight is not that of a "
+            "variable of the solver.",
+        ),
+        (
+            ("expectations", "other scales"),
+            "solver={solver} needs the expectations of a distribution over labelings, which no "
+            "oracle has under a prior other than prior.mean=0 and one variance for all weights. "
+            "Choose another solver.",
+        ),
+        (
+            ("calls", "no max-oracle"),
+            "{calls} is for the max-oracle of a structural SVM, and oracle={oracle} makes a "
+            "problem without one. Leave it out.",
+        ),
+        (
+            ("calls", "kernel"),
+            "{calls} is for oracles whose calls take long. With oracle.kernel it is kernel values "
+            "that do, and the solver computes them. Leave it out.",
+        ),
+        (
+            ("calls", "cpu"),
+            "clock=cpu counts the seconds of this process, in which {calls} takes none. Use "
+            "clock=wall or clock=work.",
+        ),
+        (
+            ("parallel", "expectations"),
+            "solver={solver} asks the oracle for expectations, all at once and in this process. "
+            "Leave parallel out, or choose another solver.",
+        ),
+        (
+            ("workers", "chunks"),
+            "parallel.workers and parallel.address cannot be used. Workers load all examples, and "
+            "solver={solver} reads them in chunks.",
+        ),
+        (
+            ("workers", "rounds"),
+            "parallel.workers and parallel.address cannot be used. Workers do not know of latent "
+            "values that change, as solver.latent_rounds > 1 has it.",
+        ),
+    )
+)
+"""What does not go together: facts about a run, as `check_requirements` names them, and why."""
+
+
 def check_requirements(config: RunConfig) -> None:
     """Check that solver, oracle, budget and workers fit together, before anything is loaded.
+
+    What a solver needs and what an oracle offers are data on the classes of their configs.
 
     Raises
     ------
     ConfigError
         If they do not fit together.
     """
-    if isinstance(config.oracle, OracleConfig):
-        has_lam = config.lam is not None or bool(config.path or config.prior.text())
-        config.oracle.check_regulariser(has_lam)
-    if isinstance(config.solver, SolverConfig):  # one of another package may declare nothing
-        _check_solver(config, config.solver, config.oracle)
-    _check_calls(config)
-
-
-def _check_solver(config: RunConfig, solver: SolverConfig, oracle: Any) -> None:
-    budget, prior = config.budget, config.prior
+    solver, oracle, prior, parallel = config.solver, config.oracle, config.prior, config.parallel
+    oracle.check_regulariser(config.lam is not None or bool(config.path or prior.text()))
     solver.check_path(bool(config.path))
-    has_latent = getattr(oracle, "has_latent", False)
-    if solver.latent_rounds > 1 and (config.path or not has_latent):
-        why = (
-            "take a path of λ: leave path empty"
-            if has_latent
-            else "are for oracles with latent values, as oracle=latent, without example weights"
-        )
-        raise ConfigError(f"solver.latent_rounds={solver.latent_rounds} {why}, or set it to 1.")
-    if not solver.has_dual and budget.max_iterations is None and budget.max_seconds is None:
-        raise ConfigError(
-            f"solver={solver.name} has no dual value, so that budget.gap_tol never ends the run. "
-            "Set budget.max_iterations or budget.max_seconds."
-        )
-    if oracle.family != solver.family:
-        raise ConfigError(
-            f"solver={solver.name} solves problems of the family {solver.family}, and "
-            f"oracle={oracle.name} makes one of the family {oracle.family}. Choose another solver, "
-            "or a dataset of the solver's family (`ssvm-bench list` shows them)."
-        )
     solver.check_oracle(oracle.has_expectations)
-    if oracle.has_kernel and not solver.takes_kernels:
-        raise ConfigError(
-            f"solver={solver.name} needs weights of features, which oracle.kernel has not. "
-            "Choose bcfw, mpbcfw or one of their variants, or oracle.kernel=linear."
-        )
-    if oracle.has_kernel and prior != PriorConfig():
-        raise ConfigError(
-            "prior is one of the weights of features, which oracle.kernel has not. Leave it out."
-        )
-    if oracle.needs_nonnegative and not solver.keeps_nonnegative:
-        raise ConfigError(
-            f"solver={solver.name} does not keep a weight ≥ 0, as oracle.potts=learned needs: "
-            "choose bcfw, mpbcfw or one of its variants, or dcd; or give a number for "
-            "potts, as oracle.potts=1 does."
-        )
-    if oracle.needs_nonnegative and not prior.is_another_lam():
-        raise ConfigError(
-            "oracle.potts=learned needs prior.mean=0, and as prior.variance one number: leave the "
-            "prior out."
-        )
-    if chunk_rows(config) is not None:
-        solver.check_chunks()
-        if oracle.needs_all_examples:
-            raise ConfigError(
-                "oracle.class_weight=balanced counts the examples of each class, and those of a "
-                "stream are read in chunks. Give a weight for each label, as "
-                "oracle.class_weight={0:1,1:2}, or choose a solver that loads them all."
-            )
     mean, variance = prior.moments()
-    if solver.constraint and (mean.any() or variance.ndim == 2):  # signs that it does not preserve
-        raise ConfigError(
-            f"solver={solver.name} with {solver.constraint} needs prior.mean=0, and as "
-            "prior.variance a number or one per weight: under another prior, the sign of a "
-            "weight is not that of a variable of the solver."
-        )
-    if solver.needs_expectations and not prior.is_another_lam():
-        raise ConfigError(
-            f"solver={solver.name} needs the expectations of a distribution over labelings, which "
-            "no oracle has under a prior other than prior.mean=0 and one variance for all weights. "
-            "Choose another solver."
-        )
+    chunks = chunk_rows(config) is not None
+    if chunks:
+        solver.check_chunks()
+    asked = parallel.elsewhere or parallel.batch > 1
+    facts = {
+        "path": bool(config.path),
+        "rounds": solver.latent_rounds > 1,
+        "latent": oracle.has_latent,
+        "no latent": not oracle.has_latent,
+        "no dual": not solver.has_dual,
+        "gap alone": config.budget.max_iterations is None and config.budget.max_seconds is None,
+        "families": oracle.family != solver.family,
+        "no max-oracle": oracle.family != STRUCTURAL_SVM,
+        "expectations": solver.needs_expectations,
+        "kernel": oracle.has_kernel,
+        "no kernels": not solver.takes_kernels,
+        "nonnegative": oracle.needs_nonnegative,
+        "any sign": not solver.keeps_nonnegative,
+        "constraint": bool(solver.constraint),
+        "prior": prior != PriorConfig(),
+        "other scales": not prior.is_another_lam(),
+        "other signs": bool(mean.any()) or variance.ndim == 2,
+        "chunks": chunks,
+        "all examples": oracle.needs_all_examples,
+        "cpu": config.clock == "cpu",
+        "calls": asked or oracle.delay > 0,
+        "parallel": asked,
+        "workers": parallel.elsewhere,
+    }
+    held = {fact for fact, holds in facts.items() if holds}
+    for together, sentence in _TOGETHER:
+        if together <= held:
+            raise ConfigError(
+                sentence.format(
+                    solver=solver.name,
+                    oracle=oracle.name,
+                    family=solver.family,
+                    of_oracle=oracle.family,
+                    rounds=solver.latent_rounds,
+                    constraint=solver.constraint,
+                    calls="parallel" if asked else "oracle.delay",
+                )
+            )
 
 
 def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
@@ -118,26 +196,25 @@ def check_data(config: RunConfig, examples: Dataset | DataStream) -> None:
     """
     dataset = examples
     if not isinstance(dataset, Dataset):
-        dataset = next(examples.chunks(chunk_rows(config) or 1))
+        dataset = next(examples.chunks(config.solver.chunk_rows or 1))
     values = dataset.x if isinstance(dataset.x, np.ndarray) else dataset.x.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     largest *= config.oracle.largest_cost(dataset)
     parts = math.ceil(dataset.y.size / dataset.n * examples.n)
-    _check_sizes(config, examples.n, largest, parts)
-    if getattr(config.oracle, "has_kernel", False):
+    lams = [stage.lam_of(examples.n) for stage in config.path_steps()]
+    _check_sizes(lams, config.prior, largest, parts)
+    if config.oracle.has_kernel:
         config.oracle.made().rows_kept(parts)
-    if isinstance(config.solver, SolverConfig):
-        config.solver.check_data(examples.n, dataset.structure)
+    config.solver.check_data(examples.n, dataset.structure)
 
 
-def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
+def _check_sizes(lams: list[float], prior: PriorConfig, largest: float, parts: int) -> None:
     """Raise ``ConfigError`` if numbers can overflow with features of up to ``largest``."""
     bound = max(largest, 1.0) * parts  # a generous bound on ‖φ⋆‖
-    mean, variance = config.prior.moments()
+    mean, variance = prior.moments()
     widest = float(np.trace(variance) if variance.ndim == 2 else variance.max())
     of = f"features of up to {largest:g}" + f" and variances of up to {widest:g}" * (widest != 1.0)
-    for stage in config.path_steps():
-        lam = stage.lam_of(n)
+    for lam in lams:
         if not bound * bound * widest / lam < _LARGEST:
             raise ConfigError(
                 f"lam={lam:g} is too small for {of}: ‖φ⋆‖²/λ can overflow. "
@@ -155,50 +232,37 @@ def _check_sizes(config: RunConfig, n: int, largest: float, parts: int) -> None:
         )
 
 
-def _check_calls(config: RunConfig) -> None:
-    """Raise ``ConfigError`` unless the run allows its workers, batches and delays of calls."""
-    solver, parallel, how = config.solver, config.parallel, batch_and_delay(config)
-    asked = "parallel" if parallel.elsewhere or parallel.batch > 1 else "oracle.delay"
-    if not parallel.elsewhere and how == AT_ONCE:
-        return
-    if getattr(config.oracle, "family", STRUCTURAL_SVM) != STRUCTURAL_SVM:
-        raise ConfigError(
-            f"{asked} is for the max-oracle of a structural SVM, and oracle={config.oracle.name} "
-            "makes a problem without one. Leave it out."
-        )
-    if getattr(config.oracle, "has_kernel", False):
-        raise ConfigError(
-            f"{asked} is for oracles whose calls take long. With oracle.kernel it is "
-            "kernel values that do, and the solver computes them. Leave it out."
-        )
-    if config.clock == "cpu":
-        raise ConfigError(
-            f"clock=cpu counts the seconds of this process, in which {asked} takes none. "
-            "Use clock=wall or clock=work."
-        )
-    if getattr(solver, "needs_expectations", False) and asked == "parallel":
-        raise ConfigError(
-            f"solver={solver.name} asks the oracle for expectations, all at once and in this "
-            "process. Leave parallel out, or choose another solver."
-        )
-    if not parallel.elsewhere:
-        return
-    why = None
-    if chunk_rows(config) is not None:
-        why = f"Workers load all examples, and solver={solver.name} reads them in chunks."
-    elif getattr(solver, "latent_rounds", 1) > 1:
-        why = (
-            "Workers do not know of latent values that change, as solver.latent_rounds > 1 has it."
-        )
-    if why is not None:
-        raise ConfigError(f"parallel.workers and parallel.address cannot be used. {why}")
+def check_for_workers(terms: Any, name: str) -> None:
+    """Raise ``ConfigError`` if results of an oracle, which workers are to call, depend on others.
 
-
-def check_oracle(config: RunConfig, terms: Any) -> None:
-    """Raise ``ConfigError`` if workers call an oracle whose results depend on earlier calls."""
-    if config.parallel.elsewhere and isinstance(terms, Oracle) and terms.fresh() is not terms:
+    ``name`` is that of the oracle.
+    """
+    if isinstance(terms, Oracle) and terms.fresh() is not terms:
         raise ConfigError(
-            f"The answers of oracle={config.oracle.name} depend on its earlier calls, so that "
+            f"The answers of oracle={name} depend on its earlier calls, so that "
             "workers would not find what one oracle finds. Set oracle.warm_start=false, or "
             "parallel.workers=1 without an address."
         )
+
+
+# ---- Packages ---------------------------------------------------------------------------------
+
+
+def check_extras(configs: Iterable[RunConfig]) -> None:
+    """Check that the packages that runs take are installed, before any of the runs begins.
+
+    Raises
+    ------
+    ConfigError
+        Names what takes the first one that is missing, and how to install it.
+    """
+    asked: dict[tuple[str, str], None] = {}
+    for config in configs:
+        if extra := sources.extra_of(config.dataset):
+            asked[extra, f"dataset={shown(config.dataset.name)}"] = None
+        if extra := config.oracle.extra:
+            asked[extra, f"oracle.engine={shown(config.oracle.engine)}"] = None
+        if config.parallel.address is not None:
+            asked["dask", f"The dask scheduler at {shown(config.parallel.address)}"] = None
+    for extra, by in asked:
+        check_installed(extra, by)

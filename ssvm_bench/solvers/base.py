@@ -64,7 +64,7 @@ class SolverConfig(Options):
         it needs all examples in memory.
     latent_rounds : int
         Most convex problems to solve. Each has the latent values that are best at the previous
-        problem's solution (:mod:`ssvm_bench.runs.loop`).
+        problem's solution (:mod:`ssvm_bench.runs.runner`).
     """
 
     section: ClassVar[str] = "solver"
@@ -178,7 +178,7 @@ class Solver(Stateful, ABC):
         if it has one. This ends a run that asks for no gap; in one that asks for a smaller gap,
         `refine` is called.
     ended : str or None
-        Another reason to end the run, one of those that :mod:`ssvm_bench.runs.loop` names.
+        Another reason to end the run, one of those that :mod:`ssvm_bench.runs.runner` names.
     approx_passes : int
         Approximate passes of the last iteration.
     after_exact_pass : Iterate or None

@@ -12,14 +12,14 @@ import pytest
 from program import environment
 
 from ssvm_bench.base import jit, messages
-from ssvm_bench.runs import components
-from ssvm_bench.runs.components import in_turn
+from ssvm_bench.runs import compiling
+from ssvm_bench.runs.compiling import in_turn
 
 HOLDS = """
 import sys, time
 from pathlib import Path
 from ssvm_bench.base import jit
-from ssvm_bench.runs.components import in_turn
+from ssvm_bench.runs.compiling import in_turn
 jit.CACHE_ROOT = Path(sys.argv[1])
 
 @jit.kernel
@@ -41,7 +41,7 @@ print("free", flush=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "CACHE_ROOT", tmp_path)
     monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path / "kernels")
-    monkeypatch.setattr(components, "_NOTICE", 0.1)
+    monkeypatch.setattr(compiling, "_NOTICE", 0.1)
     return tmp_path
 
 
@@ -136,7 +136,7 @@ def test_the_first_fit_and_the_first_run_say_what_they_compile(place, program):
 
 @pytest.mark.parametrize("how", ["hangs", "stopped"])
 def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monkeypatch, how):
-    monkeypatch.setattr(components, "PATIENCE", 0.5)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.5)
     with another(place) as process:
         if how == "stopped":
             process.send_signal(signal.SIGSTOP)
@@ -145,7 +145,7 @@ def test_a_process_without_a_sign_of_life_is_waited_for_with_a_limit(place, monk
 
 
 def test_the_wait_is_bounded_however_lively_the_other_is(place, monkeypatch):
-    monkeypatch.setattr(components, "LONGEST", 1.0)
+    monkeypatch.setattr(compiling, "LONGEST", 1.0)
     ended = threading.Event()
 
     def live():
@@ -178,7 +178,7 @@ def test_the_lock_is_free_afterwards_whatever_has_happened(place):
 
     with pytest.raises(KeyError):
         in_turn(work)
-    with components._locked(place / ".warm-up.lock"):
+    with compiling._locked(place / ".warm-up.lock"):
         pass
 
 

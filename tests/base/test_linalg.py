@@ -7,7 +7,7 @@ import pytest
 
 from ssvm_bench.base.linalg import applied, inner, matrix_product, norm
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.oracles.kernels import Kernel, Points
+from ssvm_bench.oracles.kernels import KernelFunction, KernelPoints
 
 pytestmark = pytest.mark.processors
 
@@ -82,8 +82,8 @@ def test_what_is_not_finite_stays_in_its_row_and_column():
 @pytest.mark.parametrize("kind", ["rbf", "poly"])
 @pytest.mark.parametrize("f", [1, 3, 40])
 def test_a_row_of_kernel_values_is_the_same_beside_any_others(kind, f):
-    points = Points.of(np.random.default_rng(f).normal(size=(150, f)))
-    kernel = Kernel(kind, 0.1, 3, 10**6)
+    points = KernelPoints.of(np.random.default_rng(f).normal(size=(150, f)))
+    kernel = KernelFunction(kind, 0.1, 3, 10**6)
     whole = kernel.values(points, points)
     for rows in ([0], [149, 3], range(0, 150, 7), range(64, 128)):
         np.testing.assert_array_equal(kernel.values(points.take([*rows]), points), whole[[*rows]])

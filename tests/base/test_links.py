@@ -10,7 +10,7 @@ from program import GRID, call, error_of, python, started, wait_until
 from ssvm_bench.base import files
 from ssvm_bench.figures import drawing
 from ssvm_bench.results import trace
-from ssvm_bench.results.reading import find_runs, read_trace
+from ssvm_bench.results.trace import find_runs, read_trace
 
 NAME = "lines"
 SECRET = "of another file"

@@ -12,7 +12,7 @@ import pytest
 from program import USPS, end, marks, run_folders, started, wait_until
 
 from ssvm_bench.base.children import Child, DiedError, map_in_order
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 
 @pytest.fixture

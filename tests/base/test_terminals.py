@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from program import USPS, environment, started
 
-from ssvm_bench.results.reading import find_runs
+from ssvm_bench.results.trace import find_runs
 
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 QUICK = (*USPS, "solver=fw", "budget.max_iterations=3")

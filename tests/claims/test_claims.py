@@ -24,7 +24,7 @@ from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw import measures
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds, load
-from ssvm_bench.results.table import Best, instance_of, reach, target
+from ssvm_bench.results.table import Best, Runs, instance_of, reach, target
 
 NAN = float("nan")
 N = 10
@@ -701,7 +701,7 @@ def at(found, *overrides):
 
 def claims_of(traces):
     best = {instance_of(t.metadata): BEST for t in traces}
-    (output,) = kinds()["claims"].outputs(FigureData(traces, best), ["mpbcfw"])
+    (output,) = kinds()["claims"].outputs(FigureData(Runs(traces, best)), ["mpbcfw"])
     return output
 
 

@@ -21,7 +21,7 @@ from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.papers.mpbcfw.paper import costs
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
-from ssvm_bench.results.table import instance_of
+from ssvm_bench.results.table import Runs, instance_of
 
 QUESTIONS = {question.key: question for question in MPBCFW.questions}
 OPEN = [question for question in QUESTIONS.values() if question.option]
@@ -205,7 +205,7 @@ def test_claims_are_judged_by_the_usual_runs():
     assert usual(MPBCFW.questions, sweep) == sweep
 
     def claims(traces):
-        (output,) = kinds()["claims"].outputs(FigureData(traces, {}), ["mpbcfw"])
+        (output,) = kinds()["claims"].outputs(FigureData(Runs(traces)), ["mpbcfw"])
         return output.markdown()
 
     assert claims(plain + at(multi, "T", 11)) == claims(plain)
@@ -254,7 +254,7 @@ def test_of_two_machines_the_row_that_was_measured_last_counts(tmp_path):
 def test_the_document_has_a_row_for_each_question_and_value():
     plain = paper()
     traces = plain + at(of_solvers(plain, "mpbcfw"), "T", 11)
-    (made,) = kinds()["fidelity"].outputs(FigureData(traces, {}), ["mpbcfw"])
+    (made,) = kinds()["fidelity"].outputs(FigureData(Runs(traces)), ["mpbcfw"])
     assert made.name == "fidelity"
     text = made.markdown()
     rows = [line for line in text.splitlines() if line.startswith("| **")]

@@ -171,7 +171,7 @@ def test_titles_say_what_is_wrong_and_the_legend_names_the_labels():
     truth = np.array([[0, 0, 1, 1]], np.uint8)
     rgb, segments = np.full((1, 4, 3), 90, np.uint8), np.array([[0, 0, 0, 1]])
     y, predicted = np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)
-    row = pictures.Row("my picture", rgb, truth, segments, y, [("mine", predicted)])
+    row = pictures.LabeledPicture("my picture", rgb, truth, segments, y, [("mine", predicted)])
     for source_, note in (("real", ""), ("synthetic", "synthetic, no real data")):
         figure = pictures.draw_rows([row], ("ground", "horse"), source_)
         titles = [panel.get_title() for panel in figure.axes]

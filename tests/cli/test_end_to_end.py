@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from program import OCR, USPS, call, real_data, run_folders
 
-from ssvm_bench.results.reading import find_runs
+from ssvm_bench.results.trace import find_runs
 
 QUICK = ("solver=fw", "budget.max_iterations=2")
 FORMATS = ("csv", "pdf", "png")

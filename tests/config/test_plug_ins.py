@@ -23,8 +23,15 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, place_of
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import style
-from ssvm_bench.runs.contracts import BROKEN, Findings, of_oracles, of_solvers
-from ssvm_bench.runs.contracts.check import STRUCTURES, check_dataset, small
+from ssvm_bench.runs.contracts import (
+    BROKEN,
+    STRUCTURES,
+    Findings,
+    check_dataset,
+    check_oracle,
+    check_solver,
+    small,
+)
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ranking"
@@ -107,6 +114,9 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
     assert run.hash() != before
 
 
+UNDERIVED = SOLVER.replace("(SolverConfig):", ":\n    name: str\n    kind: str\n")
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -118,6 +128,7 @@ def test_another_version_of_the_file_is_another_run(mine, monkeypatch):
         ("def build(*a): pass", "which failed: TypeError: it has no dataclass Config"),
         (SOLVER.replace("@dataclass(frozen=True)", ""), "it has no @dataclass(frozen=True) above"),
         (SOLVER.replace("(SolverConfig)", ""), "it has no name and kind in its Config, as one der"),
+        (UNDERIVED, "it has no Config that is derived from SolverConfig"),
         (SOLVER + "\ndef build(*a): pass\n", "solver=mine built NoneType, not a Solver"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "has no attribute 'stars'"),
         (SOLVER.replace("risk.star /", "risk.stars /"), "solver/mine.py, line 18, which failed"),
@@ -294,13 +305,13 @@ INNER = oracle(random_chains([2, 1, 3], 3, 2))
 
 @pytest.mark.parametrize("claim", ORACLES)
 def test_a_broken_oracle_is_found_out(claim):
-    findings, broken = found_by(of_oracles.check, ORACLES[claim](INNER))
+    findings, broken = found_by(check_oracle, ORACLES[claim](INNER))
     assert any(text.startswith(claim) for text in broken), [*findings.shown()]
 
 
 def test_a_sound_oracle_has_no_findings_and_ties_are_told():
     for made, marks in ((Plain(INNER), {"✓"}), (LastOfTheBest(INNER), {"✓", "!"})):
-        findings, _ = found_by(of_oracles.check, made)
+        findings, _ = found_by(check_oracle, made)
         assert {mark for mark, _, _ in findings.lines} == marks, [*findings.shown()]
 
 
@@ -393,7 +404,7 @@ SOLVERS = {
 
 
 def of_solver(kind):
-    return found_by(of_solvers.check, kind, Config("s", "s"), oracle(small("independent")))
+    return found_by(check_solver, kind, Config("s", "s"), oracle(small("independent")))
 
 
 @pytest.mark.parametrize("claim", [*SOLVERS, None])

@@ -5,7 +5,7 @@ from program import USPS, call, error_of, run_folders
 
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.runs import runner
+from ssvm_bench.runs import components, runner
 from ssvm_bench.solvers.base import SolverConfig
 
 GRAPHS = ("dataset=weizmann", "dataset.source=synthetic", "dataset.n_samples=4")
@@ -15,8 +15,8 @@ NEVER = ("budget.max_iterations=null", "budget.gap_tol=0.1")
 @pytest.fixture
 def untouched(monkeypatch):
     """Fail if data are loaded, or kernels warmed up."""
-    for name in ("load_dataset", "warm_up"):
-        monkeypatch.setattr(runner, name, lambda *_, name=name: pytest.fail(name))
+    for module, name in ((components, "load_dataset"), (runner, "warm_up")):
+        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(name))
 
 
 @pytest.mark.parametrize(

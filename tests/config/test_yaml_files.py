@@ -117,3 +117,27 @@ def test_a_config_folder_whose_name_hydra_would_read(tmp_path, monkeypatch):
     text = message(["seed=1"], [folder])
     assert "give it another name" in text
     assert SECRET not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "oracle"),
+    [
+        ("oracle: multiclass\n", "multiclass"),
+        ("defaults: [override /oracle@_global_.oracle: multiclass]\n", "multiclass"),
+        ("defaults: [ocr]\n", "viterbi"),
+        ("defaults: [ocr]\noracle: multiclass\n", "multiclass"),
+        ("defaults: [ocr, override /oracle@_global_.oracle: multiclass]\n", "multiclass"),
+    ],
+)
+def test_the_file_of_a_dataset_names_its_oracle_also_as_version_1_0_did(tmp_path, text, oracle):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "mine.yaml").write_text(f"kind: ocr\n{text}")
+    (config,) = compose_runs(["dataset=mine"], config_dirs=[tmp_path])
+    assert (config.dataset.name, config.oracle.name) == ("mine", oracle)
+
+
+def test_an_oracle_that_is_no_name_is_refused(tmp_path):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "mine.yaml").write_text("kind: ocr\noracle: [viterbi]\n")
+    with pytest.raises(ConfigError, match="dataset=mine: oracle must be a name"):
+        compose_runs(["dataset=mine"], config_dirs=[tmp_path])

@@ -20,7 +20,7 @@ from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets.arrays import why_no_label
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.results.reading import read
+from ssvm_bench.results.trace import read
 
 NUMBERS = np.random.default_rng(0).integers(-500, 500, (30, 4)) / 1000
 LABELS = np.arange(30) % 2

@@ -16,7 +16,7 @@ from scipy import ndimage
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ssvm_bench.datasets.images import preparation, scenes, superpixels
+from ssvm_bench.datasets.images import preparation, scenes
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.reading import ContentError
@@ -80,7 +80,7 @@ def test_neighbours_are_the_pairs_with_a_common_border(found):
         for l in (*segments[i + 1 : i + 2, j], *segments[i, j + 1 : j + 2]):
             if k != l:
                 expected.add((min(k, l), max(k, l)))
-    edges = superpixels.borders(segments)[0]
+    edges = preparation.borders(segments)[0]
     assert (edges.dtype, edges.shape) == (np.int32, (len(expected), 2))
     assert [*map(tuple, edges)] == sorted(expected)
     assert components(int(segments.max()) + 1, edges) == 1
@@ -90,7 +90,7 @@ def test_neighbours_are_the_pairs_with_a_common_border(found):
 def test_the_majority_is_what_counting_says(found, seed):
     segments = numbered(found)
     truth = np.random.default_rng(seed).integers(0, 4, segments.shape, dtype=np.uint8)
-    y = superpixels.majority(segments, truth)
+    y = preparation.majority(segments, truth)
     for k in range(int(segments.max()) + 1):
         labels = truth[segments == k].tolist()
         # of equally frequent labels, max takes the first
@@ -109,7 +109,7 @@ PICTURES = {
 
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
 def test_superpixels_are_connected_and_numbered_without_holes(picture):
-    segments = superpixels.segment(picture.rgb, 200, 20.0)
+    segments = preparation.segment(picture.rgb, 200, 20.0)
     assert (segments.shape, segments.dtype) == (picture.truth.shape, np.uint16)
     n = int(segments.max()) + 1
     assert np.unique(segments).tolist() == list(range(n))
@@ -117,7 +117,7 @@ def test_superpixels_are_connected_and_numbered_without_holes(picture):
         assert 100 <= n <= 250
     for k in range(n):
         assert ndimage.label(segments == k)[1] == 1
-    assert components(n, superpixels.borders(segments)[0]) == 1
+    assert components(n, preparation.borders(segments)[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_superpixels_are_connected_and_numbered_without_holes(picture):
 )
 def test_what_is_no_picture_or_has_other_labels_is_refused(rgb, message):
     with pytest.raises(ContentError, match=message):
-        superpixels.segment(rgb, 200, 20.0)
+        preparation.segment(rgb, 200, 20.0)
     with pytest.raises(ContentError, match=r"expected 2 × 3 labels \(bytes\), found uint8 of sha"):
-        superpixels.majority(np.zeros((2, 3), np.uint16), np.zeros((3, 2), np.uint8))
+        preparation.majority(np.zeros((2, 3), np.uint16), np.zeros((3, 2), np.uint8))
 
 
 def test_each_grid_point_serves_the_pixels_nearest_to_it():
     # words that say where the grid point is, in superpixels of one pixel each
     height, width, step = 14, 9, 4
-    rows, columns = superpixels.gradients(flat(height, width).rgb, step, 4.0).shape[:2]
+    rows, columns = preparation.gradients(flat(height, width).rgb, step, 4.0).shape[:2]
     assert (rows, columns) == (3, 2)
     grid = np.arange(rows * columns).reshape(rows, columns)
     segments = np.arange(height * width, dtype=np.uint16).reshape(height, width)
-    x = superpixels.describe(segments, grid, np.zeros((height, width), int), step)
+    x = preparation.describe(segments, grid, np.zeros((height, width), int), step)
     at = np.array([[(2 + 4 * i, 2 + 4 * j) for j in range(columns)] for i in range(rows)])
     pixels = np.indices((height, width)).transpose(1, 2, 0)[:, :, None, None]
     distance = ((pixels + 0.5 - at) ** 2).sum(-1).reshape(height, width, -1)
@@ -154,8 +154,8 @@ def test_each_grid_point_serves_the_pixels_nearest_to_it():
 def test_features_are_roots_of_the_shares_of_pixels():
     segments = np.array([[0, 0, 0, 0, 1]], np.uint16)
     colours = np.array([[7, 7, 7, 2, 2]])
-    x = superpixels.describe(segments, np.array([[5, 6]]), colours, 4)
-    assert x.shape == (2, superpixels.N_FEATURES) == (2, 649)
+    x = preparation.describe(segments, np.array([[5, 6]]), colours, 4)
+    assert x.shape == (2, preparation.N_FEATURES) == (2, 649)
     assert x[0, [5, 512 + 7, 512 + 2]].tolist() == pytest.approx([1, np.sqrt(0.75), 0.5])
     assert np.flatnonzero(x[1]).tolist() == [6, 512 + 2, 640 + 2]
     assert x[1].max() == 1
@@ -165,23 +165,23 @@ def test_words_are_the_nearest_centres():
     rng = np.random.default_rng(0)
     points, centres = rng.random((5, 7, 3)), rng.random((11, 3)).astype(np.float32)
     distance = ((points[:, :, None] - centres) ** 2).sum(-1)
-    assert np.array_equal(superpixels.words(points, centres), distance.argmin(-1))
+    assert np.array_equal(preparation.words(points, centres), distance.argmin(-1))
 
 
 def test_a_vocabulary_of_fewer_points_than_words_is_learned_without_warnings():
     points = np.repeat(np.array([[0, 0, 0], [90, 0, 0], [0, 200, 0]], np.uint8), 50, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        centres = superpixels.vocabulary(points, 128, seed=0)
+        centres = preparation.vocabulary(points, 128, seed=0)
     assert centres.shape == (128, 3)
-    assert np.array_equal(centres[superpixels.words(points, centres)], points)
+    assert np.array_equal(centres[preparation.words(points, centres)], points)
 
 
 def test_descriptors_have_unit_length_or_are_zero():
-    sharp = superpixels.rooted(superpixels.gradients(noisy(30, 40).rgb, 4, 4.0))
-    assert np.linalg.norm(sharp, axis=-1) == pytest.approx(superpixels.LENGTH, rel=3e-3)  # rounded
+    sharp = preparation.rooted(preparation.gradients(noisy(30, 40).rgb, 4, 4.0))
+    assert np.linalg.norm(sharp, axis=-1) == pytest.approx(preparation.LENGTH, rel=3e-3)  # rounded
     assert np.array_equal(sharp, np.round(sharp))
-    assert not superpixels.rooted(superpixels.gradients(flat(30, 40).rgb, 4, 4.0)).any()
+    assert not preparation.rooted(preparation.gradients(flat(30, 40).rgb, 4, 4.0)).any()
 
 
 PREPARE = """
@@ -228,8 +228,8 @@ def test_arrays_fit_together(tmp_path):
         mine = slice(*arrays["offsets"][i : i + 2])
         edges = arrays["edges"][slice(*arrays["edge_offsets"][i : i + 2])]
         segments = segments.reshape(arrays["shapes"][i])
-        assert np.array_equal(arrays["y"][mine], superpixels.majority(segments, pictures[i].truth))
-        assert np.array_equal(edges, superpixels.borders(segments)[0])
+        assert np.array_equal(arrays["y"][mine], preparation.majority(segments, pictures[i].truth))
+        assert np.array_equal(edges, preparation.borders(segments)[0])
     assert arrays["segments"].size == n * scenes.HEIGHT * scenes.WIDTH
 
     x = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(parts, 649))

@@ -7,7 +7,7 @@ from scipy.ndimage import map_coordinates
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import unit, words_at
 from ssvm_bench.datasets.base import Images
-from ssvm_bench.datasets.streams.jitter import Jitter, deformed
+from ssvm_bench.datasets.export import Jitter, deformed
 
 IMAGES = Images((9, 7), background=-1.0)  # an odd number of pixels, and no multiple of four
 N = 5

@@ -20,13 +20,12 @@ from scipy.sparse import csr_array
 from ssvm_bench.base import memory
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import arrays, checks
+from ssvm_bench.datasets import arrays, base
 from ssvm_bench.datasets import file as own
 from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import BOUNDARIES, Vocabulary
-from ssvm_bench.results.reading import read, read_weights
-from ssvm_bench.results.trace import NAMES
+from ssvm_bench.results.trace import NAMES, read, read_weights
 from ssvm_bench.runs.components import load_dataset
 
 
@@ -468,7 +467,7 @@ def test_there_must_be_room_for_what_is_made_of_arrays(
     def check_room(needed, of, _):
         asked[of.split(",")[0]] = round(needed / 1e6)
 
-    for module in (arrays, checks, npz, own):
+    for module in (arrays, base, npz, own):
         monkeypatch.setattr(module, "check_room", check_room)
     path = saved(tmp_path, **{"y": np.arange(1000) % 2, "x": np.zeros((1000, 1)), **given})
     with suppress(RunFailedError):

@@ -20,8 +20,8 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import progress, reading, sources
 from ssvm_bench.datasets.base import SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import ContentError
+from ssvm_bench.datasets.sources import ParsedFile
 
 GOOD = b"1 2 3"
 

@@ -16,10 +16,8 @@ from program import call, error_of
 from scipy.sparse import csr_array
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.datasets import stream
-from ssvm_bench.datasets.stream import DataStream
-from ssvm_bench.datasets.streams import export, layout
-from ssvm_bench.datasets.streams.layout import Entries
+from ssvm_bench.datasets import export, stream
+from ssvm_bench.datasets.stream import DataStream, Entries
 
 N, ROWS = 12, 4
 CHAINS = random_chains([3] * N, 3, 4)
@@ -85,11 +83,11 @@ def test_a_byte_that_changed_is_told_or_changes_nothing(path):
 
 def test_metadata_that_changed_or_are_of_another_version_are_told(path):
     table, written = pq.read_table(path), DataStream(path).header.metadata()
-    content = written[layout.KEY]
+    content = written[stream.KEY]
 
     def put(content, checksum=None, table=table, rows=ROWS):
-        checksum = checksum or layout.hashlib.sha256(content).hexdigest()
-        about = {layout.KEY: content, layout.CHECKSUM_KEY: checksum.encode()}
+        checksum = checksum or stream.hashlib.sha256(content).hexdigest()
+        about = {stream.KEY: content, stream.CHECKSUM_KEY: checksum.encode()}
         pq.write_table(table.replace_schema_metadata(about), path, row_group_size=rows)
 
     put(content)
@@ -141,10 +139,10 @@ def replaced(path, change=lambda content: content, columns=None, splits=None, **
     table, header = pq.read_table(path), DataStream(path).header
     n = len(next(iter(columns.values()))) if columns else table.num_rows
     groups = splits or [n]
-    content = json.loads(header.metadata()[layout.KEY])
+    content = json.loads(header.metadata()[stream.KEY])
     content["splits"] = {"train": [len(groups), n, content["splits"]["train"][2]]}
     content = json.dumps(change(content)).encode()
-    about = {layout.KEY: content, layout.CHECKSUM_KEY: hashlib.sha256(content).hexdigest()}
+    about = {stream.KEY: content, stream.CHECKSUM_KEY: hashlib.sha256(content).hexdigest()}
     arrays = {}
     for field in table.schema:
         one = pa.DictionaryArray.from_arrays(

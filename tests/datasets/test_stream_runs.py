@@ -8,10 +8,9 @@ from program import call, config_of, error_of, run_here
 from ssvm_bench.base import memory
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import stream
+from ssvm_bench.datasets import export, stream
 from ssvm_bench.datasets.stream import DataStream
-from ssvm_bench.datasets.streams import export
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 CHAINS = random_chains([3] * 12, 3, 4)
 ABOUT = {"oracle": "viterbi", "d": 21}

@@ -15,9 +15,8 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import ORDERS
 from ssvm_bench.datasets.base import Dataset, Images
+from ssvm_bench.datasets.export import Export, Jitter, write
 from ssvm_bench.datasets.stream import DataStream
-from ssvm_bench.datasets.streams.export import Export, write
-from ssvm_bench.datasets.streams.jitter import Jitter
 
 N, ROWS = 23, 5  # examples, and those of a row group: the last one is short
 LENGTHS = [1 + (7 * i) % 4 for i in range(N)]

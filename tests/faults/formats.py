@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.cli.commands import main
-from ssvm_bench.datasets.own_files import formats
+from ssvm_bench.datasets import file
 from tests.faults.case import Case, call, no_one_message
 
 TAGS = {
@@ -140,8 +140,8 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     for name, (make, _) in kinds.items():  # this process then has loaded what the others need
         for _ in range(20):
             path.write_text(make(rng))
-            raw = formats.text(path.read_bytes())
-            if (found := formats.recognised(path, raw)) != name:
+            raw = file.text(path.read_bytes())
+            if (found := file.recognised(path, raw)) != name:
                 raise RuntimeError(f"{found}: {raw!r}")
         with contextlib.suppress(SystemExit):
             main(["data", "export", "file", str(out), f"dataset.path={path}"])

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ssvm_bench.base import jit
-from ssvm_bench.results.reading import find_runs, read_trace, read_weights
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_trace, read_weights
 from tests.faults.case import Case
 
 MARK = "SSVM_BENCH_FAULT"

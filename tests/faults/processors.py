@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from ssvm_bench.base import jit
-from ssvm_bench.results.reading import find_runs, read_trace
+from ssvm_bench.results.trace import find_runs, read_trace
 from tests.faults.case import Case
 from tests.faults.kills import traces
 from tests.regression import reference

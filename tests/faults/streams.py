@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ssvm_bench.datasets.streams import layout
+from ssvm_bench.datasets import stream
 from tests.faults import case
 from tests.faults.case import Case
 
@@ -39,7 +39,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
     words = ["data", "export", "usps", str(path), "dataset.source=synthetic"]
     done = case.call(folder / "log", *words, "dataset.n_samples=12")
     assert done.returncode == 0, done.stderr
-    table, about = pq.read_table(path), pq.read_metadata(path).metadata[layout.KEY]
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata[stream.KEY]
     for number in itertools.count():
         made, header = folder / "made.parquet", json.loads(about)
         what = _written(made, table, header, rng)
@@ -72,7 +72,7 @@ def _written(path: Path, table: pa.Table, header: dict, rng: random.Random) -> s
         inner[key] = rng.choice(ODD)
         said.append(f"{key} = {inner[key]!r}")
     content = json.dumps(header).encode()
-    sums = {layout.KEY: content, layout.CHECKSUM_KEY: hashlib.sha256(content).hexdigest()}
+    sums = {stream.KEY: content, stream.CHECKSUM_KEY: hashlib.sha256(content).hexdigest()}
     # the dictionary is Arrow's in this process only: what is stored has the plain types
     schema = pa.schema([field.with_metadata(None) for field in table.schema])
     with pq.ParquetWriter(path, schema.with_metadata(sums), **how) as writer:

@@ -8,7 +8,7 @@ from traces import make_trace
 from ssvm_bench.figures import convergence
 from ssvm_bench.figures.document import TEXTS, markdown
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 RUNS = [
     make_trace([9.0, 2.5, 3.0], [0.0, 1.9, 1.5], solver="bcfw"),
@@ -25,7 +25,7 @@ def row(table, solver):
 
 
 def test_distances_are_those_of_the_best_values_of_the_worst_repeat():
-    found = row(convergence.agreement(RUNS, KNOWN), "bcfw")
+    found = row(convergence.agreement(Runs(RUNS, KNOWN)), "bcfw")
     assert found["primal"] == pytest.approx(0.25, rel=1e-5)
     assert found["dual"] == pytest.approx(0.05, rel=1e-4)
     shown = [found[name] for name in ("agrees_to", "repeats", "passes")]
@@ -33,17 +33,17 @@ def test_distances_are_those_of_the_best_values_of_the_worst_repeat():
 
 
 def test_what_is_known_of_the_optimum_limits_the_agreement():
-    found = row(convergence.agreement(RUNS, KNOWN), "mpbcfw")
+    found = row(convergence.agreement(Runs(RUNS, KNOWN)), "mpbcfw")
     assert found["dual"] == 0
     assert found["known_to"] == pytest.approx(1e-6, rel=1e-4)
     assert found["agrees_to"] == pytest.approx(1e-5)  # 1.000001e-6, rounded up
 
 
 def test_without_a_dual_value_the_primal_one_says_it_all():
-    found = row(convergence.agreement(RUNS, KNOWN), "ssg")
+    found = row(convergence.agreement(Runs(RUNS, KNOWN)), "ssg")
     assert math.isnan(found["dual"])
     assert found["agrees_to"] == pytest.approx(0.01)
-    page = markdown(convergence.tables(convergence.agreement(RUNS, KNOWN)))
+    page = markdown(convergence.tables(convergence.agreement(Runs(RUNS, KNOWN))))
     assert "| SSG (`ssg`) | 1 | 2 | max_iterations | 1.0e-03 | – | 0.01 |" in page
     assert "**1e-05**" in page
     assert "optimum known to 1e-06" in page
@@ -52,8 +52,8 @@ def test_without_a_dual_value_the_primal_one_says_it_all():
 @pytest.mark.parametrize("dual", [math.nan, 0.0, -math.inf])
 def test_nothing_is_said_where_no_dual_value_is_known(dual):
     unknown = {problem: Best(2.0, dual) for problem in KNOWN}
-    table = convergence.agreement(RUNS, unknown)
+    table = convergence.agreement(Runs(RUNS, unknown))
     assert table.empty
     assert list(table) == convergence.AGREEMENT_COLUMNS
-    (output,) = convergence.AGREEMENT.outputs(FigureData(RUNS, unknown), ("table",))
+    (output,) = convergence.AGREEMENT.outputs(FigureData(Runs(RUNS, unknown)), ("table",))
     assert output.markdown().endswith(TEXTS["agreement"] + "\n")

@@ -11,10 +11,10 @@ from traces import make_trace, set_columns
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import convergence, curves, drawing, style
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.kind import FigureData, Output, save
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Best, instance_of, labels
+from ssvm_bench.results.table import Best, Runs, instance_of, labels
 
 NAN = float("nan")
 SELECTION = ("planes per example", "approximate passes per iteration")
@@ -22,11 +22,11 @@ SELECTION = ("planes per example", "approximate passes per iteration")
 
 def table_of(traces, axis="iteration", primal=1.0, dual=1.0):
     best = {instance_of(trace.metadata): Best(primal, dual) for trace in traces}
-    return suboptimality(traces, best, axis)
+    return SUBOPTIMALITY.tabulate(Runs(traces, best), axis)
 
 
 def notes_of(table, traces, axis, best=None):
-    return curves.notes(table, traces, axis, best or {})
+    return curves.notes(table, Runs(traces, best), axis)
 
 
 def curve(table, quantity="duality gap", solver="bcfw"):
@@ -71,7 +71,9 @@ def test_values_that_are_not_positive_interrupt_the_curve():
 def test_an_inexact_oracle_is_named_only_where_it_was_inexact(oracle, least, note):
     about = {"config": {"oracle": {"kind": oracle}}}
     run = make_trace([100.0, 99.0, 98.0 + least], [0.0, 98.0, 98.0], **about)
-    table = suboptimality([run], {run.problem: Best(98.0 + least, 98.0)}, "iteration")
+    table = SUBOPTIMALITY.tabulate(
+        Runs([run], {run.problem: Best(98.0 + least, 98.0)}), "iteration"
+    )
     assert np.isnan(table["median"]).any()
     said = notes_of(table, [run], "iteration")
     assert [text for text in said if "interrupted" in text] == [
@@ -80,11 +82,11 @@ def test_an_inexact_oracle_is_named_only_where_it_was_inexact(oracle, least, not
     # it may be the best values of other runs that show it
     other = make_trace([100.0, 99.0, 98.0], [0.0, 97.0, 98.0], **about)
     known = {run.problem: Best(98.0 + least, 98.0)}
-    table = suboptimality([other], known, "iteration")
+    table = SUBOPTIMALITY.tabulate(Runs([other], known), "iteration")
     assert f"value is {note}." in " ".join(notes_of(table, [other], "iteration", known))
     whole = make_trace([100.0, 99.0], [0.0, 98.0], **about, lam=0.25)
     known[whole.problem] = Best(99.0, 98.0 - 1.0)
-    table = suboptimality([run, whole], known, "iteration")
+    table = SUBOPTIMALITY.tabulate(Runs([run, whole], known), "iteration")
     beside = notes_of(table, [run, whole], "iteration", known)
     assert [text for text in beside if "interrupted" in text] == [
         f"A curve is interrupted where its value is {note}."
@@ -334,7 +336,7 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     without = selecting([0.0, 0.0], [0, 0], [0, 2])
     multi = {"solver": "mpbcfw", "iteration": [0, 1, 4]}
     runs = [selecting([1.0, 3.0, 2.0], [0, 4, 64], [0, 2, 8], **multi), without]
-    table = convergence.selection(convergence.with_working_sets(runs), {}, "iteration")
+    table = convergence.SELECTION.tabulate(convergence.SELECTION.chosen(Runs(runs)), "iteration")
     assert set(table["solver"]) == {"mpbcfw"}
     planes, passes = (curve(table, name, "mpbcfw") for name in SELECTION)
     assert planes["median"].tolist() == [1, 3, 2]
@@ -345,7 +347,7 @@ def test_working_sets_and_passes_of_the_solvers_that_have_them():
     assert [panel.get_ylabel() for panel in figure.axes] == list(SELECTION)
     assert all(panel.get_ylim()[0] == 0 for panel in figure.axes)
     (kind,) = (kind for kind in convergence.KINDS if kind.name == "selection")
-    assert list(kind.outputs(FigureData([without], {}), ["iteration"])) == []
+    assert list(kind.outputs(FigureData(Runs([without])), ["iteration"])) == []
 
 
 def draw_some(**changes):
@@ -413,7 +415,7 @@ def test_how_numbers_are_written():
     assert [words.number(value) for value in (0.12345, None, NAN)] == ["0.123", "–", "–"]
     assert [words.seconds(value) for value in (12.345, 0.012, 3e-6)] == ["12.3 s", "12 ms", "3 µs"]
     assert (words.percent(0.1234), words.times(1.26)) == ("12.3 %", "1.3×")
-    assert " ".join(map(words.plain, (0.02, 5000, 2e4, 1e6))) == "0.02 5,000 20k 1M"
+    assert " ".join(map(words.tick_label, (0.02, 5000, 2e4, 1e6))) == "0.02 5,000 20k 1M"
     assert (words.counts([3, 1]), words.counts([2, 2])) == ("1–3", "2")
     assert [*map(words.repeats, ([1], [3, 1], []))] == ["1 repeat", "1 to 3 repeats", "0 repeat"]
     assert (words.runs(1), words.runs(2)) == ("1 run", "2 runs")
@@ -485,13 +487,13 @@ def test_times_of_several_processors_are_told():
         return make_trace([4.0, 2.0], [0.0, 0.0], seed=seed, solver=solver, cpu=cpu, **more)
 
     traces = [timed(0, "bcfw", "A"), timed(1, "bcfw", "B"), timed(0, "fw", "B")]
-    note = curves.processors_note(traces)
+    note = curves.processors_note(Runs(traces))
     assert "different processors, within the repeats of 1 of 2 curves: 1 on A, 2 on B." in note
-    assert note in curves.timing_notes(traces)
-    assert curves.processors_note(traces[1:]) == ""
-    assert "processors: 1 on A, 1 on B." in curves.processors_note([traces[0], traces[2]])
+    assert note in curves.timing_notes(Runs(traces))
+    assert curves.processors_note(Runs(traces[1:])) == ""
+    assert "processors: 1 on A, 1 on B." in curves.processors_note(Runs([traces[0], traces[2]]))
     moved = timed(0, "bcfw", "B", resumed=[{"iteration": 1, "started": "", "cpu": "A"}])
-    assert "within the repeats of 1 of 1 curves" in curves.processors_note([moved])
+    assert "within the repeats of 1 of 1 curves" in curves.processors_note(Runs([moved]))
     for trace in traces:
         trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
-    assert curves.processors_note(traces) == ""
+    assert curves.processors_note(Runs(traces)) == ""

@@ -8,7 +8,7 @@ from traces import make_trace
 from ssvm_bench.figures import targets
 from ssvm_bench.figures.document import markdown
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 
 def run_of(solver, seed, *, times, gaps, **more):
@@ -30,8 +30,8 @@ RUNS = [
 
 def spent_on(run, best, gap):
     """Return the costs of a run to a gap."""
-    ((time,), (calls,)) = targets.costs([run], best, [gap])[0].values()
-    return [time, calls]
+    ((time,), (passes,)) = targets.costs(Runs([run], best), [gap])[0].values()
+    return [time, passes * run.n]
 
 
 def test_costs_are_those_of_the_first_row_at_the_target():
@@ -57,17 +57,17 @@ def test_without_a_dual_the_gap_is_measured_from_the_best_one_known():
 
 def test_what_is_measured_from_the_best_dual_is_marked():
     runs = [*RUNS, without_dual([4.0, 2.0])]
-    table = targets.targets(runs, BEST, (0.06,))
+    table = targets.targets(Runs(runs, BEST), (0.06,))
     bounds = table.set_index("solver")["bound"].to_dict()
     assert bounds == {"mpbcfw": "own dual", "bcfw": "own dual", "ssg": "best dual"}
-    notes = targets.notes(table, runs)
+    notes = targets.notes(table, Runs(runs))
     page = markdown(targets.tables(table))
     assert targets.MEANING in notes
     assert "| SSG† (`ssg`) | **1** | **2.5** |" in page
     assert "| MP-BCFW (`mpbcfw`) | 3 | 5 |" in page
     (panel,) = targets.draw(table, {"time": "time"}, "A title", notes).axes
     assert ticks(panel) == ["MP-BCFW", "BCFW", "SSG†"]
-    assert targets.MEANING not in targets.notes(targets.targets(RUNS, BEST, GAPS), RUNS)
+    assert targets.MEANING not in targets.notes(targets.targets(Runs(RUNS, BEST), GAPS), Runs(RUNS))
 
 
 def ticks(panel):
@@ -84,7 +84,7 @@ def row(table, solver, gap):
 
 
 def test_medians_are_over_all_repeats_and_exist_if_most_got_there():
-    table = targets.targets(RUNS, BEST, GAPS)
+    table = targets.targets(Runs(RUNS, BEST), GAPS)
     assert list(dict.fromkeys(table["gap"])) == list(GAPS)
     found = row(table, "mpbcfw", 0.1)
     assert (found["repeats"], found["reached"]) == (3, 3)
@@ -98,10 +98,10 @@ def test_medians_are_over_all_repeats_and_exist_if_most_got_there():
 
 
 def test_the_table_marks_the_best_and_what_was_not_reached():
-    table = targets.targets(RUNS, BEST, (0.1, 0.01))
-    notes = targets.notes(table, RUNS)
+    table = targets.targets(Runs(RUNS, BEST), (0.1, 0.01))
+    notes = targets.notes(table, Runs(RUNS))
     assert notes[0] == "Points: median; bars: minimum to maximum; 1 to 3 repeats."
-    (output,) = targets.KIND.outputs(FigureData(RUNS, BEST, "", (0.1, 0.01)), ("time",))
+    (output,) = targets.KIND.outputs(FigureData(Runs(RUNS, BEST), "", (0.1, 0.01)), ("time",))
     lines = output.markdown().splitlines()
     assert notes[0] in lines
     (heading,) = (line for line in lines if line.startswith("| solver"))
@@ -111,11 +111,11 @@ def test_the_table_marks_the_best_and_what_was_not_reached():
 
 
 def test_the_figure_has_a_point_for_every_median():
-    table = targets.targets(RUNS, BEST, GAPS)
-    labels = {cost: targets.x_label(RUNS, cost) for cost in targets.COSTS}
+    table = targets.targets(Runs(RUNS, BEST), GAPS)
+    labels = {cost: targets.x_label(Runs(RUNS), cost) for cost in targets.COSTS}
     passes = "passes of the exact oracle (calls / n)"
     assert labels == {"time": "time [s] (wall clock)", "calls": passes}
-    figure = targets.draw(table, labels, "A title", targets.notes(table, RUNS))
+    figure = targets.draw(table, labels, "A title", targets.notes(table, Runs(RUNS)))
     for panel, (cost, label) in zip(figure.axes, labels.items(), strict=True):
         assert panel.get_xlabel().replace("\n", " ") == label
         assert ticks(panel) == ["MP-BCFW", "BCFW"]
@@ -128,7 +128,7 @@ def test_the_figure_has_a_point_for_every_median():
 
 def test_what_a_panel_says_of_a_solver_without_a_point():
     def panels(runs, best, gaps):
-        table = targets.targets(runs, best, gaps)
+        table = targets.targets(Runs(runs, best), gaps)
         return [texts(panel) for panel in targets.draw(table, {"time": "time"}, "A title").axes]
 
     runs = [RUNS[0], run_of("bcfw", 0, times=[0, 1], gaps=[1, 0.5])]

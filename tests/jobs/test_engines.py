@@ -27,8 +27,7 @@ from ssvm_bench.base.messages import shown_by
 from ssvm_bench.jobs import Options, processes, submitit, tokens
 from ssvm_bench.jobs.dispatch import Dispatcher, Executor, Job, JobResult, LostError
 from ssvm_bench.jobs.tokens import CancelToken, RefusedError
-from ssvm_bench.results.reading import find_runs, read_metadata, read_trace
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_trace
 from ssvm_bench.runs import Outcome, recorder
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]

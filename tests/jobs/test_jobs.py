@@ -10,8 +10,7 @@ from program import call, end, marks, run_folders, wait_until
 
 from ssvm_bench.jobs.dispatch import Job
 from ssvm_bench.jobs.processes import Worker, choose
-from ssvm_bench.results.reading import find_runs, read_summary, read_trace
-from ssvm_bench.results.trace import COLUMNS
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_summary, read_trace
 from ssvm_bench.runs import recorder
 
 

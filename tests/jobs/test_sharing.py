@@ -14,11 +14,10 @@ from program import FILES, call, config_of, error_of, run_folders, run_here
 from traces import with_metadata
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config.grid import Shard
+from ssvm_bench.config.experiment import Shard
 from ssvm_bench.results import merging
-from ssvm_bench.results.reading import find_runs, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import write_partial
+from ssvm_bench.results.trace import find_runs, is_whole, read_trace, write_partial
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Display
 

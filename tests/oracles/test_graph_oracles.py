@@ -20,7 +20,7 @@ from ssvm_bench.oracles.alpha_expansion import FREE, halve, number_of_cuts
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.oracles.weighted import Weighted
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.components import load_dataset
 from ssvm_bench.runs.terminal import Display

@@ -22,7 +22,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import multiclass, viterbi
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.kernels import Kernel, Points
+from ssvm_bench.oracles.kernels import KernelFunction, KernelPoints
 from ssvm_bench.results.trace import WEIGHTS
 from ssvm_bench.runs.checkpoints import of_solver, restore_solver
 
@@ -60,10 +60,10 @@ def curve(made, count):
 def test_values_are_those_of_scikit_learn(sparse):
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
-    points = [Points.of(csr_array(each) if sparse else each) for each in (x, z)]
+    points = [KernelPoints.of(csr_array(each) if sparse else each) for each in (x, z)]
     for kernel, theirs in (
-        (Kernel("rbf", 0.3, 1, 0), rbf_kernel(x, z, gamma=0.3)),
-        (Kernel("poly", 0.3, 3, 0), polynomial_kernel(x, z, gamma=0.3, degree=3, coef0=1)),
+        (KernelFunction("rbf", 0.3, 1, 0), rbf_kernel(x, z, gamma=0.3)),
+        (KernelFunction("poly", 0.3, 3, 0), polynomial_kernel(x, z, gamma=0.3, degree=3, coef0=1)),
     ):
         np.testing.assert_allclose(kernel.values(*points), theirs, rtol=1e-12)
         own = kernel.values(points[0], points[0])

@@ -14,8 +14,8 @@ from ssvm_bench.datasets import latent as canvases
 from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles import latent
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_summary, read_trace, read_weights
 from ssvm_bench.results.table import instance_of
+from ssvm_bench.results.trace import read_summary, read_trace, read_weights
 
 # Sums of tens of numbers of order 1, each rounded to 2⁻⁵³.
 CLOSE = 1e-12

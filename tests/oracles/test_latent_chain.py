@@ -10,9 +10,9 @@ from test_latent import check_rounds
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.state import StateError
-from ssvm_bench.config.validation import Table as Weights
+from ssvm_bench.config.validation import NamedNumbers as Weights
 from ssvm_bench.oracles import latent_chain, viterbi
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 
 # Sums of tens of numbers of order 1, each rounded to 2⁻⁵³.
 CLOSE = 1e-12

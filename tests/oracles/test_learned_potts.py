@@ -14,7 +14,7 @@ from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, mincut
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.runs.contracts import Findings, of_oracles
+from ssvm_bench.runs.contracts import Findings, check_oracle
 from ssvm_bench.runs.requirements import check_requirements
 
 LAM = 0.1
@@ -97,7 +97,7 @@ def test_planes_and_risk_are_those_of_their_definitions(K, data):
 def test_the_contract_of_oracles_holds(K, data):
     made, _, _ = posed(K, data)
     findings = Findings("learned")
-    of_oracles.check(made, findings)
+    check_oracle(made, findings)
     assert findings.broken == 0, list(findings.shown())
 
 

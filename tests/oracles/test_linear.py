@@ -14,7 +14,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.config.validation import Table
+from ssvm_bench.config.validation import NamedNumbers
 from ssvm_bench.datasets.vocabulary import PYTHON, Vocabulary
 from ssvm_bench.oracles import mincut, multiclass, regression, viterbi
 from ssvm_bench.oracles.base import Oracle, Problem
@@ -254,8 +254,8 @@ def test_class_weights_are_costs(build, names, costs):
     w = W[: build(data).d]
     for option, of_class in (
         ("balanced", balanced),
-        (Table(zip(names, balanced, strict=True)), balanced),
-        (Table({names[1]: 5.0}), np.array([1.0, 5.0])),
+        (NamedNumbers(zip(names, balanced, strict=True)), balanced),
+        (NamedNumbers({names[1]: 5.0}), np.array([1.0, 5.0])),
     ):
         expected = build(replace(data, costs=of_class[data.y] * (1.0 if costs is None else costs)))
         made = build(data, class_weight=option)
@@ -295,7 +295,7 @@ def test_class_weights_are_found_by_name_and_else_by_number():
     data = replace(data, vocabulary=names)
 
     def weights(**of):
-        config = multiclass.Config(**linear.COSTS, class_weight=Table(of))
+        config = multiclass.Config(**linear.COSTS, class_weight=NamedNumbers(of))
         costs = config.example_costs(data)
         return [costs[data.y == c][0] for c in range(4)]
 
@@ -323,8 +323,8 @@ def test_bad_class_weights_are_one_message(value, message):
 
 def test_weights_of_classes_that_there_are_not_are_refused():
     with pytest.raises(ConfigError, match="a weight for 0, and the labels of tiny are -1, 1"):
-        linear.binary_oracle(linear.random_binary(4, 2), class_weight=Table({"0": 2.0}))
-    config = viterbi.Config(**linear.COSTS, class_weight=Table({"B-NP": 2.0}))
+        linear.binary_oracle(linear.random_binary(4, 2), class_weight=NamedNumbers({"0": 2.0}))
+    config = viterbi.Config(**linear.COSTS, class_weight=NamedNumbers({"B-NP": 2.0}))
     with pytest.raises(ConfigError, match=r"a weight for B-NP, and the labels of tiny are 0, 1\."):
         config.part_weights(helpers.random_chains([2], 2, 2))
 

@@ -12,9 +12,9 @@ from program import call, config_of, error_of, run_here
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
-from ssvm_bench.config.validation import Table as Weights
+from ssvm_bench.config.validation import NamedNumbers as Weights
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_summary
+from ssvm_bench.results.trace import read_summary
 
 # Sums of tens of numbers of order 1, each rounded to 2⁻⁵³.
 CLOSE = 1e-12

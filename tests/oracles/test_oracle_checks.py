@@ -12,9 +12,9 @@ from ssvm_bench.base.jit import implements
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem, Risk
-from ssvm_bench.oracles.joint_scores import JointFeatures
+from ssvm_bench.oracles.joint_features import JointFeatures
 from ssvm_bench.oracles.labeling import LabelingOracle, maximise
-from ssvm_bench.runs import components, loop
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 
@@ -27,7 +27,7 @@ def train(tested, name, lam=0.5, **options):
     (config,) = compose_runs([f"solver={name}", "dataset=ocr", "budget.max_iterations=40"])
     posed = Problem(tested, lam)
     recorder = Recorder(posed, Display())
-    reason = loop.loop(config, components.build_solver(config, posed, Clock("work")), recorder)
+    reason = runner.loop(config, components.build_solver(config, posed, Clock("work")), recorder)
     return recorder.rows, reason
 
 

@@ -14,7 +14,7 @@ from linear import random_regression
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import is_implemented
 from ssvm_bench.config import registry
-from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles import joint_features, viterbi
 from ssvm_bench.oracles.base import Oracle, OracleConfig
 from ssvm_bench.oracles.labeling import expect
 
@@ -243,3 +243,32 @@ def test_weights_are_laid_out_by_feature_and_back(data):
     assert (rows[f:, :K].T.ravel() == w[K * f :]).all()
     assert not rows[:, K:].any()
     assert (joint_features.unpack(features, inner) == w).all()
+
+
+LEARNED = {"potts": "learned"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "options"),
+    [
+        ("multiclass", random_multiclass(4, 3, 5), {}),
+        ("viterbi", random_chains([2, 3], 5, 3), {}),
+        ("mincut", random_graphs([3, 2], 2, 3), LEARNED),
+        ("alpha_expansion", random_graphs([3, 2], 5, 3), LEARNED),
+    ],
+)
+def test_w_has_one_length_wherever_an_oracle_takes_it(kind, data, options):
+    module = registry.module("oracle", kind)
+    made = module.build(module.Config("one", kind, **options), data)
+    packed = made.pack(np.arange(float(made.d)))
+    assert packed.shape == (made.inner_d,)
+    assert made.unpack(packed).tolist() == list(range(made.d))
+    made.own_labelings(packed, np.array([0, 1]), 1.0)
+    assert made.risk(np.zeros(made.d)).star.shape == (made.d,)
+
+
+def test_a_w_of_another_length_is_refused_before_a_kernel_reads_it():
+    made = viterbi.build(viterbi.Config("one", "viterbi"), random_chains([2, 3], 5, 3))
+    for size in (made.d, made.inner_d - 1, made.inner_d + 1):
+        with pytest.raises(ValueError, match=rf"w has the shape \({size},\); in this layout"):
+            made.own_labelings(np.zeros(size), np.array([0]), 1.0)

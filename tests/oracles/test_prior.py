@@ -18,18 +18,19 @@ from traces import make_trace
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.oracles import multiclass, prior
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior
-from ssvm_bench.report import contents
+from ssvm_bench.report import page
 from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.table import differences, flatten, instance_of, labels
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.results.table import Runs, differences, flatten, instance_of, labels
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
+from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.runs.terminal import Display, PlainLines
 
 pytestmark = pytest.mark.processors
@@ -186,7 +187,7 @@ def test_a_run_reports_and_stores_the_w_of_the_problem(files, tmp_path):
     assert (first["w_norm"], last["w_norm"]) == pytest.approx(norms)
     assert trace.metadata["lam"] == 0.05
     run = config_of(tmp_path, *options, *fast)
-    data = runner.load_dataset(run.dataset)
+    data = components.load_dataset(run.dataset)
     risk = components.build_oracle(run.oracle, run.dataset).risk(w, with_plane=False).value
     off = w - mean
     assert last["primal"] == pytest.approx(0.025 * off @ (off / variance) + risk, rel=1e-12)
@@ -214,7 +215,7 @@ def test_losses_on_held_out_examples_are_those_of_w(tmp_path):
     posed = with_prior(inner, LAM, prior.build(config(tmp_path, 3 * mean, variance), inner.d))
     recorder = Recorder(posed, Display(), {"test": test.mean_loss})
     made = helpers.solver(posed, "mpbcfw", clock=Clock("work"))
-    loop.loop(run, made, recorder)
+    runner.loop(run, made, recorder)
     seen = made.reported().w
     np.testing.assert_array_equal(recorder.w, posed.oracle.weights(seen))
 
@@ -285,13 +286,13 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     assert best[of_other].dual != best[of_plain].dual
     assert optima.reference([other], tmp_path) == best  # as they are read again
     assert labels([plain, other])[0] == labels([plain, other])[1]
-    table = suboptimality([plain, other], best, "iteration")
+    table = SUBOPTIMALITY.tabulate(Runs([plain, other], best), "iteration")
     titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
     assert ["prior" in title for title in titles].count(True) == 1
-    groups = {of_plain: [contents.Group([plain])], of_other: [contents.Group([other])]}
-    assert list(contents.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
-    found = contents.Contents("report", "Your runs", [plain, other], folder.plain(tmp_path))
-    assert len(contents.group(found)) == 2
+    groups = {of_plain: [page.Group(Runs([plain]))], of_other: [page.Group(Runs([other]))]}
+    assert list(page.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
+    found = page.Contents("report", "Your runs", Runs([plain, other]), folder.as_folder(tmp_path))
+    assert len(page.group(found)) == 2
     datasets = provenance_of([plain, other])["datasets"]
     assert sorted(data.get("prior") is None for data in datasets) == [False, True]
 
@@ -377,8 +378,8 @@ def refused(option, folder, tmp_path):
 def test_a_prior_that_is_none_is_refused_before_data_are_read(
     option, message, spoilt, tmp_path, monkeypatch
 ):
-    for name in ("load_dataset", "warm_up"):
-        monkeypatch.setattr(runner, name, lambda *_, name=name: pytest.fail(name))
+    for module, name in ((components, "load_dataset"), (runner, "warm_up")):
+        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(name))
     said = refused(f"prior.{option}", spoilt, tmp_path)
     assert message in said
     assert f"prior.{option}".partition("=")[0] in said
@@ -408,10 +409,10 @@ def test_what_does_not_fit_the_data_is_refused_before_anything_is_compiled(
 
 @pytest.mark.parametrize("name", ["eg", "excessive_gap", "extragradient"])
 def test_expectations_know_no_prior_but_one_variance(name, tmp_path):
-    runner.check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
+    check_requirements(config_of(tmp_path, f"solver={name}", "prior.variance=2"))
     for option in ("prior.mean=1", "prior.variance=[1,2]"):
         with pytest.raises(ConfigError, match=f"solver={name} needs the expectations"):
-            runner.check_requirements(config_of(tmp_path, f"solver={name}", option))
+            check_requirements(config_of(tmp_path, f"solver={name}", option))
 
 
 def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):

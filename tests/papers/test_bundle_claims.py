@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import pytest
 from bundles import above, run_of, statement_runs
 from traces import set_columns
@@ -10,13 +9,16 @@ from traces import set_columns
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
 from ssvm_bench.figures.document import bold
 from ssvm_bench.papers.bmrm import bundle_runs, paper
-from ssvm_bench.papers.bmrm.claims import ACROSS, CLAIMS, CLASSICAL, is_tried
-from ssvm_bench.papers.bmrm.costs import costs, of, of_report, readings, rows_of
+from ssvm_bench.papers.bmrm.bundle_runs import Data, Setup
+from ssvm_bench.papers.bmrm.costs import costs, of_report, readings
+from ssvm_bench.papers.bmrm.paper import PAPER
+
+CLAIMS = {claim.key: claim for claim in PAPER.claims}
 
 
 def judged(runs):
     found = costs(runs)
-    return [judge(claim, found) for claim in CLAIMS]
+    return [judge(claim, found) for claim in CLAIMS.values()]
 
 
 def test_all_statements_hold_where_they_should():
@@ -119,8 +121,7 @@ def test_both_rules_of_accepting_a_point_are_judged():
 
 def told(runs, key):
     """Return text and verdict of a claim by the runs, for each rule and reading."""
-    (claim,) = (one for one in CLAIMS if one.key == key)
-    found = paper._variants(claim, costs(runs))
+    found = paper.variants(CLAIMS[key], costs(runs))
     return {name: (row.ours or row.note, row.verdict) for name, row in found.items()}
 
 
@@ -137,23 +138,23 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
     runs += [started("prox_bmrm", 1, 15.1, 49), started("prox_bmrm", 10, 8.9, 29)]
     found = readings(costs(runs))
     assert list(found) == ["", "without SGD"]
-    prox = [row for row in rows_of(found["without SGD"]) if row["title"] == "Prox-BMRM"]
+    prox = [cost for cost in found["without SGD"] if cost.setup.method.title == "Prox-BMRM"]
     # nine of ten passes are left out, and their seconds but for the last evaluation's
-    assert [of(row, "iterations") for row in prox] == [(20, 20), (40, 40)]
-    assert [round(of(row, "seconds").low, 9) for row in prox] == [4.0, 10.2]
+    assert [cost.iterations for cost in prox] == [(20, 20), (40, 40)]
+    assert [round(cost.seconds.low, 9) for cost in prox] == [4.0, 10.2]
     assert told(runs, "growing_speedup") == {
         "as measured": ("λ = 10: 1.1, λ = 1: 1.3", HOLDS),
         "without SGD": ("λ = 10: 2.5, λ = 1: 2", FAILS),
     }
     _, others, *_ = paper.tables(costs(runs))
-    assert others.rows[1] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
+    assert [*others.rows[1]] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
 
 
 def test_a_run_that_ended_in_its_start_is_not_read_without_it():
     run = started("prox_bmrm", 1, 2, 4)
     set_columns(run, iteration=[0, 2, 4])
-    rows = {row["solver"]: row for row in rows_of(costs([run_of("bmrm", 1), run]))}
-    assert math.isnan(rows["prox_bmrm"]["start_iterations"])
+    _, prox = costs([run_of("bmrm", 1), run])
+    assert math.isnan(prox.start_iterations)
 
 
 def test_the_costs_are_read_at_the_seconds_of_the_report_s_passes():
@@ -161,21 +162,21 @@ def test_the_costs_are_read_at_the_seconds_of_the_report_s_passes():
     runs = [run_of("bmrm", 1, seconds=10), run_of("prox_bmrm", 1, seconds=20, iterations=10)]
     for run in runs:
         set_columns(run, gram_time=1.0, qp_time=2.0)
-    plain, prox = rows_of(readings(costs(runs))["at the report's pass"])
+    plain, prox = readings(costs(runs))["at the report's pass"]
     many, few = 100 * pass_seconds + 3, 10 * pass_seconds + 3
-    found = [of(plain, "seconds").low, of(prox, "seconds").low, of(prox, "speedup").low]
+    found = [plain.seconds.low, prox.seconds.low, prox.speedup.low]
     assert found == pytest.approx([many, few, many / few])
 
 
 def test_the_report_s_own_numbers_are_judged_by_the_same_measures():
     """On its landmarks the speed-up does not grow; P = 16 helps more there than on MNIST."""
-    found = {name: judge(CLAIMS[1], of_report(name)) for name in ("mnist", "landmarks", "plates")}
+    names, claim = ("mnist", "landmarks", "plates"), CLAIMS["growing_speedup"]
+    found = {name: judge(claim, of_report(name)) for name in names}
     assert [row.verdict for row in found.values()] == [HOLDS, FAILS, HOLDS]
     assert found["landmarks"].ours == "λ = 10000: 3.6, λ = 1000: 5.4, λ = 100: 2.1, λ = 10: 2.4"
-    curves = next(claim for claim in CLAIMS if claim.key == "fluctuates")
-    assert judge(curves, of_report("mnist")).verdict == UNKNOWN  # Table 2 has no curves
-    printed = pd.concat([of_report(name) for name in found])
-    row = judge(ACROSS[0], printed)
+    curves = judge(CLAIMS["fluctuates"], of_report("mnist"))
+    assert curves.verdict == UNKNOWN  # Table 2 has no curves
+    row = judge(CLAIMS["planes_by_data"], [cost for name in found for cost in of_report(name)])
     assert (row.ours, row.verdict) == ("mnist: 1.3×, landmarks: 1.4×, plates: 1.9×", HOLDS)
 
 
@@ -202,11 +203,13 @@ def test_figure_3_is_of_mnist():
 
 
 def test_lambda_is_matched_where_bmrm_takes_the_report_s_iterations():
-    about, method = {"dataset": "plates", "source": "synthetic"}, bundle_runs.Method("bmrm")
-    row = {**about, "lam_n": 2000.0, "n": 6788}
-    assert bundle_runs.report_lam(row) == 100
-    assert bundle_runs.printed(row, "iterations", method) == 840
-    assert math.isnan(bundle_runs.printed({**row, "n": 10}, "iterations", method))
+    about = {"dataset": "plates", "source": "synthetic"}
+    setup = Setup(Data("plates", "synthetic", 6788, "", ""), 2000 / 6788, bundle_runs.BMRM, 0.01)
+    assert setup.report_lam == 100
+    assert bundle_runs.printed(setup, "iterations") == 840
+    few = setup._replace(data=setup.data._replace(n=10), lam=200)
+    assert few.report_lam == 100
+    assert math.isnan(bundle_runs.printed(few, "iterations"))
     run = run_of("bmrm", 2000, **about)
     run.metadata["dataset"]["n"], run.metadata["lam"] = 6788, 2000 / 6788
     costs_, *_ = paper.tables(costs([run]))
@@ -258,13 +261,15 @@ def test_the_classical_method_is_judged_for_each_rule_of_its_prox_term():
     def classical(alpha, lam, iterations=100):
         return run_of("classical_bundle", lam, iterations=iterations, options={"alpha": alpha})
 
-    claims = [claim for claim in CLAIMS if claim.key.startswith(CLASSICAL)]
+    claims = [claim for key, claim in CLAIMS.items() if key.startswith("classical_")]
     runs = statement_runs()
-    assert not any(is_tried(claim, costs(runs)) for claim in claims)
+    *_, said = paper.tables(costs(runs))
+    assert not any("classical" in row[0] for row in said.rows)
     for alpha, iterations in ((None, 600), (10.0, 400)):
         runs += [classical(alpha, 1, iterations), classical(alpha, 10, 50)]
     table = costs(runs)
-    assert all(is_tried(claim, table) for claim in claims)
+    *_, said = paper.tables(table)
+    assert sum("classical" in row[0] for row in said.rows) == 2
     found = [judge(claim, table) for claim in claims]
     assert [one.verdict for one in found] == [FAILS, HOLDS]
     assert found[1].ours == "λ = 10: 50 against 100, λ = 1: 400 against 500"

@@ -16,45 +16,55 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, bold, lines
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.bmrm import bundle_runs, paper, relative
+from ssvm_bench.papers.bmrm.bundle_runs import Data, Method, Setup
 from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
-from ssvm_bench.papers.bmrm.costs import Range, costs, of
-from ssvm_bench.report import contents, experiment_files, page
-from ssvm_bench.results.folder import plain
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.papers.bmrm.costs import Range, costs
+from ssvm_bench.papers.bmrm.costs import table as table_of
+from ssvm_bench.report import experiment_files, page
+from ssvm_bench.results.folder import as_folder
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 
 def test_methods_have_their_names_in_the_report():
     methods = [("prox_p_bmrm", 10, 16), ("p_bmrm", 10, 4), ("p_bmrm", 10, 2), ("bmrm", 1, 1)]
     methods += [("bmrm", 10, 1), ("mpbcfw", 10, 1)]
-    found = bundle_runs.runs([run_of(name, lam_n, P=P) for name, lam_n, P in methods])
-    assert list(zip(found["lam_n"], found["title"], strict=True)) == [
+    found = [*bundle_runs.setups([run_of(name, lam_n, P=P) for name, lam_n, P in methods])]
+    assert [(setup.lam_n, setup.method.title) for setup in found] == [
         *((10, "BMRM"), (10, "P=2-BMRM"), (10, "P=4-BMRM"), (10, "Prox-P=16-BMRM")),
         (1, "BMRM"),
     ]
-    assert found["solver"][1] == "p_bmrm P=2"
-    found = bundle_runs.runs([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
-    assert found["title"].tolist() == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
+    assert found[1].method.label == "p_bmrm P=2"
+    found = bundle_runs.setups([run_of("bmrm", 1, epsilon=e) for e in (0.1, 0.01)])
+    assert [setup.method.title for setup in found] == ["BMRM (epsilon=0.01)", "BMRM (epsilon=0.1)"]
+
+
+def printed(quantity, dataset, source, lam_n, method, n):
+    """Return a number of the report for runs on some data, at a λ and by a method."""
+    setup = Setup(Data(dataset, source, n, "", ""), lam_n / n, method, 0.01)
+    return bundle_runs.printed(setup, quantity)
 
 
 def test_the_report_s_numbers_are_those_of_real_mnist():
-    of = {"dataset": "mnist", "source": "real", "lam_n": 1.0}
-    prox, several = bundle_runs.Method("prox_bmrm"), bundle_runs.Method("prox_p_bmrm", 16)
-    assert bundle_runs.printed(of, "validation") == 0.0720
-    assert bundle_runs.printed(of, "iterations", prox) == 698
-    assert bundle_runs.printed(of, "speedup", several) == 9.7
-    for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}):
-        assert math.isnan(bundle_runs.printed({**of, **other}, "validation"))
-    assert math.isnan(bundle_runs.printed(of, "iterations", bundle_runs.Method("prox_p_bmrm", 8)))
+    of = {"dataset": "mnist", "source": "real", "lam_n": 1.0, "n": 60000}
+    of["method"] = prox = Method("prox_bmrm")
+    assert printed("validation", **of) == 0.0720
+    assert printed("iterations", **of) == 698
+    assert printed("speedup", **{**of, "method": Method("prox_p_bmrm", 16)}) == 9.7
+    for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}, {"n": 6000}):
+        assert math.isnan(printed("validation", **{**of, **other}))
+    assert math.isnan(printed("iterations", **{**of, "method": Method("prox_p_bmrm", 8)}))
+    named = prox._replace(options="accept=always")
+    assert printed("iterations", **{**of, "method": named}) == 698
 
 
 def test_of_data_that_only_the_report_has_ratios_are_compared():
-    of = {"dataset": "plates", "source": "synthetic", "lam_n": 100.0}
-    several = bundle_runs.Method("prox_p_bmrm", 16)
-    assert bundle_runs.printed(of, "speedup", several) == 5.6
-    assert math.isnan(bundle_runs.printed(of, "iterations", several))
-    assert math.isnan(bundle_runs.printed(of, "validation"))
-    table = paper.risks([run_of("bmrm", 100, dataset="plates", validation=0.1)])
-    (note,) = bundle_runs.notes(table)
+    of = {"dataset": "plates", "source": "synthetic", "lam_n": 100.0, "n": 6788}
+    of["method"] = Method("prox_p_bmrm", 16)
+    assert printed("speedup", **of) == 5.6
+    assert math.isnan(printed("iterations", **of))
+    assert math.isnan(printed("validation", **of))
+    runs = [run_of("bmrm", 100, dataset="plates", validation=0.1)]
+    (note,) = bundle_runs.notes(bundle_runs.setups(runs))
     assert "4.61 at λ = 100 %, its test loss 4.21 %" in note
     assert "Prox-P=16-BMRM: 22, 37, 64, 131" in note
 
@@ -83,7 +93,7 @@ def test_losses_are_medians_and_the_best_lambda_stands_out():
         ["spread", "0.0100", "**0.0200**", "0.0200"],
         ["the report", "0.0740", "**0.0708**", "0.0704"],
     ]
-    (output,) = paper.KINDS[0].outputs(FigureData(LOSSES, {}), ("table",))
+    (output,) = paper.KINDS[0].outputs(FigureData(Runs(LOSSES)), ("table",))
     text = output.markdown()
     assert "| BMRM | 0.5000 | **0.2500** | 0.2400 |" in text
     assert "1 of 6 runs ended before they had reached their ε." in text
@@ -117,9 +127,9 @@ def test_what_is_known_of_numbers_in_ranges():
     assert above.over(above).text(str) == NOT_KNOWN.text(str) == "–"
 
 
-def cost(table, title, lam_n):
-    (found,) = table.query("title == @title and lam_n == @lam_n").to_dict("records")
-    return found
+def cost(found, title, lam_n):
+    (one,) = (c for c in found if (c.setup.method.title, c.setup.lam_n) == (title, lam_n))
+    return one
 
 
 def test_costs_are_medians_and_relative_to_bmrm():
@@ -128,20 +138,20 @@ def test_costs_are_medians_and_relative_to_bmrm():
         run_of("prox_bmrm", 10, seconds=2.0, iterations=5, qp=0.5),
         run_of("prox_bmrm", 1000),  # bmrm was not run there
     ]
-    table = costs(traces)
-    assert set(table["lam_n"]) == {10}
-    plain, prox = cost(table, "BMRM", 10), cost(table, "Prox-BMRM", 10)
-    assert (plain["repeats"], plain["converged"]) == (3, 3)
-    assert of(plain, "iterations") == (9, 9)
-    assert of(plain, "seconds") == (6, 6)  # of CPU time
-    assert of(plain, "speedup") == (1, 1)
-    assert of(prox, "speedup") == (3, 3)
-    assert (plain["qp_share"], prox["qp_share"]) == (0.25, 0.5)
-    assert (prox["report_iterations"], prox["report_speedup"]) == (317, 4.6)
-    found, *_ = paper.tables(table)
-    assert found.title.endswith("ε = 0.01")
+    found = costs(traces)
+    assert {each.setup.lam_n for each in found} == {10}
+    plain, prox = cost(found, "BMRM", 10), cost(found, "Prox-BMRM", 10)
+    assert (plain.repeats, plain.converged) == (3, 3)
+    assert plain.iterations == (9, 9)
+    assert plain.seconds == (6, 6)  # of CPU time
+    assert plain.speedup == (1, 1)
+    assert prox.speedup == (3, 3)
+    assert (plain.qp_share, prox.qp_share) == (0.25, 0.5)
+    assert (prox.row["report_iterations"], prox.row["report_speedup"]) == (317, 4.6)
+    shown, *_ = paper.tables(found)
+    assert shown.title.endswith("ε = 0.01")
     expected = ["10", "Prox-BMRM", "5", "–", "317", "2", "50 %", "–", "3", "4.6"]
-    assert found.rows[1][:10] == expected
+    assert shown.rows[1][:10] == expected
 
 
 def test_a_run_that_did_not_reach_its_gap_is_a_bound():
@@ -164,9 +174,9 @@ def test_a_run_that_did_not_reach_its_gap_is_a_bound():
 def test_time_is_compared_at_the_same_gap_only():
     traces = [run_of("bmrm", 1, epsilon=0.1, seconds=1), run_of("bmrm", 1, seconds=8)]
     traces += [run_of("prox_bmrm", 1, seconds=2)]
-    assert of(cost(costs(traces), "Prox-BMRM", 1), "speedup") == (4, 4)
-    table = costs([*traces, run_of("bmrm", 1, options={"K": 5})])
-    assert math.isnan(cost(table, "Prox-BMRM", 1)["speedup_from"])
+    assert cost(costs(traces), "Prox-BMRM", 1).speedup == (4, 4)
+    found = costs([*traces, run_of("bmrm", 1, options={"K": 5})])
+    assert math.isnan(cost(found, "Prox-BMRM", 1).speedup.low)
 
 
 BEST = Best(1.3, 1.25)
@@ -177,8 +187,8 @@ def best_of(runs, best=BEST):
 
 
 def curves_of(runs, best=BEST):
-    table = relative.relative(runs, best_of(runs, best), "iteration")
-    return table, relative.notes(relative.compared(runs), best_of(runs, best))
+    known = Runs(runs, best_of(runs, best))
+    return relative.relative(known, "iteration"), relative.notes(relative.compared(known))
 
 
 FIGURE = [
@@ -274,7 +284,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
     text = (folder / "speedup.md").read_text()
     assert "| 1 | Prox-BMRM | 150 | – | 698 | 15 | 25 % | – | 4 | 7.6 | 20 % | 10 % |" in text
     assert text.count(f"**{HOLDS}**") == 7
-    table = costs(runs).drop(columns="options")  # empty texts
+    table = table_of(costs(runs)).drop(columns="options")  # empty texts
     csv = pd.read_csv(folder / "speedup.csv")[list(table)]
     pd.testing.assert_frame_equal(csv, table, check_dtype=False, rtol=1e-5)
     assert written([make_trace([2.0, 1.0], [0.0, 0.5])], tmp_path, monkeypatch) == []
@@ -282,8 +292,8 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 
 def shown(runs):
     """Return the page that shows runs."""
-    found = contents.Contents("report", "Your runs", runs, plain(Path()))
-    return page.page(found, best_of(runs), Path()).decode()
+    found = page.Contents("report", "Your runs", Runs(runs, best_of(runs)), as_folder(Path()))
+    return page.page(found, Path()).decode()
 
 
 def test_synthetic_benchmarks_are_compared_with_real_ones_in_ratios_alone(tmp_path, monkeypatch):
@@ -312,9 +322,9 @@ def test_the_report_says_nothing_of_other_data(source):
     ]
     for run in runs:
         run.metadata["dataset"]["d"] = 2560
-    table = costs(runs)
-    assert len(table) == 2
-    (only,) = paper.tables(table)
+    found = costs(runs)
+    assert len(found) == 2
+    (only,) = paper.tables(found)
     assert "What the report says" not in only.title
     assert "undle methods" in shown(runs)
 

@@ -20,7 +20,7 @@ from ssvm_bench.papers.dual_coordinate import measures
 from ssvm_bench.papers.dual_coordinate.figures import KIND, RUNS
 from ssvm_bench.papers.dual_coordinate.paper import PAPER
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 N = 1000
 ITERATIONS = np.arange(0, 41)
@@ -446,7 +446,7 @@ def outputs(monkeypatch):
 
     def tables(runs, *names):
         best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-        return {one.name: one.table for one in KIND.outputs(FigureData(runs, best), names)}
+        return {one.name: one.table for one in KIND.outputs(FigureData(Runs(runs, best)), names)}
 
     return tables
 

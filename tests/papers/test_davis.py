@@ -12,12 +12,13 @@ from raw_data import packed
 from traces import make_trace
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.datasets.images.superpixels import borders
+from ssvm_bench.datasets.images.preparation import borders
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import figures
 from ssvm_bench.papers.transduction.datasets import davis
 from ssvm_bench.papers.transduction.oracles import transduction
+from ssvm_bench.results.table import Runs
 from ssvm_bench.results.trace import write_run
 
 BMX_TREES, CAR_SHADOW = davis.KINDS.values()
@@ -154,7 +155,7 @@ def test_the_overlap_of_each_frame_is_drawn_where_the_runs_are(tmp_path):
     rows = run.frame.to_dict("records")
     summary = {**rows[-1], "stop_reason": "converged", "solver": "dcadmm", "wall_time": 1.0}
     write_run(run.folder, rows, run.metadata, {}, summary, {"w": np.zeros(2), "y": data.y})
-    (output,) = figures.KINDS[0].files(FigureData([run], {}, "video"), ["frames"])
+    (output,) = figures.KINDS[0].files(FigureData(Runs([run]), "video"), ["frames"])
     assert output.table["frame"].tolist() == [1, 2, 3]
     chosen = data.y == 1
     for number, iou in zip((1, 2, 3), output.table["iou"], strict=True):

@@ -6,7 +6,7 @@ from traces import make_trace
 
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.mpbcfw import tables
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 
 COUNTED = {"cost_call": 1.0, "cost_plane": 1.0, "cost_visit": 1.0}
 
@@ -25,14 +25,14 @@ def best(traces, value=0.0):
 
 
 def outputs(kind, traces):
-    return list(kind.outputs(FigureData(traces, best(traces)), kind.choices.names))
+    return list(kind.outputs(FigureData(Runs(traces, best(traces))), kind.choices.names))
 
 
 def test_scale_counts_the_iterations_at_which_the_second_primal_is_lower():
     traces = [run("bcfw", [9, 5, 4, 3], seed=seed, lam=lam) for lam in (0.5, 5) for seed in (0, 1)]
     traces += [run("mpbcfw", [9, 6, 3, 2], seed=seed) for seed in (0, 1)]
     traces += [run("mpbcfw", [9, 4, 3, 2], seed=seed, lam=5) for seed in (0, 1)]
-    table = tables.scale(traces, best(traces)).set_index("lam")
+    table = tables.scale(Runs(traces, best(traces))).set_index("lam")
     assert list(table["lower"]) == [2, 3]
     assert set(table["iterations"]) == {3}
     assert list(table["last_not_lower"]) == [1, 0]
@@ -47,7 +47,7 @@ def test_slope_is_the_time_to_the_gap_of_bcfw_over_that_with_the_rule():
     fixed = [run("mpbcfw", [8, 2, 1, 0.5, 0.1], time=2 * np.arange(5.0), rule="fixed", M=5)]
     other = [run("mpbcfw", [8, 8, 8, 8, 8], time=np.arange(5.0), T=3)]
     traces = single + usual + fixed + other
-    table = tables.slope(traces, best(traces))
+    table = tables.slope(Runs(traces, best(traces)))
     assert table[["M", "T"]].values.tolist() == [[0, 10], [5, 10], [0, 3]]
     assert table["ratio"].tolist() == [1, pytest.approx(2), np.inf]
     assert table["tenth"].tolist() == [1, pytest.approx(2), np.inf]  # at 4 seconds
@@ -61,7 +61,7 @@ def test_averages_are_compared_with_their_interpolation():
     columns = {"dual_of_average": -1.0, "dual_of_exact_average": -4.0}
     columns["dual_of_approximate_average"] = -1.5
     traces = [run("mpbcfw_avg", np.full(31, 3.0), columns=columns)]
-    table = tables.averages(traces, best(traces))
+    table = tables.averages(Runs(traces, best(traces)))
     assert table["after"].tolist() == [10, 30]
     assert table[["interpolation", "exact", "approximate"]].values.tolist() == [[1, 4, 1.5]] * 2
     (output,) = outputs(tables.KINDS[2], traces)
@@ -75,7 +75,7 @@ def test_the_rule_is_drawn_from_runs_of_one_iteration():
         traces.append(run("mpbcfw", [9, 9], [0, dual], time=[0, time], rule="fixed", M=M))
     assert outputs(tables.KINDS[3], traces) == []  # how many the rule makes is not known
     traces += [run("mpbcfw", [9, 9], [0, 4.2], time=[0, 7.0], passes=3)]
-    table = tables.passes(traces, best(traces)).set_index("passes")
+    table = tables.passes(Runs(traces, best(traces))).set_index("passes")
     assert table["pays"].tolist() == [False, False, True, True, False]
     assert table["last"].loc[[1, 2, 3]].tolist() == [2.0, 1.0, pytest.approx(0.2)]
     assert table["iteration"].loc[[0, 3]].tolist() == [0.25, pytest.approx(0.6)]

@@ -15,10 +15,10 @@ from scipy.io import savemat
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry, validation
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets import export
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.streams import export
 from ssvm_bench.papers.transduction.datasets import moons, ssl
-from ssvm_bench.results.reading import read_run
+from ssvm_bench.results.trace import read_run
 
 SETS = ("ssl_digit1", "ssl_usps", "ssl_bci", "ssl_g241c", "ssl_g241n")
 DIGITS = ("dataset=ssl_digit1", "dataset.source=synthetic")

@@ -51,7 +51,7 @@ def test_calls_as_in_table_1_have_the_predicted_ratios(solver):
     assert len(table) == 3 + 3 + 3 * 2
     np.testing.assert_allclose(table["ratio"], table["predicted"], rtol=1e-4)
     assert set(table["error"]) == {order.error}
-    (output,) = rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
+    (output,) = rates.KIND.outputs(FigureData(Runs(runs, known(runs)), gaps=ERRORS), ("table",))
     said = output.markdown()
     assert f"{order.n:.2f} ({order.n:g}) | {order.lam:.2f} ({order.lam:g})" in said
 
@@ -62,7 +62,7 @@ def test_calls_that_grow_otherwise_have_another_ratio():
     rows = table[table["varied"] == "n"]
     assert rows["ratio"].tolist() == pytest.approx([2.0] * 3)
     assert rows["predicted"].tolist() == [1.0] * 3
-    (output,) = rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",))
+    (output,) = rates.KIND.outputs(FigureData(Runs(runs, known(runs)), gaps=ERRORS), ("table",))
     assert "2 (1)" in output.markdown()
 
 
@@ -95,7 +95,9 @@ def test_an_error_above_what_is_proved_shows(factor, said):
 
 def test_nothing_is_written_without_solvers_of_table_1():
     runs = [make_trace([2.0, 1.0], [0.0, 0.5], solver="mpbcfw")]
-    assert not list(rates.KIND.outputs(FigureData(runs, known(runs), gaps=ERRORS), ("table",)))
+    assert not list(
+        rates.KIND.outputs(FigureData(Runs(runs, known(runs)), gaps=ERRORS), ("table",))
+    )
 
 
 def test_subsets_of_other_examples_are_not_compared():

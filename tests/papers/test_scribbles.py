@@ -10,7 +10,7 @@ from program import call, error_of
 from scipy.ndimage import label
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.datasets.images import preparation, superpixels
+from ssvm_bench.datasets.images import preparation
 from ssvm_bench.figures import pictures
 from ssvm_bench.papers.transduction.datasets import scenes, scribbles
 from ssvm_bench.papers.transduction.datasets.scribbles import NOTHING, scribbled, stroke
@@ -64,7 +64,7 @@ def test_contrast_is_that_of_the_formula():
     means = [rgb[segments == k].mean(axis=0) for k in range(5)]
     borders = {(0, 1): 3, (0, 2): 4, (1, 3): 4, (2, 3): 3, (2, 4): 3, (3, 4): 4}
     assert [tuple(pair) for pair in pairs] == list(borders)
-    np.testing.assert_array_equal(superpixels.borders(segments)[1], list(borders.values()))
+    np.testing.assert_array_equal(preparation.borders(segments)[1], list(borders.values()))
     apart = np.array([((means[k] - means[l]) ** 2).sum() for k, l in borders])
     lengths = np.array(list(borders.values()))
     expected = lengths / lengths.mean() * np.exp(-apart / (2 * apart.mean()))
@@ -88,7 +88,7 @@ def test_points_are_superpixels_and_labelled_are_those_that_are_scribbled(pictur
         assert data.labeled[k] == (strokes[inside] == data.y[k]).any()
     assert set(data.y[data.labeled]) == {0, 1}
     assert data.labeled.sum() < data.n / 2
-    np.testing.assert_array_equal(data.pairs, superpixels.borders(segments)[0])
+    np.testing.assert_array_equal(data.pairs, preparation.borders(segments)[0])
     again, other = scribbles.load(options), scribbles.load(replace(options, draw=1))
     assert data.fingerprint == again.fingerprint != other.fingerprint
     few = scribbles.load(replace(options, n_samples=50))
@@ -112,7 +112,7 @@ def test_a_picture_may_have_more_superpixels(monkeypatch):
     options = config(picture=1, superpixels=600)
     coarse, fine = scribbles.load(config(picture=1)), scribbles.load(options)
     assert 2 * coarse.n < fine.n
-    assert fine.x.shape == (fine.n, superpixels.N_FEATURES)
+    assert fine.x.shape == (fine.n, preparation.N_FEATURES)
     np.testing.assert_array_equal(fine.pixels.sum(axis=0), coarse.pixels.sum(axis=0))
     _, picture, segments, _ = scribbles.drawn(options, "synthetic")
     assert segments.shape == picture.truth.shape

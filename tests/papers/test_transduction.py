@@ -18,7 +18,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.papers.transduction.oracles import transduction
 from ssvm_bench.papers.transduction.oracles.energies import Potts, sum_of
-from ssvm_bench.papers.transduction.oracles.transduction import Point
+from ssvm_bench.papers.transduction.oracles.transduction import TransductivePoint
 from ssvm_bench.papers.transduction.solvers.transductive import train
 from ssvm_bench.runs import terminal
 
@@ -68,7 +68,7 @@ def test_the_value_is_that_of_the_definition():
     K = data.x @ data.x.T
     scores = K @ alpha
     logs = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(8), y]
-    value, more = made.measured(Point(data.x.T @ alpha, y))
+    value, more = made.measured(TransductivePoint(data.x.T @ alpha, y))
     assert value == pytest.approx(logs.sum() + 0.3 * np.vdot(alpha, K @ alpha), rel=1e-12)
     free = ~data.labeled
     assert more == {"accuracy": pytest.approx((y == data.y)[free].mean())}

@@ -225,7 +225,7 @@ def check_step(energy, observed, L, seed, exact=True):
 
 def test_labels_that_are_observed_are_kept():
     observed = observed_of(6, {1: 2, 4: 0})
-    energy = energies.Energy(observed, 3)
+    energy = energies.LabelingEnergy(observed, 3)
     check_step(energy, observed, 3, 0)
     assert energy.minimise(np.zeros((6, 3)), None).tolist() == [0, 2, 0, 0, 0, 0]
 
@@ -237,7 +237,7 @@ def test_sorting_is_exact_for_one_clique_and_two_labels(known):
     energy = energies.bounds_on_counts(observed, 2, one)
     assert isinstance(energy, energies.OneClique)
     check_step(energy, observed, 2, 1)
-    check_step(energies.Counts(observed, 2, one), observed, 2, 1)  # the general way agrees
+    check_step(energies.CountBounds(observed, 2, one), observed, 2, 1)  # the general way agrees
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -255,11 +255,11 @@ def test_linear_programs_and_rounding_keep_bounds_and_are_exact_where_the_relaxa
 def test_fractional_relaxations_are_rounded_within_the_bounds():
     # three overlapping pairs, each of one point of each label: half of everything, and no labeling
     pairs, observed = [[0, 1], [1, 2], [0, 2]], observed_of(3, {})
-    energy = energies.Counts(observed, 2, cliques(pairs, [[0, 0]] * 3, [[1, 1]] * 3))
+    energy = energies.CountBounds(observed, 2, cliques(pairs, [[0, 0]] * 3, [[1, 1]] * 3))
     with pytest.raises(RunFailedError, match="HiGHS found no labels"):
         energy.minimise(np.zeros((3, 2)), None)
     # with a third label there is one, which the relaxation at half and half does not show
-    energy = energies.Counts(observed, 3, cliques(pairs, [[0] * 3] * 3, [[1] * 3] * 3))
+    energy = energies.CountBounds(observed, 3, cliques(pairs, [[0] * 3] * 3, [[1] * 3] * 3))
     u = np.array([[0.0, 0.0, 1.0]] * 3)
     y = energy.minimise(u, None)
     assert sorted(y) == [0, 1, 2]

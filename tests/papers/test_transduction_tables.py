@@ -9,15 +9,26 @@ from traces import make_trace, set_columns
 from ssvm_bench.claims import judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.figures import kind
-from ssvm_bench.figures.document import table_of
+from ssvm_bench.figures.document import beside, table_of
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import accuracies, figures, measures, paper, tables
 from ssvm_bench.papers.transduction.datasets import moons, scribbles
-from ssvm_bench.papers.transduction.measures import SETS, SETTINGS, TABLE_1, VIDEOS, WEIGHTS, Spread
-from ssvm_bench.papers.transduction.paper import BASELINES, LEAST, MOST, PAPER
+from ssvm_bench.papers.transduction.measures import KERNELS, SETS, TABLE_1, VIDEOS, Spread
+from ssvm_bench.papers.transduction.paper import PAPER
+from ssvm_bench.results.table import Runs
 from ssvm_bench.results.trace import write_run
 
 OURS = "dcadmm"
+RUNS = {
+    name: {option: value for option, value in of.items() if option != "solver"}
+    for name, of in beside(paper.__file__, "claims")["runs"].items()
+}
+"""Kind of runs in the file of claims → its options."""
+
+SETTINGS = RUNS["as_printed"]
+OF = {claim.key: claim for claim in PAPER.claims}
+BASELINES = ("kernel_kmeans", "coordinate_descent")
+MOST, LEAST = OF["recovers"].high, OF["stuck_kernel_kmeans"].low
 N_PICTURES = 3
 
 
@@ -34,7 +45,13 @@ def trace(dataset, options, columns, solver=OURS, oracle=None, config=None):
 
 def of_set(dataset, labeled, kernel, shares, solver=OURS, config=SETTINGS, **oracle):
     """Return a run for each split that ends with these accuracies, by the printed settings."""
-    usual = {"nu": WEIGHTS[kernel], "scaling": "unit", "sigma": 1.0, "balance": 0.1, "ridge": 0.0}
+    usual = {
+        "nu": KERNELS[kernel][1],
+        "scaling": "unit",
+        "sigma": 1.0,
+        "balance": 0.1,
+        "ridge": 0.0,
+    }
     more = (solver, {"kernel": kernel, **usual, **oracle}, config if solver == OURS else {})
     found = []
     for split, share in enumerate(shares):
@@ -149,7 +166,7 @@ def test_a_rising_penalty_is_compared_with_a_fixed_one(primal):
     rising = cell(kernel="rbf")
     for run in rising:
         set_columns(run, primal=primal)
-    row = judged([*rising, *cell(kernel="rbf", config=paper.FIXED.options)])["adaptive_100"]
+    row = judged([*rising, *cell(kernel="rbf", config=RUNS["fixed"])])["adaptive_100"]
     assert row.verdict == (HOLDS if primal < 8.0 else FAILS)
     assert row.median == pytest.approx(primal / 8.0)
 
@@ -190,7 +207,7 @@ def test_videos_are_judged_with_features_as_good_as_the_papers():
         assert found["video"].verdict == found["false_pixels"].verdict
         return found["video"], found["false_pixels"]
 
-    least = VIDEOS["davis_car_shadow"]["inductive"] - tables.LACKING
+    least = VIDEOS["davis_car_shadow"]["inductive"] - measures.LACKING
     few, many = ({"false_pixels": [0.5, share], "missed_pixels": [0, 0.1]} for share in (0.1, 0.2))
     video, false = rows_of(of_videos(few, dcadmm=0.9), of_videos(many, inductive=least + 0.01))
     assert (video.verdict, video.paper) == (HOLDS, "0.9196 / 0.9262 / 0.8844")
@@ -236,10 +253,10 @@ def test_masks_are_drawn_where_the_runs_are(tmp_path):
         runs.append(replace(run, folder=tmp_path / solver))
     with pytest.MonkeyPatch.context() as patch:  # a clone has traces, neither runs nor pictures
         patch.delattr(scribbles, "load")
-        assert not list(figures.KINDS[0].files(FigureData(runs, {}), ["masks"]))
+        assert not list(figures.KINDS[0].files(FigureData(Runs(runs)), ["masks"]))
     for run in runs:
         stored(run, data.y)
-    (output,) = figures.KINDS[0].files(FigureData(runs, {}, "scribbles"), ["masks"])
+    (output,) = figures.KINDS[0].files(FigureData(Runs(runs), "scribbles"), ["masks"])
     assert output.name == "masks_scribbles"
     assert output.table["solver"].tolist() == ["kernel_kmeans", OURS]
     assert len(output.figure().axes) == 4
@@ -257,23 +274,23 @@ def checked(**columns):
     """Return the claims about theorems by a run in which (18) holds from the third row on."""
     usual = {
         "augmented_lagrangian": [5.0, 6.0, 4.0, 3.0, 2.0],
-        "residual": [9.0, 8.0, 1.0, 0.1, paper.ENDED],
+        "residual": [9.0, 8.0, 1.0, 0.1, OF["feasible"].high],
         "rho": [1.0, 2.0, 3.0, 3.0, 3.0],
         "condition_18": [0.5, 0.9, 1.1, 1.1, 1.1],
-        "supervised_gap": [9.0, 9.0, 9.0, 1.0, 4.0 * paper.CLOSED],
+        "supervised_gap": [9.0, 9.0, 9.0, 1.0, 4.0 * OF["supervised"].high],
         "label_changes": [3.0, 2.0, 1.0, 0.0, 0.0],
         "accuracy": [0.5] * 5,
     }
-    options, config = {"labeled": 100, "split": 0}, paper.WITH_DELTA.options
+    options, config = {"labeled": 100, "split": 0}, RUNS["with_delta"]
     return judged([trace("ssl_g241c", options, {**usual, **columns}, config=config)])
 
 
 @pytest.mark.parametrize(
     ("key", "columns"),
     [
-        ("falls", {"augmented_lagrangian": [5.0, 6.0, 4.0, 3.0, 3.0 + 9 * paper.RISE]}),
+        ("falls", {"augmented_lagrangian": [5.0, 6.0, 4.0, 3.0, 3.0 + 9 * OF["falls"].high]}),
         ("feasible", {"residual": [0.1, 0.1, 0.1, 0.1, 0.2]}),
-        ("supervised", {"supervised_gap": [9.0, 9.0, 9.0, 1.0, 16.0 * paper.CLOSED]}),
+        ("supervised", {"supervised_gap": [9.0, 9.0, 9.0, 1.0, 16.0 * OF["supervised"].high]}),
     ],
 )
 def test_theorems_are_measured(key, columns):
@@ -283,9 +300,9 @@ def test_theorems_are_measured(key, columns):
     assert [name for name in theorems if bad[name].verdict != HOLDS] == [key]
     assert good[key].beside
     assert "iteration 2 of 4" in good["supervised"].note
-    assert good["falls"].note == "2 rows, in 0 of which labels change"
+    assert good["falls"].note == "(18) holds in 2 rows; labels change in 0 of them"
     changed = checked(label_changes=[3.0, 2.0, 1.0, 5.0, 0.0])
-    assert changed["falls"].note == "2 rows, in 1 of which labels change"
+    assert changed["falls"].note == "(18) holds in 2 rows; labels change in 1 of them"
 
 
 def test_where_18_never_holds_nothing_is_said_of_lemma_1():
@@ -353,9 +370,9 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     data = moons.load(moons.Config(name="moons", kind="moons", draw=3))
     here = replace(moon(OURS, 3, 0.0, data.fingerprint), folder=tmp_path / "run")
     chosen = [here, moon("kernel_kmeans", 3, 0.6, data.fingerprint), moon(OURS, 4, 0.1)]
-    assert not list(figures.KINDS[1].files(FigureData(chosen, {}), ["labels"]))
+    assert not list(figures.KINDS[1].files(FigureData(Runs(chosen)), ["labels"]))
     stored(here, data.y)
-    (output,) = figures.KINDS[1].files(FigureData(chosen, {}, "moons"), ["labels"])
+    (output,) = figures.KINDS[1].files(FigureData(Runs(chosen), "moons"), ["labels"])
     assert output.name == "labels_moons"
     assert list(output.table) == ["x", "y", "truth", OURS]
     assert len(output.figure().axes) == 2
@@ -368,7 +385,7 @@ def test_convergence_is_that_of_the_first_draw():
             figures.QUANTITIES.values(), [8.0, 4.0, 600.0], [4.0 + k, 0.5, 0.0], strict=True
         )
         set_columns(run, **{name: [*ends] for name, *ends in drawn})
-    (output,) = figures.KINDS[1].outputs(FigureData(traces, {}, "moons"), ["convergence"])
+    (output,) = figures.KINDS[1].outputs(FigureData(Runs(traces), "moons"), ["convergence"])
     last = output.table[output.table["x"] == 1].set_index("quantity")["median"]
     assert set(output.table["solver"]) == {OURS}
     assert (last["augmented Lagrangian"], last["residual"]) == (4.0, 0.5)

@@ -10,7 +10,7 @@ from ssvm_bench.base import linalg
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_scores import BinaryFeatures, DenseFeatures, JointFeatures
+from ssvm_bench.oracles.joint_features import BinaryFeatures, DenseFeatures, JointFeatures
 from ssvm_bench.planes import iterates
 
 

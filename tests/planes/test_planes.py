@@ -11,7 +11,7 @@ from ssvm_bench.base.linalg import squared_norm
 from ssvm_bench.base.state import StateError
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.oracles.base import Plane, Problem
-from ssvm_bench.oracles.joint_scores import DenseFeatures
+from ssvm_bench.oracles.joint_features import DenseFeatures
 from ssvm_bench.planes import dual_iterate, labeling_iterates, labelings, operations, rows
 from ssvm_bench.solvers.block.mpbcfw import AtOracle
 

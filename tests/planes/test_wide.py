@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.state import StateError, like, of
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.joint_scores import WideFeatures
+from ssvm_bench.oracles.joint_features import WideFeatures
 from ssvm_bench.planes import iterates, labeling_iterates
 
 F, K, PARTS = 20_000, 4, 120

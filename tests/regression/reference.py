@@ -29,7 +29,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
-from ssvm_bench.runs import components, loop
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 
@@ -62,7 +62,7 @@ BUNDLES = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SADDLE = ("excessive_gap", "extragradient")
 COORDINATE = ("dcd", "dcd_online")
 SOLVERS = (*OF_THE_PAPERS, *BEYOND, *RIVALS, *BUNDLES, *SADDLE, *COORDINATE)
-OF_BYTES = (*OF_THE_PAPERS, *BEYOND)
+OF_BYTES = ("fw", "bcfw", "mpbcfw", "mpbcfw_fast")
 """Solvers that get the pixels of chains as bytes.
 
 Others get floats, for which other tests compile their kernels, too: the curves are the same.
@@ -139,7 +139,7 @@ def curves(name: str, *overrides: str) -> tuple[pd.DataFrame, str]:
         problem, fingerprint = problem_of(config, name)
         recorder = Recorder(problem, Display())
         clock = Clock("work", *config.oracle.costs)
-        loop.loop(config, components.build_solver(config, problem, clock), recorder)
+        runner.loop(config, components.build_solver(config, problem, clock), recorder)
         frame = pd.DataFrame(recorder.rows).reindex(columns=columns_of(name))
         frame.insert(0, "solver", config.solver.name)
         frames.append(frame)

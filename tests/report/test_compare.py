@@ -11,8 +11,8 @@ from traces import make_trace, set_columns
 
 from ssvm_bench.figures import document, pairs, targets
 from ssvm_bench.results import folder, stored_traces
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
+from ssvm_bench.results.trace import read_trace
 
 CALLS = [0, 20, 40, 60]
 PRIMAL, DUAL = [1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 0.95, 0.995]  # gaps 1, 0.5, 0.05, 0.005
@@ -29,9 +29,9 @@ def trace(solver, seed=0, factor=1.0, cpu="one", **more):
 
 
 def ratios(a, b, gaps=(0.1,), same_curve=False, seconds=False):
-    found = pairs.paired(a, b, same_curve)
     best = {instance_of(run.metadata): Best(1.0, 1.0) for run in (*a, *b)}
-    return pairs.ratios(found, best, gaps, seconds)
+    found = pairs.paired(Runs(a, best), Runs(b, best), same_curve)
+    return pairs.ratios(found, gaps, seconds)
 
 
 @pytest.mark.parametrize("dual", [math.nan, -math.inf])
@@ -39,9 +39,9 @@ def test_runs_without_a_known_gap_have_none_in_common(dual):
     both = [trace(solver) for solver in ("ssg", "ssg_tail")]
     for run in both:
         set_columns(run, dual=math.nan, gap=math.nan)
-    found = pairs.paired([both[0]], [both[1]], same_curve=False)
-    best = dict.fromkeys((instance_of(run.metadata) for run in both), Best(1.0, dual))
-    table = pairs.ratios(found, best, (), seconds=False)
+    both = Runs(both, dict.fromkeys((run.problem for run in both), Best(1.0, dual)))
+    found = pairs.paired(both[:1], both[1:], same_curve=False)
+    table = pairs.ratios(found, (), seconds=False)
     assert not table["calls"].notna().any()
     assert not table[["reached_a", "reached_b"]].to_numpy().any()
     assert sorted(table["gap"]) == sorted(pairs.GAPS)
@@ -223,7 +223,7 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     for run in fast:
         set_columns(run, approx_passes=[0, 4, 4, 4])
     best = {instance_of(base[0].metadata): Best(1.0, 1.0)}
-    table = targets.compare([*base, *fast], best)
+    table = targets.compare(Runs([*base, *fast], best))
     costs = table.set_index("solver")[["passes", "to_passes", "to_time"]]
     assert costs.loc[["bcfw", "mpbcfw"]].values.tolist() == [[30, 30, 6], [15, 15, 3]]
     ends, arrives, keeps = targets.sentences(table)
@@ -235,7 +235,7 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     assert "4 passes over them for each" in keeps
     for run in fast:
         set_columns(run, slice(1, None), dual=0.5, gap=0.5)
-    table = targets.compare([*base, *fast], best)
+    table = targets.compare(Runs([*base, *fast], best))
     assert list(targets.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."
 
 

@@ -18,8 +18,9 @@ from test_report import run_of, store
 
 from ssvm_bench.base import memory
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import checks, optima, reading, stored_traces, trace
-from ssvm_bench.results.reading import SkippedFiles, read_run
+from ssvm_bench.results import checks, optima, stored_traces, trace
+from ssvm_bench.results.folder import SkippedFiles
+from ssvm_bench.results.trace import read_run
 
 FILES = ["trace.parquet", "summary.json", "config.yaml", "weights.npz"]
 
@@ -57,20 +58,20 @@ def refused(read, *arguments):
 def check_same(one, other):
     """Two traces are of one run: the spoilt bytes of a table may be some that nobody reads."""
     pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
-    assert (one.metadata, one.summary) == (other.metadata, other.end)
+    assert (one.metadata, one.end) == (other.metadata, other.end)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_spoilt_file_of_a_run_is_refused_or_reads_the_same(folder, name):
-    rng, whole = random.Random(name), reading.read_run(folder)
+    rng, whole = random.Random(name), trace.read_run(folder)
     content, passed = (folder / name).read_bytes(), 0
     for _ in range(60):
         (folder / name).write_bytes(other := spoilt(content, rng))
-        if other == content or reading.is_whole(folder):
+        if other == content or trace.is_whole(folder):
             passed += 1
-            check_same(reading.read_run(folder), whole)
+            check_same(trace.read_run(folder), whole)
         else:
-            assert str(folder) in refused(reading.read_run, folder)
+            assert str(folder) in refused(trace.read_run, folder)
     assert passed < (20 if name == "trace.parquet" else 4)
 
 
@@ -80,8 +81,8 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
     put_odd(folder / name, kind)
     signal.alarm(120)  # a pipe without a writer would hang
     try:
-        assert name in refused(reading.read_run, folder)
-        assert not reading.is_finished(folder)
+        assert name in refused(trace.read_run, folder)
+        assert not trace.is_finished(folder)
     finally:
         signal.alarm(0)
 
@@ -99,8 +100,8 @@ def test_what_is_no_file_is_refused_at_once(folder, name, kind):
 )
 def test_a_summary_of_another_kind_is_refused(folder, text):
     (folder / "summary.json").write_text(text)
-    assert "summary.json" in refused(reading.read_summary, folder)
-    assert not reading.is_finished(folder)
+    assert "summary.json" in refused(trace.read_summary, folder)
+    assert not trace.is_finished(folder)
 
 
 ITEM, LARGE = "[[[]]],", 2_000_000
@@ -119,15 +120,15 @@ def unparsed(monkeypatch):
 
 
 def test_a_long_document_of_a_run_is_refused_unparsed(folder, unparsed):
-    whole, long = reading.read_run(folder), [ITEM * (LARGE // len(ITEM))]
+    whole, long = trace.read_run(folder), [ITEM * (LARGE // len(ITEM))]
     summary = {**whole.end, "more": long}
     trace.write_run(folder, whole.frame, whole.metadata, {}, summary, [0.0, 0.0, 0.0])
     said = "it has 2.0 MB of JSON, far more than its kind has"
-    assert f"summary.json: {said}" in refused(reading.read_summary, folder)
-    assert not reading.is_finished(folder)
+    assert f"summary.json: {said}" in refused(trace.read_summary, folder)
+    assert not trace.is_finished(folder)
     metadata = {**whole.metadata, "more": long}
     trace.write_run(folder, whole.frame, metadata, {}, whole.end, [0.0, 0.0, 0.0])
-    assert f"trace.parquet: {said}" in refused(reading.read_run, folder)
+    assert f"trace.parquet: {said}" in refused(trace.read_run, folder)
     best = folder / optima.FILE
     best.parent.mkdir(exist_ok=True)
     best.write_text('{"more": [' + ITEM * 3_000_000 + "0]}")
@@ -140,7 +141,7 @@ def test_names_need_room_for_what_is_parsed(folder, unparsed, monkeypatch):
     packed = gzip.compress(b'{"format": 1, "labels": [' + ITEM.encode() * 700_000 + b"0]}")
     assert len(packed) < 100_000
     path = folder / "names.json.gz"
-    written = reading.read(folder)._replace(files={path.name: packed})
+    written = trace.read(folder)._replace(files={path.name: packed})
     monkeypatch.setattr(memory, "available", lambda: 100_000_000)
     with pytest.raises(
         RunFailedError, match=r"would take about \d+ MB, and 100 MB are free"
@@ -154,7 +155,7 @@ def test_weights_need_room_before_they_are_unpacked(folder, monkeypatch):
     np.savez_compressed(packed, w=np.zeros(1_000_000))
     assert packed.tell() < 10_000
     path = folder / "weights.npz"
-    written = reading.read(folder)._replace(files={path.name: packed.getvalue()})
+    written = trace.read(folder)._replace(files={path.name: packed.getvalue()})
     monkeypatch.setattr(memory, "available", lambda: 10_000_000)
     monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", lambda *_: pytest.fail("is unpacked"))
     for read in (lambda: written.weights, lambda: written.support(1), lambda: written.labels(1, 2)):
@@ -179,10 +180,10 @@ def test_long_texts_of_stored_traces_are_refused_unparsed(tmp_path, runs, unpars
 
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
 def test_metadata_of_another_kind_are_refused(folder, spoil):
-    whole = reading.read_run(folder)
+    whole = trace.read_run(folder)
     metadata = {**whole.metadata, **spoil}
     trace.write_run(folder, whole.frame, metadata, {}, whole.end, [0.0, 0.0, 0.0])
-    assert next(iter(spoil)) in refused(reading.read_run, folder)
+    assert next(iter(spoil)) in refused(trace.read_run, folder)
 
 
 STORED = [
@@ -367,7 +368,7 @@ def test_a_trace_has_columns_of_numbers_alone(folder, column):
 
 
 def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
-    runs = [reading.read_run(folder)]
+    runs = [trace.read_run(folder)]
     (stored,) = stored_traces.write(runs, tmp_path, "some")
     (path,) = (tmp_path / "traces" / "some").glob("*")
     content, rng = path.read_bytes(), random.Random(0)
@@ -385,7 +386,7 @@ def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
 
 
 def test_spoilt_best_values_are_passed_over_and_left_alone(tmp_path, folder):
-    runs = [reading.read_run(folder)]
+    runs = [trace.read_run(folder)]
     best = optima.reference(runs, tmp_path)
     path, rng = tmp_path / optima.FILE, random.Random(0)
     content = path.read_bytes()
@@ -431,7 +432,7 @@ def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     short = ("budget.max_iterations=2", "clock=work")
     options = (*USPS, *short, f"results_dir={tmp_path}")
     folder = run_here(tmp_path, "solver=fw", *short).folder
-    before = reading.read_run(folder).frame
+    before = trace.read_run(folder).frame
     (folder / name).write_bytes((folder / name).read_bytes()[:-5])
     result = call("experiment", experiment, "--status", *options)
     assert result.exit_code == 0
@@ -441,4 +442,4 @@ def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     assert result.exit_code == 0
     assert "It is made again." in result.stderr
     columns = ["iteration", "primal", "dual"]
-    pd.testing.assert_frame_equal(reading.read_run(folder).frame[columns], before[columns])
+    pd.testing.assert_frame_equal(trace.read_run(folder).frame[columns], before[columns])

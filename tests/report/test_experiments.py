@@ -18,9 +18,9 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.jobs import experiments
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results.reading import SHOWN, is_finished, read_run
+from ssvm_bench.results.folder import SHOWN
 from ssvm_bench.results.run_folder import lock
-from ssvm_bench.results.trace import COLUMNS, write_partial, write_run
+from ssvm_bench.results.trace import COLUMNS, is_finished, read_run, write_partial, write_run
 
 OURS = Path(__file__).parents[2] / "experiments"
 

@@ -20,11 +20,11 @@ from ssvm_bench.cli.commands import main
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.overrides import variant
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, optima, stored_traces
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run
 
 FILE = """
@@ -95,7 +95,9 @@ def test_a_short_trace_is_kept_whole_and_thinning_again_changes_nothing(tmp_path
 @pytest.mark.parametrize("axis", curves.AXES)
 def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
     def dual(traces):
-        table = suboptimality(traces, {instance_of(runs[0].metadata): Best(1.0, 1.0)}, axis)
+        table = SUBOPTIMALITY.tabulate(
+            Runs(traces, {instance_of(runs[0].metadata): Best(1.0, 1.0)}), axis
+        )
         return table[table["quantity"] == "dual suboptimality"]
 
     runs = [long_trace(3000 - 50 * seed, seed) for seed in range(3)]

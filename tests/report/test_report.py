@@ -15,16 +15,14 @@ from traces import make_trace, set_columns
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.figures import document, targets
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import Switched
-from ssvm_bench.report import contents, shown
 from ssvm_bench.report import page as report
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.folder import MARKER
-from ssvm_bench.results.reading import SkippedFiles, read_trace
-from ssvm_bench.results.table import Best, instance_of
-from ssvm_bench.results.trace import write_partial, write_run
+from ssvm_bench.results.folder import MARKER, SkippedFiles
+from ssvm_bench.results.table import Best, Runs, instance_of
+from ssvm_bench.results.trace import read_trace, write_partial, write_run
 
 NAN = float("nan")
 SOLVERS = {"bcfw": "BCFW", "bcfw_avg": "BCFW-avg", "mpbcfw": "MP-BCFW", "mpbcfw_avg": "MP-BCFW-avg"}
@@ -133,7 +131,7 @@ def table_in(block):
 
 
 def groups_of(folder):
-    return contents.group(contents.read(folder, SkippedFiles()))
+    return report.group(report.own(folder, SkippedFiles()))
 
 
 def test_statements_compare_the_largest_setting_of_each_variant():
@@ -141,7 +139,7 @@ def test_statements_compare_the_largest_setting_of_each_variant():
     many = [make_trace([1.0], [0.0]), make_trace([1.0], [0.0], solver="mpbcfw", options=start)]
     few = [make_trace([2.0], [0.0]), make_trace([2.0], [0.0], clock="work")]
     few[1].metadata["config"]["oracle"] = costs
-    chosen = shown._largest([contents.Group(many), contents.Group(few)])
+    chosen = report._largest([report.Group(many), report.Group(few)])
     assert list(map(id, chosen)) == list(map(id, [*many, few[1]]))
 
 
@@ -186,7 +184,7 @@ def test_synthetic_data_are_marked_and_apart(results, page):
     assert warning["role"] == "note"
     for parts in groups_of(results).values():
         for part in parts:
-            assert len({trace.metadata["dataset"]["source"] for trace in part.traces}) == 1
+            assert len({trace.metadata["dataset"]["source"] for trace in part.runs}) == 1
 
 
 def test_each_paper_has_its_claims_where_its_solvers_ran(tmp_path):
@@ -210,14 +208,14 @@ def test_stored_traces_stand_in_for_missing_runs(tmp_path):
     folders = [store(tmp_path, run_of(solver, seed)) for solver in SOLVERS for seed in (0, 1)]
     traces = [read_trace(folder) for folder in folders]
     stored_traces.write(traces, tmp_path, "kept")
-    before = contents.read(tmp_path, SkippedFiles())
+    before = report.own(tmp_path, SkippedFiles())
     shutil.rmtree(tmp_path / "runs")
-    after = contents.read(tmp_path, SkippedFiles())
+    after = report.own(tmp_path, SkippedFiles())
     assert (before.stored, after.stored) == (0, 8)
-    assert [trace.folder for trace in after.traces] == [trace.folder for trace in before.traces]
+    assert [trace.folder for trace in after.runs] == [trace.folder for trace in before.runs]
     assert "0 runs as they were written, 8 as they were stored" in built(tmp_path).text
     next(tmp_path.glob("traces/kept/*")).write_bytes(b"nothing")
-    assert contents.read(tmp_path, SkippedFiles()).failures[0].place.startswith("traces/kept/")
+    assert report.own(tmp_path, SkippedFiles()).failures[0].place.startswith("traces/kept/")
 
 
 def test_command(tmp_path):
@@ -301,12 +299,12 @@ def test_a_page_of_ones_own_experiment_replaces_no_other(tmp_path, name):
     store(tmp_path, run_of("bcfw"))
     kept = report.build(tmp_path, every=True)
     pages = {path: path.read_text() for path in kept.parent.iterdir()}
-    found = contents.read(tmp_path, SkippedFiles())._replace(name=name, file=contents.file_of(name))
+    found = report.own(tmp_path, SkippedFiles())._replace(name=name, file=report.file_of(name))
     assert kept.parent / found.file not in pages
     path = tmp_path / "figures" / name / "a#b?c%41 'd.png"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
-    (link,) = re.findall('href="([^"]*)"', shown._picture(path, kept.parent).markup)
+    (link,) = re.findall('href="([^"]*)"', report._picture(path, kept.parent).markup)
     assert (kept.parent / unquote(link)).resolve() == path
     assert not {*"#?:'\"&"} & {*link}
 
@@ -319,7 +317,7 @@ def test_headings_are_for_people_and_differ(tmp_path):
     again = run_of("bcfw")
     again.metadata["dataset"]["fingerprint"] = "other"
     store(tmp_path, again, config="b")
-    titles = sorted(contents.titles(groups_of(tmp_path)).values())
+    titles = sorted(report.titles(groups_of(tmp_path)).values())
     assert titles == [*("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)")]
 
 
@@ -330,7 +328,7 @@ def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
     store(tmp_path, budget(9, "mpbcfw"), config="c")
     store(tmp_path, run_of("bcfw"), config="d")
     ((only,),) = groups_of(tmp_path).values()
-    assert (len(only.traces), only.setting) == (2, "")
+    assert (len(only.runs), only.setting) == (2, "")
     shutil.rmtree(tmp_path / "runs")
 
     store(tmp_path, budget(3), config="a")
@@ -339,7 +337,7 @@ def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
     ((first, second),) = groups_of(tmp_path).values()
     settings = ["budget.max_iterations=3", "budget.max_iterations=9"]
     assert [first.setting, second.setting] == settings
-    assert (len(first.traces), len(second.traces)) == (2, 1)
+    assert (len(first.runs), len(second.runs)) == (2, 1)
 
 
 def test_table_to_gap_has_medians_ranges_and_ratios():
@@ -352,7 +350,7 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
     labels = {name: targets.axis_label(traces, name) for name in targets.COSTS}
-    page = Page(html(targets.spent(targets.targets(traces, best, targets.GAPS), labels)))
+    page = Page(html(targets.spent(targets.targets(Runs(traces, best), targets.GAPS), labels)))
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
     for row in (
         "0.1 SSG† 1 of 1 3 0.6 1 0.02 ",
@@ -365,13 +363,13 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
 
 def unpacked(text, ends):
     codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
-    codes[codes == shown.GONE] = np.nan
-    return ends[0] + (ends[1] - ends[0]) * codes / shown.STEPS
+    codes[codes == report.GONE] = np.nan
+    return ends[0] + (ends[1] - ends[0]) * codes / report.STEPS
 
 
 def drawn(traces, best, *axes):
-    made = {axis: suboptimality(traces, best, axis) for axis in axes}
-    return shown.packed_figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
+    made = {axis: SUBOPTIMALITY.tabulate(Runs(traces, best), axis) for axis in axes}
+    return report.packed_figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
 
 
 def test_a_figure_has_the_curves_of_every_axis():
@@ -529,9 +527,9 @@ def test_a_printed_page_has_its_figures(tmp_path, opened):
         store(tmp_path, run_of("bcfw"), f"data{k}")
     page = opened(report.build(tmp_path), color_scheme="dark")
     page.locator(".legend").first.wait_for()
-    assert page.locator(".legend").count() < shown.FIRST
+    assert page.locator(".legend").count() < report.FIRST
     page.pdf(path=tmp_path / "page.pdf", width="400px", print_background=True)
-    assert page.locator(".legend").count() == shown.FIRST
+    assert page.locator(".legend").count() == report.FIRST
     for panel in page.locator("figure.plot .panels svg[role=img]").all():
         assert panel.locator(".line").count() == 1
         _, _, width, height = map(float, panel.get_attribute("viewBox").split())

@@ -91,6 +91,19 @@ def test_lines_of_code_that_a_page_shows_are_there(name):
             node = found[each]
 
 
+def test_names_that_a_reader_is_sent_to_are_there():
+    page = ROOT / "docs" / "reading.md"
+    found = re.findall(r"((?:`\w+`[ ,and]*)+) in \[`[^`]+`\]\(([^)]+)\)", page.read_text("utf-8"))
+    assert len(found) > 15
+    for names, link in found:
+        code = page.parent.joinpath(link).read_text(encoding="utf-8")
+        for name in re.findall(r"\w+", names.replace(" and ", " ")):
+            assert re.search(rf"^ *((def|class) {name}\b|{name}( *[:=]|:))", code, re.M), (
+                name,
+                link,
+            )
+
+
 @pytest.mark.parametrize("name", ["learn/by_hand", *COMING_FROM])
 def test_examples_of_a_page_print_what_it_says(name):
     found = doctest.testfile(str(ROOT / "docs" / f"{name}.md"), module_relative=False)

@@ -16,7 +16,7 @@ from program import call, config_of, environment, error_of
 from ssvm_bench.base import errors
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
 from ssvm_bench.datasets import horseseg, picture_table, sources, structures
-from ssvm_bench.datasets.images import pictures, superpixels
+from ssvm_bench.datasets.images import pictures, preparation
 from ssvm_bench.oracles import cut
 
 NO_EDGES = cut.graphs(np.zeros((0, 2), int), np.zeros(2, int), np.array([0, 1]))
@@ -56,7 +56,7 @@ def test_a_command_that_lacks_a_package_says_how_to_get_it(package, extra, words
 @pytest.mark.parametrize(
     ("package", "extra", "use"),
     [
-        ("cv2", "images", lambda: superpixels.gradients(np.zeros((9, 9, 3), np.uint8), 4, 4.0)),
+        ("cv2", "images", lambda: preparation.gradients(np.zeros((9, 9, 3), np.uint8), 4, 4.0)),
         ("cv2", "images", lambda: pictures.decoded(b"", colour=True, what="picture")),
         ("skimage", "images", lambda: structures.pattern_maps(np.zeros((1, 9, 9), np.uint8))),
         ("h5py", "horseseg", lambda: horseseg.hdf5(Path("horses")).__enter__()),

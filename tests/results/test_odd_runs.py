@@ -11,7 +11,7 @@ from traces import sealed, with_metadata
 
 from ssvm_bench import api
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import reading
+from ssvm_bench.results import trace
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_metadata_of_another_kind_are_refused(odd, way, value):
     run = odd[1]
     with_metadata(run, lambda about: put(about, way, value))
     with pytest.raises(RunFailedError, match=re.escape(f"trace.parquet: {way} ")):
-        reading.read_run(run)
+        trace.read_run(run)
 
 
 def test_a_run_with_odd_metadata_is_passed_over_with_its_reason(odd):

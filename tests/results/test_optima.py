@@ -11,7 +11,7 @@ from traces import make_trace
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results import optima
-from ssvm_bench.results.reading import SkippedFiles
+from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.table import ProblemInstance
 from ssvm_bench.results.trace import write_run
 

@@ -15,7 +15,7 @@ from traces import sealed, with_metadata
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import reading
+from ssvm_bench.results import trace
 from ssvm_bench.results.trace import NAMES, SUMMARY, WEIGHTS
 
 
@@ -64,11 +64,11 @@ def reversed_weights(folder):
 
 
 def swapped_labels(folder):
-    return {NAMES: names(folder, labels=reading.read(folder).vocabulary.labels[::-1])}
+    return {NAMES: names(folder, labels=trace.read(folder).vocabulary.labels[::-1])}
 
 
 def other_templates(folder):
-    return {NAMES: names(folder, templates=reading.read(folder).vocabulary.templates[::-1])}
+    return {NAMES: names(folder, templates=trace.read(folder).vocabulary.templates[::-1])}
 
 
 def other_iteration(folder):
@@ -88,8 +88,8 @@ def test_what_was_changed_after_the_run_is_refused_by_all(copy, change):
         assert f"Cannot read the run {folder}: " in said
         assert "it is not what was written (checksum). Delete that folder and run again" in said
     readers = (
-        *(reading.read_metadata, reading.read_summary, reading.read_weights, reading.read_run),
-        lambda _: ssvm_bench.load_runs(folder.parents[4]),
+        *(trace.read_metadata, trace.read_summary, trace.read_weights, trace.read_run),
+        lambda _: ssvm_bench.load_runs(folder.parents[4])[0].trace,
     )
     for reader in readers:
         with pytest.raises(RunFailedError, match="checksum"):

@@ -19,7 +19,7 @@ import yaml
 from program import python, wait_until
 
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import provenance, reading, run_folder, trace
+from ssvm_bench.results import provenance, run_folder, trace
 from ssvm_bench.results.folder import sweep
 
 METADATA = {
@@ -58,10 +58,10 @@ def test_what_is_written_is_read_back(folder, tmp_path):
     table[2]["dual"] = float("nan")
     summary = {**SUMMARY, "gap": np.float64("nan"), "iteration": np.int64(3)}
     trace.write_run(folder, table, METADATA, {"lam": 0.2}, summary, np.arange(3.0))
-    assert reading.is_finished(folder)
-    assert reading.find_runs(tmp_path) == [folder]
-    assert reading.find_runs(tmp_path, dataset="other") == []
-    run = reading.read_trace(folder)
+    assert trace.is_finished(folder)
+    assert trace.find_runs(tmp_path) == [folder]
+    assert trace.find_runs(tmp_path, dataset="other") == []
+    run = trace.read_trace(folder)
     pd.testing.assert_frame_equal(run.frame, pd.DataFrame(table), check_dtype=False)
     assert run.metadata == {"format": trace.FORMAT, **METADATA}
     assert run.end == {**SUMMARY, "gap": None, "iteration": 3}
@@ -75,10 +75,10 @@ def test_a_partial_trace_is_never_a_finished_run(folder, tmp_path):
     summary = {"stop_reason": "error"}
     partial = trace.write_partial(folder, rows(2), METADATA, summary, traceback="Boom")
     assert partial.name == "seed=0.partial"
-    assert not reading.is_finished(folder)
-    assert not reading.is_finished(partial)
-    assert reading.find_runs(tmp_path) == []
-    assert len(reading.read_trace(partial).frame) == 2
+    assert not trace.is_finished(folder)
+    assert not trace.is_finished(partial)
+    assert trace.find_runs(tmp_path) == []
+    assert len(trace.read_trace(partial).frame) == 2
     assert (partial / "traceback.txt").read_text() == "Boom"
     trace.write_partial(folder, [], METADATA, INTERRUPTED)
     assert json.loads((partial / "summary.json").read_text()) == INTERRUPTED
@@ -93,7 +93,7 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         summary = {**INTERRUPTED, "iteration": count}
         return trace.write_partial(folder, rows(count), METADATA, summary)
 
-    read, left = reading.files.read, [3, 4]
+    read, left = trace.files.read, [3, 4]
 
     def read_slowly(path, **how):
         content = read(path, **how)
@@ -102,17 +102,17 @@ def test_a_partial_trace_that_is_replaced_while_it_is_read_is_read_again(folder,
         return content
 
     partial = write_partial(2)
-    monkeypatch.setattr(reading.files, "read", read_slowly)
-    found = reading.read_trace(partial)
+    monkeypatch.setattr(trace.files, "read", read_slowly)
+    found = trace.read_trace(partial)
     assert (len(found.frame), found.summary["iteration"]) == (4, 4)
     (partial / "summary.json").write_text("{}")
     with pytest.raises(RunFailedError, match="not what was written"):
-        reading.read_trace(partial)
+        trace.read_trace(partial)
 
 
 def refused(folder, match):
     with pytest.raises(RunFailedError, match=match) as error:
-        reading.read_trace(folder)
+        trace.read_trace(folder)
     message = str(error.value)
     assert str(folder) in message
     assert "force=true" in message
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_nothing_behind_and_spares_the_old_run(folder, monkey
             trace.write_partial(folder, rows(), METADATA, INTERRUPTED)
     assert str(folder) in str(error.value)
     assert [path.name for path in folder.parent.iterdir()] == ["seed=0"]
-    assert len(reading.read_trace(folder).frame) == 2
+    assert len(trace.read_trace(folder).frame) == 2
 
 
 def test_a_results_folder_that_cannot_be_written(tmp_path, monkeypatch):
@@ -196,8 +196,8 @@ def writer(folder):
 
 def check_complete(folder):
     """The four files of a run belong to the same moment, and all of them are whole."""
-    k = reading.read_trace(folder).summary["k"]
-    assert len(reading.read_trace(folder).frame) == 200
+    k = trace.read_trace(folder).summary["k"]
+    assert len(trace.read_trace(folder).frame) == 200
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"k": k}
     assert np.array_equal(np.load(folder / "weights.npz")["w"], np.full(20_000, float(k)))
 
@@ -210,7 +210,7 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
             wait_until(lambda: list(tmp_path.glob("seed=?")))
             time.sleep(random.uniform(0.0, 0.1))
         for folder in folders:
-            assert reading.is_finished(folder) == folder.exists()
+            assert trace.is_finished(folder) == folder.exists()
             if folder.exists():
                 check_complete(folder)
                 finished += 1
@@ -218,7 +218,7 @@ def test_kill_9_at_random_moments_leaves_no_half_written_run(tmp_path):
     for folder in folders:  # the next to take the lock tidies up, and loses no run
         before = folder.exists()
         with run_folder.lock(folder):
-            assert reading.is_finished(folder) >= before
+            assert trace.is_finished(folder) >= before
     assert [path for path in tmp_path.glob(".*") if path.suffix != ".lock"] == []
 
 
@@ -257,12 +257,12 @@ def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchang
     trace.write_partial(folder, rows(3), METADATA, INTERRUPTED)
     while killed_while_replacing(folder, number, exchanges):
         if exchanges:
-            assert reading.is_whole(folder)
-        assert reading.find_runs(tmp_path) == [folder]
-        there = len(reading.read_run(folder).frame)
+            assert trace.is_whole(folder)
+        assert trace.find_runs(tmp_path) == [folder]
+        there = len(trace.read_run(folder).frame)
         assert there in (2, 3)
         with run_folder.lock(folder):  # as the same command does when it is given again
-            reading.remove_superseded(folder)
+            trace.remove_superseded(folder)
             partial = run_folder.partial_folder(folder)
             assert partial.exists() == (there == 2)
             assert hidden(folder) == []
@@ -338,9 +338,9 @@ def test_reading_starts_no_threads(folder):
     """Of Arrow: a process that ends while they start is aborted."""
     code = (
         "import os, pathlib, sys\n"
-        "from ssvm_bench.results import reading\n"
+        "from ssvm_bench.results import trace\n"
         "begun = len(os.listdir('/proc/self/task'))\n"
-        "reading.read_trace(pathlib.Path(sys.argv[1]))\n"
+        "trace.read_trace(pathlib.Path(sys.argv[1]))\n"
         "print(len(os.listdir('/proc/self/task')) - begun)"
     )
     write(folder)

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +12,11 @@ import pytest
 from program import GRID, call, config_of, error_of
 from traces import make_trace, sealed
 
+from ssvm_bench import verification
 from ssvm_bench.results import checks, stored_traces
-from ssvm_bench.results.reading import find_runs
 from ssvm_bench.results.table import Best
-from ssvm_bench.results.trace import WEIGHTS
-from ssvm_bench.verification import data
-from ssvm_bench.verification.finding import DIFFERENT, SKIPPED
-from ssvm_bench.verification.verify import _dual_below
+from ssvm_bench.results.trace import WEIGHTS, find_runs
+from ssvm_bench.verification import DIFFERENT, SKIPPED, _dual_below
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +39,11 @@ def results(made, tmp_path):
 @pytest.mark.parametrize(("dataset", "outcome"), [("scribbles", SKIPPED), ("usps", DIFFERENT)])
 def test_features_of_pictures_may_depend_on_the_machine(tmp_path, monkeypatch, dataset, outcome):
     config = config_of(tmp_path, f"dataset={dataset}", "dataset.source=synthetic")
-    monkeypatch.setattr(data, "dataset_of", lambda _: SimpleNamespace(fingerprint="of here"))
-    monkeypatch.setattr(data, "config_of", lambda _: config)
+    here = SimpleNamespace(fingerprint="of here")
+    monkeypatch.setattr(verification, "dataset_of", lambda _: here)
+    monkeypatch.setattr(verification, "config_of", lambda _: config)
     trace = make_trace([1.0], [0.0], config=config.resolved())
-    (found,) = data.fingerprints(SimpleNamespace(traces=[trace], runs=[]))
+    (found,) = verification.fingerprints(SimpleNamespace(runs=[trace]))
     assert found.outcome == outcome
 
 
@@ -142,9 +142,9 @@ def test_swapped_weights_are_found(made, results):
 
 
 def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "has_raw_file", lambda kind: True)
-    monkeypatch.setattr(data.raw_file("usps").__class__, "prepared", True)
-    monkeypatch.setattr(data, "kept_in", lambda raw, source: None)
+    monkeypatch.setattr(verification, "has_raw_file", lambda kind: True)
+    monkeypatch.setattr(verification.raw_file("usps").__class__, "prepared", True)
+    monkeypatch.setattr(verification, "kept_in", lambda raw, source: None)
     printed = verified(made, results)
     assert "skipped: the data of usps are not prepared" in printed
     assert error_of(call("verify", f"results_dir={tmp_path / 'empty'}"), 1)
@@ -154,11 +154,11 @@ def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
 def test_weak_duality_of_rows_and_of_runs_together():
     def below(dual, best=None, kind="multiclass"):
         trace = make_trace([1.0, 0.6], [0.1, dual], config={"oracle": {"kind": kind}})
-        return _dual_below(trace, best)
+        return _dual_below(replace(trace, best=best))
 
     assert below(0.5, Best(0.5, 0.5)).outcome == "same"
     assert below(0.5, Best(0.4, 0.4)).why.endswith("which another run saw")
     assert below(0.7).why == "iteration 1: F = 0.7 above P = 0.6"
     assert below(0.7, kind="alpha_expansion").outcome == "skipped"
     without = make_trace([1.0, 0.6], np.full(2, math.nan))
-    assert _dual_below(without, None).outcome == "skipped"
+    assert _dual_below(without).outcome == "skipped"

@@ -8,8 +8,8 @@ from program import config_of, run_here
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import components, loop
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import STARTS
@@ -87,7 +87,7 @@ def test_an_oracle_with_a_memory_is_asked_aside(tmp_path):
         options = ("solver=mpbcfw", f"eval.after_exact_pass={value}", *OPTIONS)
         config, recorder = config_of(tmp_path, *options), Recorder(posed, Display())
         made = components.build_solver(config, posed, Clock("work", 1e-6, 1e-7))
-        loop.loop(config, made, recorder)
+        runner.loop(config, made, recorder)
         found.append([(row["primal"], row["dual"], row["approx_passes"]) for row in recorder.rows])
     assert found[0] == found[1]
 

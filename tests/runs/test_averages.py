@@ -5,10 +5,10 @@ import pytest
 from program import run_here
 from traces import make_trace
 
-from ssvm_bench.figures.convergence import suboptimality
+from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.results.table import DUAL_OF_AVERAGE, Best, instance_of, labels
+from ssvm_bench.results.table import DUAL_OF_AVERAGE, Best, Runs, instance_of, labels
+from ssvm_bench.results.trace import read_trace
 
 AVERAGED = {"solver": "bcfw_avg", "options": {"average": True}}
 
@@ -23,7 +23,7 @@ def averaged(primal, dual, own=None, **about):
 
 def curves_of(traces):
     best = {instance_of(trace.metadata): Best(2.0, 1.75) for trace in traces}
-    table = suboptimality(traces, best, "iteration")
+    table = SUBOPTIMALITY.tabulate(Runs(traces, best), "iteration")
     return {key: list(rows["median"]) for key, rows in table.groupby(["solver", "quantity"])}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import program
 import pytest
+from helpers import run_of
 from program import USPS, config_of, run_folders, wait_until
 from regression import reference
 
@@ -22,9 +23,9 @@ from ssvm_bench.config.schema import Checkpoint
 from ssvm_bench.oracles import prior as priors
 from ssvm_bench.oracles.prior import with_prior
 from ssvm_bench.results import checkpoint_file
-from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
-from ssvm_bench.runs import checkpoints, components, loop, path_step, runner
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import checkpoints, components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.base import Solver
@@ -95,7 +96,7 @@ def undisturbed_and_left(config):
 
     recorder = new_recorder(config, problem)
     solver = components.build_solver(config, problem, Clock("work", *config.oracle.costs))
-    loop.loop(config, solver, recorder, write_checkpoint=look)
+    runner.loop(config, solver, recorder, write_checkpoint=look)
     return recorder, left
 
 
@@ -103,7 +104,7 @@ def begun(config):
     """Return what goes on from a state."""
     problem = problem_of(config)
     recorder = new_recorder(config, problem)
-    return lambda state: checkpoints.restored(state, config, problem, recorder)
+    return lambda state: checkpoints.restored(state, run_of(config, problem), recorder)
 
 
 def gone_on(config, folder):
@@ -111,7 +112,7 @@ def gone_on(config, folder):
     solver, recorder, progress = begun(config)(checkpoint_file.read(folder, WHOSE))
     solver.clock.start()
     progress.resumed = [{"iteration": progress.iteration}]
-    loop.loop(config, solver, recorder, progress=progress)
+    runner.loop(config, solver, recorder, progress=progress)
     return recorder
 
 
@@ -189,7 +190,7 @@ ALWAYS = "checkpoint.every=0"
 
 def broken_off(config, monkeypatch, iteration):
     """Let a run fail before an iteration, of the last stage of its path."""
-    original = loop.loop
+    original = runner.loop
 
     def failing(stage, solver, recorder, warm_started, progress, look):
         def until(solver, recorder, progress, reason):
@@ -200,7 +201,7 @@ def broken_off(config, monkeypatch, iteration):
         return original(stage, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(path_step, "loop", failing)
+        patch.setattr(runner, "loop", failing)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             runner.run(config, Display())
 

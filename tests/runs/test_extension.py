@@ -14,13 +14,14 @@ import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.report.contents import read as read_contents
+from ssvm_bench.report.page import own
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
-from ssvm_bench.results.reading import SkippedFiles, read_run, read_weights
+from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.table import labels
-from ssvm_bench.runs import checkpoints, path_step, runner
+from ssvm_bench.results.trace import read_run, read_weights
+from ssvm_bench.runs import checkpoints, runner
 from ssvm_bench.runs.terminal import Display
 
 WORK = ("clock=work", "solver=mpbcfw")
@@ -45,7 +46,7 @@ def check_equal(outcome, other):
     here, there = (read_run(one.folder) for one in (outcome, other))
     check_rows(here, there)
     np.testing.assert_array_equal(read_weights(outcome.folder)[0], read_weights(other.folder)[0])
-    told = [{k: v for k, v in one.summary.items() if k not in TIMES} for one in (here, there)]
+    told = [{k: v for k, v in one.end.items() if k not in TIMES} for one in (here, there)]
     assert told[0] == told[1]
 
 
@@ -118,7 +119,7 @@ def test_an_extended_run_is_one_that_was_made_at_once(tmp_path, first, second):
     assert outcome.folder == before.folder
     assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
     whole, _ = made(tmp_path / "b", *KEPT, *second)
-    assert whole.end["iteration"] > at > 0
+    assert whole.summary["iteration"] > at > 0
     check_equal(outcome, whole)
     assert read_run(outcome.folder).metadata["resumed"][0]["iteration"] == at
 
@@ -155,9 +156,9 @@ def test_less_is_answered_from_the_trace(tmp_path):
     found = find_run(config_of(tmp_path / "a", *WORK, iterations(4)).with_source("synthetic"))
     there = read_run(alone.folder)
     check_rows(found, there)
-    assert found.summary["train_loss"] is None
-    for key in there.summary.keys() - TIMES - {"train_loss"}:
-        assert found.summary[key] == there.summary[key], key
+    assert found.end["train_loss"] is None
+    for key in there.end.keys() - TIMES - {"train_loss"}:
+        assert found.end[key] == there.end[key], key
     # what it is called does not depend on how it was made
     assert found.own_folder.parts[-4:] == there.own_folder.parts[-4:]
     assert found.metadata["config"]["budget"] == there.metadata["config"]["budget"]
@@ -231,7 +232,7 @@ def test_a_shorter_run_that_resumes_on_the_way_keeps_its_state(tmp_path, monkeyp
 
 def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_path, monkeypatch):
     options = (*KEPT, "budget.gap_tol=0.95")
-    original = path_step.loop
+    original = runner.loop
 
     def killed(config, solver, recorder, warm_started, progress, look):
         def until(solver, recorder, progress, reason):
@@ -242,7 +243,7 @@ def test_a_run_that_was_killed_after_its_last_evaluation_has_no_row_twice(tmp_pa
         return original(config, solver, recorder, warm_started, progress, until)
 
     with monkeypatch.context() as patch:
-        patch.setattr(path_step, "loop", killed)
+        patch.setattr(runner, "loop", killed)
         with pytest.raises(RunFailedError, match="ZeroDivisionError"):
             made(tmp_path / "a", *options)
     outcome, _ = made(tmp_path / "a", *options)
@@ -302,7 +303,7 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     drawn = {f"mpbcfw budget.max_iterations={number}": number for number in (3, 5, 6)}
     assert table.groupby("solver")["x"].max().to_dict() == drawn
     # on the page, a run and what is stored of it are one
-    found = read_contents(tmp_path, SkippedFiles()).traces
+    found = own(tmp_path, SkippedFiles()).runs
     assert sorted(trace.end["iteration"] for trace in found) == [3, 5, 6]
 
 

@@ -11,8 +11,8 @@ from test_extension import check_equal, check_rows, made
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.results.budgets import find_run, truncate
-from ssvm_bench.results.reading import read_run
-from ssvm_bench.runs import loop
+from ssvm_bench.results.trace import read_run
+from ssvm_bench.runs import runner
 
 OWN = [
     "one_slack",
@@ -163,7 +163,7 @@ def rows(primal, dual):
     ],
 )
 def test_when_nothing_improves_any_more(primal, dual, stalls):
-    assert loop._has_stalled(rows(primal, dual)) is stalls
+    assert runner._has_stalled(rows(primal, dual)) is stalls
 
 
 @pytest.mark.parametrize("solver", ["one_slack", "bmrm", "dcd", "mpbcfw_fast"])

@@ -13,7 +13,7 @@ from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
 from ssvm_bench.report import page
 from ssvm_bench.results import stored_traces
-from ssvm_bench.results.reading import find_runs, read_trace
+from ssvm_bench.results.trace import find_runs, read_trace
 from ssvm_bench.runs import terminal
 
 FEW = ("solver=bcfw", "budget.max_iterations=2")

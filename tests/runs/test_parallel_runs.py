@@ -20,8 +20,9 @@ from ssvm_bench.config import registry
 from ssvm_bench.estimator import StructuredSVM
 from ssvm_bench.figures import scaling
 from ssvm_bench.oracles import workers
-from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.run_folder import partial_folder
+from ssvm_bench.results.table import Runs
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components
 
 WORK = ("clock=work", "budget.max_iterations=5", "solver=mpbcfw", "parallel.batch=7")
@@ -301,7 +302,7 @@ def test_speed_ups_and_losses_are_read_off_traces(tmp_path):
     options += ("budget.max_iterations=15",)
     made = [run_here(tmp_path, *options, f"parallel.workers={workers}") for workers in (1, 2)]
     runs = [read_trace(run.folder) for run in made]
-    table = scaling.scaling(runs, [0.5, 1e-9])
+    table = scaling.scaling(Runs(runs), [0.5, 1e-9])
     assert table["workers"].tolist() == [1, 2]
     assert set(table["gap"]) == {0.5}
     assert table["calls"].nunique() == 1

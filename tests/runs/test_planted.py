@@ -24,7 +24,7 @@ import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.results import checkpoint_file
-from ssvm_bench.runs import checkpoints, loop
+from ssvm_bench.runs import checkpoints, runner
 
 CASES = 20
 SOLVERS = {
@@ -128,7 +128,7 @@ def test_a_spoilt_state_is_refused_or_goes_on(tmp_path, name):
             solver.clock.start()
             progress.resumed = [{"iteration": progress.iteration}]
             try:
-                loop.loop(config, solver, recorder, progress=progress)
+                runner.loop(config, solver, recorder, progress=progress)
             except RunFailedError as error:
                 logging.getLogger(__name__).info("%s", error)
     assert 0 < refused < CASES
@@ -147,7 +147,7 @@ def test_numbers_that_no_run_computes_end_a_resumed_run_in_one_sentence(tmp_path
 
     solver.iterate = divide
     with pytest.raises(error):  # a fault of the program, or of a component, stays one
-        loop.loop(config, solver, recorder, True, progress)
+        runner.loop(config, solver, recorder, True, progress)
     progress.resumed = [{"iteration": progress.iteration}]
     with pytest.raises(RunFailedError, match=r"that no run computes \(.*\)\. Begin it anew with f"):
-        loop.loop(config, solver, recorder, progress=progress)
+        runner.loop(config, solver, recorder, progress=progress)

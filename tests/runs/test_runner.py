@@ -25,9 +25,9 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Eval
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.results.run_folder import lock, partial_folder
-from ssvm_bench.runs import components, path_step, recorder, runner
+from ssvm_bench.results.trace import find_runs, is_finished, is_whole, read_trace
+from ssvm_bench.runs import components, recorder, runner
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -166,9 +166,9 @@ def test_a_component_cannot_end_the_program(tmp_path, sabotage, monkeypatch, err
         with pytest.raises(RunFailedError, match=f"{what}: {error.__name__}"):
             run_here(tmp_path, "solver=fw")
 
-    for step in ("load_dataset", "warm_up"):
+    for module, step in ((components, "load_dataset"), (runner, "warm_up")):
         with monkeypatch.context() as patch:
-            patch.setattr(runner, step, fail)
+            patch.setattr(module, step, fail)
             is_told("The run failed")
     sabotage(3, fail)
     is_told("failed in iteration 3")
@@ -399,7 +399,7 @@ def test_rows_that_cannot_be_kept_do_not_end_the_run(tmp_path, monkeypatch):
 
     said = []
     monkeypatch.setattr(recorder, "KEEP_SECONDS", 0.0)
-    monkeypatch.setattr(path_step, "write_partial", fail)
+    monkeypatch.setattr(runner, "write_partial", fail)
     config = config_of(tmp_path, "solver=fw", "budget.max_iterations=2")
     with shown_by(said.append):
         assert runner.run(config, Display()).status == "finished"
@@ -502,14 +502,14 @@ def test_a_finished_run_is_skipped_unless_forced(tmp_path):
 
 def test_a_run_on_other_data_is_not_taken_for_this_one(tmp_path, monkeypatch):
     run = functools.partial(short_run, tmp_path)
-    trace, load = run().folder / "trace.parquet", runner.load_dataset
+    trace, load = run().folder / "trace.parquet", components.load_dataset
     before = trace.read_bytes()
 
     def altered(*config):
         dataset = load(*config)
         return dataclasses.replace(dataset, y=(dataset.y + 1) % dataset.n_labels)
 
-    monkeypatch.setattr(runner, "load_dataset", altered)
+    monkeypatch.setattr(components, "load_dataset", altered)
     with pytest.raises(RunFailedError, match=r"on other data.*results_dir.*force=true"):
         run()
     assert trace.read_bytes() == before

@@ -8,7 +8,7 @@ from program import call, error_of, real_data, run_here
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import weizmann
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components
 
 N_PICTURES = 40

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_summary
+from ssvm_bench.results.trace import read_summary
 from ssvm_bench.solvers.bundle.model import CuttingPlaneModel
 
 LAM = 0.02

@@ -7,8 +7,7 @@ import pytest
 from ssvm_bench.base import memory
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.oracles.base import Problem, Risk
-from ssvm_bench.oracles.constraints import Constraints
+from ssvm_bench.oracles.base import Constraints, Problem, Risk
 from ssvm_bench.oracles.prior import Prior, WithPrior
 from ssvm_bench.solvers.bundle import qp
 from ssvm_bench.solvers.coordinate.dcd import exchanged

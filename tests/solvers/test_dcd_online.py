@@ -11,12 +11,11 @@ from program import call, error_of, run_here
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import stream
-from ssvm_bench.datasets.streams import export
+from ssvm_bench.datasets import export, stream
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.chunked import ChunkedOracle
 from ssvm_bench.planes.cache import PLANES
-from ssvm_bench.results.reading import read_trace
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.solvers.coordinate import dcd_online
 from ssvm_bench.solvers.coordinate.dcd_online import SCHEDULES
 

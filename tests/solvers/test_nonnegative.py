@@ -15,8 +15,8 @@ from scipy.optimize import minimize_scalar
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
-from ssvm_bench.results.reading import read_trace
 from ssvm_bench.results.table import instance_of
+from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs.requirements import check_requirements
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 

@@ -16,7 +16,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import best_scale
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_summary, read_trace
+from ssvm_bench.results.trace import read_summary, read_trace
 from ssvm_bench.solvers.fw import FrankWolfe
 
 SOLVERS = ("fw", "bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")

@@ -12,8 +12,8 @@ from program import OCR, USPS, config_of, run_here
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.results.reading import read_trace
-from ssvm_bench.runs import components, loop, runner
+from ssvm_bench.results.trace import read_trace
+from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
 from ssvm_bench.runs.terminal import Display
 
@@ -109,7 +109,7 @@ def rows_of(folder, tested, *options, clock=None):
     posed = Problem(tested, 0.1)
     recorder = Recorder(posed, Display())
     made = components.build_solver(config, posed, clock or Clock("work"))
-    reason = loop.loop(config, made, recorder)
+    reason = runner.loop(config, made, recorder)
     return reason, recorder.rows
 
 

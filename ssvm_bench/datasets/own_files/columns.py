@@ -81,7 +81,7 @@ _MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
 _JOINED = re.compile(rb".*[,;].*|[^=]+=.*|.+/.+")
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """One column: the entry of part p is ``values[codes[p]]``."""
 
     codes: np.ndarray
@@ -93,14 +93,14 @@ class Columns(NamedTuple):
 
     Attributes
     ----------
-    columns : list of Column
+    columns : list of TextColumn
     offsets : ndarray of int64, shape (n + 1,)
         Sequence i has the parts ``offsets[i]:offsets[i + 1]``.
     lines : ndarray of int64, shape (parts,)
         The line of each part, from 1.
     """
 
-    columns: list[Column]
+    columns: list[TextColumn]
     offsets: np.ndarray
     lines: np.ndarray
 
@@ -254,7 +254,9 @@ def parse(raw: bytes) -> Columns:
     return Columns(columns, np.concatenate(([0], ends, [at.size])), at)
 
 
-def _column(entries: tuple[bytes, ...], of: np.ndarray, number: int, lines: np.ndarray) -> Column:
+def _column(
+    entries: tuple[bytes, ...], of: np.ndarray, number: int, lines: np.ndarray
+) -> TextColumn:
     """Return the column whose part p, in ``lines[p]``, is ``entries[of[p]]``."""
     import pandas as pd
 
@@ -269,7 +271,7 @@ def _column(entries: tuple[bytes, ...], of: np.ndarray, number: int, lines: np.n
             raise ContentError(
                 f"line {line}, column {number}: {_quoted([value])} is no text in UTF-8"
             )
-    return Column(codes.astype(np.int64), texts)
+    return TextColumn(codes.astype(np.int64), texts)
 
 
 def _quoted(fields: list[bytes]) -> str:
@@ -307,7 +309,7 @@ def apply_templates(
     Parameters
     ----------
     used : sequence of Template
-    columns : sequence of Column
+    columns : sequence of TextColumn
         The observed columns.
     offsets : ndarray of int64, shape (n + 1,)
     boundary : str
@@ -541,7 +543,7 @@ def _check_labels_missing(found: Columns, vocabulary: Vocabulary) -> None:
     *before, last = found.columns
     observed = vocabulary.columns - 1
 
-    def share(column: Column, known: Callable[[str], bool] | None) -> float:
+    def share(column: TextColumn, known: Callable[[str], bool] | None) -> float:
         """Return the share of the parts whose entry is known."""
         there = np.array([known is not None and known(value) for value in column.values])
         return float(there[column.codes].mean())

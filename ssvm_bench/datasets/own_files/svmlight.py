@@ -40,7 +40,7 @@ _HOW = " (where they begin at 0, train with dataset.zero_based=true)"
 _LARGEST_INDEX = (1 << 31) - 1
 
 
-class Rows(NamedTuple):
+class SvmlightRows(NamedTuple):
     """The content of a file.
 
     Attributes
@@ -111,7 +111,7 @@ def _text(field: bytes) -> str:
     return shown(field[:100].decode(errors="backslashreplace"), 40)
 
 
-def parse(raw: bytes) -> Rows:
+def parse(raw: bytes) -> SvmlightRows:
     """Return the rows of an unpacked file.
 
     Raises
@@ -143,15 +143,15 @@ def parse(raw: bytes) -> Rows:
     ):
         if wrong.any():
             raise ContentError(f"line {lines[rows_of[np.argmax(wrong)]]}: {what}")
-    return Rows(x, y, lines, b"qid:" in raw)
+    return SvmlightRows(x, y, lines, b"qid:" in raw)
 
 
-def counted(found: Rows, zero_based: bool, n_features: int | None = None) -> csr_array:
+def counted(found: SvmlightRows, zero_based: bool, n_features: int | None = None) -> csr_array:
     """Return the features of rows whose indices begin at 0 or at 1.
 
     Parameters
     ----------
-    found : Rows
+    found : SvmlightRows
     zero_based : bool
     n_features : int, optional
         Number of features, which no index exceeds; by default given by the largest index.
@@ -176,12 +176,12 @@ def counted(found: Rows, zero_based: bool, n_features: int | None = None) -> csr
     return csr({"data": x.data, "indices": x.indices - first, "indptr": x.indptr}, f)
 
 
-def learned(found: Rows, zero_based: str) -> tuple[Vocabulary, dict[str, Any]]:
+def learned(found: SvmlightRows, zero_based: str) -> tuple[Vocabulary, dict[str, Any]]:
     """Return the vocabulary of a training file, and its `fields`; labels are in ascending order.
 
     Parameters
     ----------
-    found : Rows
+    found : SvmlightRows
     zero_based : str
         Whether indices begin at 0; ``"auto"``: if there is an index 0.
 
@@ -205,7 +205,7 @@ def learned(found: Rows, zero_based: str) -> tuple[Vocabulary, dict[str, Any]]:
     return vocabulary, fields(found, vocabulary)
 
 
-def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:
+def fields(found: SvmlightRows, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the fields of a `Dataset`; features beyond those of the vocabulary are ignored.
 
     Raises
@@ -229,7 +229,7 @@ def fields(found: Rows, vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def notes(found: Rows, vocabulary: Vocabulary) -> list[str]:
+def notes(found: SvmlightRows, vocabulary: Vocabulary) -> list[str]:
     """Return what a user should know of how the rows are used."""
     said = []
     if found.queries:

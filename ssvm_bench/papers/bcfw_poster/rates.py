@@ -181,7 +181,7 @@ def _ratios(title: str, table: pd.DataFrame) -> Table:
 
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    needed = calls(Runs(data.traces, data.best), data.gaps)
+    needed = calls(data.runs, data.gaps)
     table = ratios(needed)
     if len(table):
         title = "How the number of oracle calls grows with n, 1/λ and 1/ε"

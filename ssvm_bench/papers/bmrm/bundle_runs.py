@@ -13,15 +13,13 @@ The report's numbers are in ``report.yaml``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import beside
-from ssvm_bench.results.table import Run, labels_within
+from ssvm_bench.results.table import Run, Runs, grouped, labels_within
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
@@ -35,12 +33,6 @@ RATIOS = ("speedup",)
 
 EPSILON = 0.01
 """The ε of all of the report's runs."""
-
-INSTANCE = ["dataset", "source", "n", "pixels", "fingerprint"]
-"""What identifies the data of a run; a table has one block each. ``pixels`` is MNIST's option."""
-
-PROBLEM = [*INSTANCE, "lam", "lam_n"]
-METHOD = ["solver", "title", "P", "options"]
 
 
 class Method(NamedTuple):
@@ -69,48 +61,98 @@ class Method(NamedTuple):
         return f"{name} ({words})" if words else name
 
 
-def of_bundles(traces: Sequence[Run]) -> list[Run]:
+def of_bundles(runs: Sequence[Run]) -> Runs:
     """Return the runs of bundle methods."""
-    return [trace for trace in traces if trace.solver in SOLVERS]
+    return Runs(runs).where(solver=SOLVERS)
 
 
-def runs(traces: Sequence[Run]) -> pd.DataFrame:
-    """Return the runs of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P.
+BMRM = Method("bmrm")
 
-    Returns
-    -------
-    DataFrame
-        One row per run: ``INSTANCE``, ``lam``, ``lam_n`` (λ n), ``epsilon``, ``solver``
-        (the method's label), ``title``, ``P``, ``options``, ``converged`` (whether the run stopped
-        at its ε) and ``trace``.
-    """
-    chosen = of_bundles(traces)
+
+class Data(NamedTuple):
+    """The data of some runs; ``pixels`` is MNIST's option, else empty."""
+
+    dataset: str
+    source: str
+    n: int
+    pixels: str
+    fingerprint: str
+
+    @property
+    def title(self) -> str:
+        """Return the name, kind of pixels, source and size of the data."""
+        pixels = f", {self.pixels} pixels" if self.pixels else ""
+        name, source = style.dataset_name(self.dataset), style.source_name(self.source)
+        return f"{name}{pixels}: {source}, n = {self.n}"
+
+
+class Setup(NamedTuple):
+    """What repeats have in common: the data, our λ, the method, and the ε at which they stop."""
+
+    data: Data
+    lam: float
+    method: Method
+    epsilon: float
+
+    @property
+    def lam_n(self) -> float:
+        """The report's λ: ours times n."""
+        return float(f"{self.lam * self.data.n:.6g}")  # 1000/n · n is not quite 1000
+
+    @property
+    def report_lam(self) -> float:
+        """The report's λ that ours was matched to; without a match, our λ n itself."""
+        return report_lam(self.data.dataset, self.lam_n)
+
+    @property
+    def problem(self) -> tuple[Data, float]:
+        """The data and λ, which methods are compared on."""
+        return self.data, self.lam
+
+    @property
+    def instance(self) -> dict[str, Any]:
+        """The data and λ as columns of a table: those of `Data`, ``lam`` and ``lam_n``."""
+        return {**self.data._asdict(), "lam": self.lam, "lam_n": self.lam_n}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The method as columns of a table: ``solver``, its label, and ``title``."""
+        return {"solver": self.method.label, "title": self.method.title}
+
+
+def setups(runs: Sequence[Run]) -> dict[Setup, Runs]:
+    """Return the repeats of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P."""
+    chosen = of_bundles(runs)
     # labels per dataset: options that only differ between datasets are not compared
-    names = labels_within(chosen, lambda trace: trace.dataset)
-    rows = []
-    for trace, name in zip(chosen, names, strict=True):
-        solver, *options = name.split(" ")
-        other = " ".join(text for text in options if not text.startswith("P="))
-        method = Method(solver, int(trace.solver_options.get("P", 1)), other)
-        data, lam, n = trace.data, float(trace.metadata["lam"]), trace.n
-        pixels = str(trace.config.get("dataset", {}).get("pixels", ""))
-        instance = data["name"], data["source"], n, pixels, trace.problem.fingerprint
-        problem = *instance, lam, float(f"{lam * n:.6g}")  # 1000/n · n is not quite 1000
-        ended = float(trace.solver_options["epsilon"]), trace, trace.converged
-        row = *problem, method.label, method.title, *method[1:], *ended
-        rows.append(((instance, -lam, SOLVERS.index(method.solver), method), row))
-    rows.sort(key=lambda pair: pair[0])
-    columns = [*PROBLEM, *METHOD, "epsilon", "trace", "converged"]
-    return pd.DataFrame([row for _, row in rows], columns=columns)
+    named = zip(chosen, labels_within(chosen, lambda run: run.dataset), strict=True)
+    found = grouped(named, lambda pair: _setup_of(*pair))
+
+    def place(setup: Setup) -> tuple[Any, ...]:
+        return setup.data, -setup.lam, SOLVERS.index(setup.method.solver), setup.method
+
+    return {setup: Runs(run for run, _ in found[setup]) for setup in sorted(found, key=place)}
 
 
-def elsewhere(traces: Sequence[Run]) -> list[str]:
+def _setup_of(run: Run, label: str) -> Setup:
+    solver, *options = label.split(" ")
+    others = " ".join(text for text in options if not text.startswith("P="))
+    method = Method(solver, int(run.solver_options.get("P", 1)), others)
+    pixels = str(run.options.get("dataset.pixels", ""))
+    data = Data(run.dataset, run.source, run.n, pixels, run.fingerprint)
+    return Setup(data, run.lam, method, float(run.solver_options["epsilon"]))
+
+
+def elsewhere(runs: Sequence[Run]) -> list[str]:
     """Return a note on the methods timed on another processor than BMRM, if there are any."""
     found: dict[str, None] = {}
-    for _, block in runs(traces).groupby(PROBLEM, sort=False):
-        used = [*zip(block["title"], (run.processors for run in block["trace"]), strict=True)]
-        base = set().union(*(on for name, on in used if name == Method("bmrm").title))
-        found |= dict.fromkeys(name for name, on in used if base and on - base)
+    used = {
+        setup: {name for run in repeats for name in run.processors}
+        for setup, repeats in setups(runs).items()
+    }
+    for of_problem in grouped(used, lambda setup: setup.problem).values():
+        base = {name for setup in of_problem if setup.method == BMRM for name in used[setup]}
+        others = (setup for setup in of_problem if base and used[setup] - base)
+        found |= dict.fromkeys(setup.method.title for setup in others)
     if not found:
         return []
     return [
@@ -120,12 +162,7 @@ def elsewhere(traces: Sequence[Run]) -> list[str]:
     ]
 
 
-def title(instance: pd.DataFrame) -> str:
-    """Return the name, kind of pixels, source and size of the data in the rows of a table."""
-    first = instance.iloc[0]
-    pixels = f", {first['pixels']} pixels" if first["pixels"] else ""
-    name, source = style.dataset_name(first["dataset"]), style.source_name(first["source"])
-    return f"{name}{pixels}: {source}, n = {int(first['n'])}"
+# ---- what the report prints -------------------------------------------------------------------
 
 
 @cache
@@ -137,83 +174,63 @@ def _report() -> dict[str, Any]:
     return content
 
 
-def report_lam(instance: Mapping[str, Any]) -> float:
+def report_lam(dataset: str, lam_n: float) -> float:
     """Return the report's λ that ours was matched to; without a match, our λ n itself."""
-    matched = _report().get(instance["dataset"], {}).get("matched", {})
-    return float(matched.get(instance["lam_n"], instance["lam_n"]))
+    return float(_report().get(dataset, {}).get("matched", {}).get(lam_n, lam_n))
 
 
-def is_matched(instance: Mapping[str, Any]) -> bool:
-    """Return whether λ was chosen so that BMRM takes as many iterations as in the report."""
-    return report_lam(instance) != instance["lam_n"]
-
-
-def printed(instance: Mapping[Any, Any], quantity: str, method: Method | None = None) -> float:
+def printed(setup: Setup, quantity: str) -> float:
     """Return a number of the report; NaN if it prints none, or ours cannot be compared with it.
+
+    The report's numbers do not hold for synthetic data, nor for a part of the data. Where the
+    report's data are not public, only ratios are compared, and iterations where λ is matched.
 
     Parameters
     ----------
-    instance : mapping
-        ``dataset``, ``source``, ``lam_n`` and, if known, ``n``. The report's numbers do not hold
-        for synthetic data, nor for a part of the data. Where the report's data are not public,
-        only ratios are compared, and iterations where λ is matched.
+    setup : Setup
     quantity : str
         ``"validation"`` or ``"test"``, of all methods; ``"iterations"`` or ``"speedup"``.
-    method : Method, optional
-        The method whose iterations or speed-up are returned.
     """
-    content = _report().get(instance["dataset"])
-    if content is None or instance.get("n", content["n"]) != content["n"]:
+    data, content = setup.data, _report().get(setup.data.dataset)
+    if content is None or data.n != content["n"]:
         return math.nan
-    comparable = (*RATIOS, "iterations") if is_matched(instance) else RATIOS
-    if "source" not in content and quantity not in comparable:
+    if data.source != content.get("source", data.source):
         return math.nan
-    if instance["source"] != content.get("source", instance["source"]):
+    is_matched = setup.report_lam != setup.lam_n
+    if "source" not in content and quantity not in (*RATIOS, *["iterations"] * is_matched):
         return math.nan
-    numbers = content.get(quantity, {})
-    if method is not None:
-        numbers = content["rows"].get(Method(*method[:2]), {}).get(quantity, {})
-    return float(numbers.get(report_lam(instance), math.nan))
+    of_method = content["rows"].get(setup.method._replace(options=""), {})
+    numbers = content.get(quantity) or of_method.get(quantity, {})
+    return float(numbers.get(setup.report_lam, math.nan))
 
 
-def pass_seconds(instance: Mapping[str, Any]) -> float:
+def pass_seconds(data: Data) -> float:
     """Return the seconds of an iteration of the report's BMRM at its largest λ, scaled to our n."""
-    content = _report().get(instance["dataset"])
+    content = _report().get(data.dataset)
     if content is None:
         return math.nan
-    plain = content["rows"][Method("bmrm")]
+    plain = content["rows"][BMRM]
     lam = max(plain["hours"])
-    return 3600 * plain["hours"][lam] / plain["iterations"][lam] * instance["n"] / content["n"]
+    return 3600 * plain["hours"][lam] / plain["iterations"][lam] * data.n / content["n"]
 
 
-def printed_rows(dataset: str) -> list[dict[str, Any]]:
-    """Return the report's numbers for a benchmark: a row per λ and method, from the largest λ.
-
-    Of other datasets it prints none.
-    """
+def printed_table(dataset: str) -> Iterator[tuple[Setup, float, float]]:
+    """Yield the setups of the report's Table 2 on a dataset, their iterations and seconds."""
     content = _report().get(dataset, {"rows": {}})
-    found = []
     for method, row in content["rows"].items():
         for lam, iterations in row["iterations"].items():
-            seconds = 3600 * row["hours"][lam]
-            about = {**dict.fromkeys(PROBLEM, ""), "dataset": dataset, "lam": lam, "lam_n": lam}
-            about |= {"solver": method.label, "title": method.title, "P": method.P, "options": ""}
-            about |= {"iterations_from": iterations, "iterations_to": iterations}
-            about |= {"seconds_from": seconds, "seconds_to": seconds, "epsilon": EPSILON}
-            found.append(about)
-    return found
+            data = Data(dataset, "", content["n"], "", "")
+            yield Setup(data, lam / data.n, method, EPSILON), iterations, 3600 * row["hours"][lam]
 
 
-def notes(table: pd.DataFrame) -> list[str]:
+def notes(of: Collection[Setup]) -> list[str]:
     """Return notes for readers who compare a table with the report's numbers."""
-    found = []
+    found, data = [], {setup.data for setup in of}
     for name, content in _report().items():
-        rows = table[table["dataset"] == name]
-        if not len(rows):
-            continue
-        if "source" not in content:
+        ours = [each for each in data if each.dataset == name]
+        if ours and "source" not in content:
             found.append(_not_public(name, content))
-        elif (rows.loc[rows["source"] == content["source"], "n"] != content["n"]).any():
+        elif any(each.source == content.get("source") and each.n != content["n"] for each in ours):
             found.append(f"The report's numbers are those of n = {content['n']} examples.")
     return found
 

@@ -34,35 +34,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.papers.bmrm.bundle_runs import Method
+from ssvm_bench.papers.bmrm.bundle_runs import (
+    BMRM,
+    Setup,
+    pass_seconds,
+    printed,
+    printed_table,
+    setups,
+)
 from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
-BASELINE = Method("bmrm")
-RANGES = ("iterations", "seconds", "speedup")
-ENDS = ("from", "to")
-COLUMNS = [
-    *(*bundle_runs.INSTANCE, "lam", "lam_n", "report_lam", "epsilon", *bundle_runs.METHOD),
-    *("repeats", "converged", *(f"{name}_{end}" for name, end in product(RANGES, ENDS))),
-    *("qp_share", "product_share", "rises", "above", "start_iterations", "start_seconds"),
-    *("beside_seconds", "qps", "rejected", "report_iterations", "report_speedup"),
-]
 SGD_PASSES = 10
-TIMES = ("qp_time", "gram_time")
 REJECTS = ACCEPT[0]
 """The acceptance rule that can reject a point."""
 
 MEASURED, AFTER_START, REPORT_PASS = "", "without SGD", "at the report's pass"
-
-Row: TypeAlias = dict[str, Any]
 
 
 class Range(NamedTuple):
@@ -79,6 +72,14 @@ class Range(NamedTuple):
         if self.high < other.low or self.high == other.low < other.high:
             return True
         return False if self.low >= other.high else None
+
+    def plus(self, number: float) -> Range:
+        """Return the range of this number plus another one."""
+        return Range(self.low + number, self.high + number)
+
+    def times(self, factor: float) -> Range:
+        """Return the range of this number times a positive one."""
+        return Range(self.low * factor, self.high * factor)
 
     def over(self, other: Range) -> Range:
         """Return this number divided by the other one, both positive."""
@@ -105,130 +106,156 @@ class Range(NamedTuple):
 UNKNOWN = Range(math.nan, math.nan)
 
 
-def of(row: Row, name: str) -> Range:
-    """Return one of ``RANGES`` of a row of the table."""
-    return Range(row[f"{name}_from"], row[f"{name}_to"])
+class Cost(NamedTuple):
+    """What a method costs at one λ: medians over repeats, NaN where there is no value.
 
-
-def rows_of(table: pd.DataFrame) -> list[Row]:
-    """Return the rows of the table."""
-    columns = {name: table[name].tolist() for name in table}  # much faster than to_dict
-    numbers = zip(*columns.values(), strict=True)
-    rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in numbers]
-    return rows
-
-
-def method_of(row: Row) -> Method:
-    """Return the method of a row of the table, without its options."""
-    return Method(row["solver"].partition(" ")[0], row["P"])
-
-
-def costs(traces: Sequence[Run]) -> pd.DataFrame:
-    """Return the costs of each method at each λ at which there are runs of BMRM.
-
-    Returns
-    -------
-    DataFrame
-        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
-        (our λ times n), ``report_lam`` (the report's λ that it is compared with), ``epsilon``,
-        ``solver`` (the method's label), ``title``, ``P``, ``options``, ``repeats``, ``converged``
-        (how many repeats stopped at their ε), ``RANGES`` as two columns each, ``…_from`` and
-        ``…_to`` (infinite if unknown), ``qp_share``, ``product_share``, ``rises``, ``above``,
-        ``start_iterations`` and ``start_seconds`` (of SGD, before w₁), ``beside_seconds`` (QPs and
-        products), ``qps``, ``rejected``, ``report_iterations`` and ``report_speedup``. NaN where
-        there is no value.
+    ``converged`` is how many repeats stopped at their ε; ``start_iterations`` and ``start_seconds``
+    are those of SGD, before w₁; ``beside_seconds`` those of QPs and products.
     """
-    runs = bundle_runs.runs(traces)
-    last = pd.DataFrame([_end(trace) for trace in runs["trace"]], columns=list(MEDIANS))
-    for name in ("iterations", "seconds"):
-        last[f"{name}_to"] = last[f"{name}_from"].where(runs["converged"], math.inf)
-    keys = [*bundle_runs.PROBLEM, "epsilon", *bundle_runs.METHOD]
-    medians = {str(name): (name, lambda ends: ends.median(skipna=False)) for name in last}
-    counts = {"repeats": ("converged", "size"), "converged": ("converged", "sum")}
-    of_method = runs.join(last).groupby(keys, sort=False, as_index=False)
-    table = _with_speedups(of_method.agg(**counts, **medians))
-    rows = rows_of(table)
-    table["report_lam"] = [bundle_runs.report_lam(row) for row in rows]
-    for name in ("iterations", "speedup"):
-        table[f"report_{name}"] = [bundle_runs.printed(row, name, method_of(row)) for row in rows]
-    return table
+
+    setup: Setup
+    repeats: int
+    converged: int
+    iterations: Range
+    seconds: Range
+    speedup: Range = UNKNOWN
+    qp_share: float = math.nan
+    product_share: float = math.nan
+    rises: float = math.nan
+    above: float = math.nan
+    start_iterations: float = math.nan
+    start_seconds: float = math.nan
+    beside_seconds: float = math.nan
+    qps: float = math.nan
+    rejected: float = math.nan
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The cost as columns of a table, where a range has two, and the report's numbers."""
+        setup, numbers = self.setup, dict[str, Any]()
+        for name, value in zip(self._fields[1:], self[1:], strict=True):
+            numbers |= (
+                {f"{name}_from": value.low, f"{name}_to": value.high}
+                if isinstance(value, Range)
+                else {name: value}
+            )
+        return {
+            **setup.instance,
+            "report_lam": setup.report_lam,
+            "epsilon": setup.epsilon,
+            **setup.names,
+            "P": setup.method.P,
+            "options": setup.method.options,
+            **numbers,
+            **{f"report_{name}": printed(setup, name) for name in ("iterations", "speedup")},
+        }
 
 
-MEDIANS = (
-    *("iterations_from", "seconds_from", "qp_share", "product_share", "rises", "above"),
-    *("start_iterations", "start_seconds", "beside_seconds", "qps", "rejected"),
-)
-"""Quantities at the ends of runs whose medians `costs` returns."""
+def costs(traces: Sequence[Run]) -> list[Cost]:
+    """Return the costs of each method at each λ at which BMRM has runs, from the largest λ."""
+    found = []
+    for setup, runs in setups(traces).items():
+        each = [_of_run(setup, run) for run in runs]
+        # the numbers of a range are in columns
+        middle = [np.median(values, axis=0) for values in zip(*(c[3:] for c in each), strict=True)]
+        numbers = (Range(*map(float, m)) if np.ndim(m) else float(m) for m in middle)
+        converged = sum(cost.converged for cost in each)
+        found.append(Cost._make([setup, len(each), converged, *numbers]))
+    return _with_speedups(found)
 
 
-def _end(trace: Run) -> tuple[float, ...]:
-    """Return ``MEDIANS`` of a run."""
-    frame, solver = trace.frame, trace.solver_options
-    last = frame.iloc[-1]
+def table(of: Sequence[Cost]) -> pd.DataFrame:
+    """Return costs as a table, with a row for each."""
+    return pd.DataFrame([cost.row for cost in of])
+
+
+def _of_run(setup: Setup, run: Run) -> Cost:
+    """Return the costs of one run."""
+
+    def last(name: str, otherwise: float = math.nan) -> float:
+        return float(run[name][-1]) if name in run else otherwise
+
+    spent = last("iteration"), last("cpu_time")
+    passes, seconds = (Range(end, end if run.converged else math.inf) for end in spent)
     # a share of counted work in measured seconds has no meaning
-    seconds = math.nan if trace.clock == "work" else last["time"]
-    shares = [last.get(name, math.nan) / (seconds or math.nan) for name in TIMES]
+    time = math.nan if run.clock == "work" else last("time") or math.nan
     # rises cannot be counted in the rows: the stored trace of a long run has only some of them
-    rises = trace.end.get("primal_rises")
-    rises = math.nan if rises is None else rises
-    primal = frame.loc[frame["iteration"] > 0, "primal"]
-    above = math.expm1(np.log(primal / primal.cummin()).mean())
-    start = _start(trace)
-    beside = sum(last.get(name, math.nan) for name in TIMES)
-    can_reject = solver["name"].startswith("prox") and solver.get("accept", REJECTS) == REJECTS
-    rejected = last.get("rejected", math.nan if can_reject else 0.0)
-    qps = last.get("qps", math.nan) / max(last["iteration"] - start[0] - rejected, 1)
-    ends = last["iteration"], last["cpu_time"], *shares, rises, above
-    return (*ends, *start, beside, qps, rejected)
+    rises = run.end.get("primal_rises")
+    primal = run["primal"][run["iteration"] > 0]
+    begun, begun_seconds = _start(run)
+    prox, accept = run.solver.startswith("prox"), run.solver_options.get("accept", REJECTS)
+    rejected = last("rejected", math.nan if prox and accept == REJECTS else 0.0)
+    return Cost(
+        setup,
+        1,
+        run.converged,
+        passes,
+        seconds,
+        qp_share=last("qp_time") / time,
+        product_share=last("gram_time") / time,
+        rises=math.nan if rises is None else rises,
+        above=math.expm1(np.log(primal / np.minimum.accumulate(primal)).mean()),
+        start_iterations=begun,
+        start_seconds=begun_seconds,
+        beside_seconds=last("qp_time") + last("gram_time"),
+        qps=last("qps") / max(spent[0] - begun - rejected, 1),
+        rejected=rejected,
+    )
 
 
-def _start(trace: Run) -> tuple[float, float]:
+def _start(run: Run) -> tuple[float, float]:
     """Return the iterations and seconds of SGD before w₁ was evaluated; 0 without SGD."""
-    if trace.solver_options.get("init") != "sgd":
+    if run.solver_options.get("init") != "sgd":
         return 0.0, 0.0
-    at = trace.frame[trace.frame["iteration"] == SGD_PASSES]
-    if not len(at):
+    at = np.flatnonzero(run["iteration"] == SGD_PASSES)
+    if not at.size:
         return math.nan, math.nan
-    row = at.iloc[0]
-    return SGD_PASSES - 1.0, row["cpu_time"] - row["oracle_time"] / (2 * SGD_PASSES)
+    cpu, oracle = (float(run[name][at[0]]) for name in ("cpu_time", "oracle_time"))
+    return SGD_PASSES - 1.0, cpu - oracle / (2 * SGD_PASSES)
 
 
-def _with_speedups(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of problems that BMRM has runs on, with their speed-ups."""
-
-    def problem_of(row: Row) -> tuple[Any, ...]:
-        return tuple(row[name] for name in bundle_runs.PROBLEM)
-
-    found, rows = [], rows_of(table)
-    plain = grouped((row for row in rows if method_of(row) == BASELINE), problem_of)
-    for row in (row for row in rows if problem_of(row) in plain):
-        bases = [base for base in plain[problem_of(row)] if base["epsilon"] == row["epsilon"]]
+def _with_speedups(of: Sequence[Cost]) -> list[Cost]:
+    """Return the costs on problems that BMRM has runs on, with speed-ups."""
+    found = []
+    plain = grouped((c for c in of if c.setup.method[:2] == BMRM[:2]), lambda c: c.setup.problem)
+    for cost in (cost for cost in of if cost.setup.problem in plain):
+        same = [c for c in plain[cost.setup.problem] if c.setup.epsilon == cost.setup.epsilon]
         speedup = UNKNOWN
-        if len(bases) == 1:  # with several, it is not known which one is meant
-            faster = of(bases[0], "seconds").over(of(row, "seconds"))
-            speedup = Range(1.0, 1.0) if method_of(row) == BASELINE else faster
-        found.append({**row, "speedup_from": speedup.low, "speedup_to": speedup.high})
-    return pd.DataFrame(found, columns=COLUMNS)
+        if len(same) == 1:  # with several, it is not known which one is meant
+            speedup = Range(1.0, 1.0) if cost is same[0] else same[0].seconds.over(cost.seconds)
+        found.append(cost._replace(speedup=speedup))
+    return found
 
 
 # ---- readings ---------------------------------------------------------------------------------
 
 
-def readings(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return each reading of the table that its runs allow; the first is the table itself."""
-    found, after = {MEASURED: table}, table.copy()
-    for name, end in product(("iterations", "seconds"), ENDS):
-        after[f"{name}_{end}"] -= after[f"start_{name}"]
-    if (table["start_iterations"] > 0).any():
+def readings(of: Sequence[Cost]) -> dict[str, list[Cost]]:
+    """Return each reading of costs that their runs allow; the first is the costs themselves."""
+    found = {MEASURED: [*of]}
+    after = [
+        cost._replace(
+            iterations=cost.iterations.plus(-cost.start_iterations),
+            seconds=cost.seconds.plus(-cost.start_seconds),
+        )
+        for cost in of
+    ]
+    if any(cost.start_iterations > 0 for cost in of):
         found[AFTER_START] = _with_speedups(after)
-    passes = pd.Series([bundle_runs.pass_seconds(row) for row in rows_of(table)], table.index)
-    if (passes > 0).all() and (table["beside_seconds"] >= 0).all():
-        for end in ENDS:
-            after[f"seconds_{end}"] = after[f"iterations_{end}"] * passes + after["beside_seconds"]
-        found[REPORT_PASS] = _with_speedups(after)
+    passes = [pass_seconds(cost.setup.data) for cost in of]
+    if all(each > 0 and cost.beside_seconds >= 0 for each, cost in zip(passes, of, strict=True)):
+        spent = (
+            cost.iterations.times(each).plus(cost.beside_seconds)
+            for each, cost in zip(passes, after, strict=True)
+        )
+        pairs = zip(after, spent, strict=True)
+        found[REPORT_PASS] = _with_speedups([cost._replace(seconds=of) for cost, of in pairs])
     return found
 
 
-def of_report(dataset: str) -> pd.DataFrame:
-    """Return the report's numbers for a dataset as a table like that of `costs`, perhaps empty."""
-    return _with_speedups(pd.DataFrame(bundle_runs.printed_rows(dataset)))
+def of_report(dataset: str) -> list[Cost]:
+    """Return the costs that the report prints for a dataset; of others than its own, none."""
+    rows = printed_table(dataset)
+    return _with_speedups(
+        [Cost(setup, 0, 0, Range(k, k), Range(spent, spent)) for setup, k, spent in rows]
+    )

@@ -16,7 +16,7 @@ the claims.
 
 There are two rules of accepting a point: ``accept=sufficient`` (Algorithm 2) and ``accept=always``
 (as in the authors' program). Where there are runs with both, a claim is judged by each rule, and
-for each rule by every reading of the costs (`costs.readings`). Those that agree share a row.
+for each rule by every reading of the costs (`readings`). Those that agree share a row.
 
 The same measures are applied to the numbers that the report prints in its Table 2, as far as
 possible: where these do not confirm a statement, our runs need not either. The file
@@ -25,21 +25,31 @@ possible: where these do not confirm a statement, our runs need not either. The 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
-from ssvm_bench.claims.judging import HOLDS, UNKNOWN, Row, judge
-from ssvm_bench.claims.old import about
+from ssvm_bench.claims.judging import HOLDS, NO_RUNS, UNKNOWN, Row, judge
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import Block, Table, beside, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
-from ssvm_bench.papers.bmrm import bundle_runs, claims, costs, relative
-from ssvm_bench.papers.bmrm.costs import AFTER_START, MEASURED, RANGES, REPORT_PASS, of, rows_of
-from ssvm_bench.results.table import Run
+from ssvm_bench.papers.bmrm import bundle_runs, measures, relative
+from ssvm_bench.papers.bmrm.bundle_runs import BMRM, Data, setups
+from ssvm_bench.papers.bmrm.costs import (
+    AFTER_START,
+    MEASURED,
+    REPORT_PASS,
+    Cost,
+    costs,
+    of_report,
+    readings,
+    table,
+)
+from ssvm_bench.papers.bmrm.measures import rules, seconds_text
+from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE, number, share
 
 # ---- Table 1 ----------------------------------------------------------------------------------
@@ -55,34 +65,37 @@ def risks(traces: Sequence[Run]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per method and λ, from the largest: ``bundle_runs.INSTANCE``, ``lam``, ``lam_n``
-        (our λ times n), ``solver`` (the method's label), ``title``, ``repeats``, ``converged``
-        (how many repeats stopped at their ε), ``validation``, ``test`` (medians, NaN where there is
-        none) and ``report_validation``, ``report_test``.
+        One row per method and λ, from the largest: `Setup.instance`, `Setup.names`, ``repeats``,
+        ``converged`` (how many repeats stopped at their ε), ``validation``, ``test`` (medians, NaN
+        where there is none) and ``report_validation``, ``report_test``.
     """
-    runs = bundle_runs.runs(traces)
-    for loss in LOSSES:
-        found = [trace.end.get(f"{loss}_loss") for trace in runs["trace"]]
-        runs[loss] = pd.Series(found, dtype=float)
-    keys, medians = [*bundle_runs.PROBLEM, "solver", "title"], {of: (of, "median") for of in LOSSES}
-    counts = {"repeats": ("converged", "size"), "converged": ("converged", "sum")}
-    of_method = runs[runs["validation"].notna()].groupby(keys, sort=False, as_index=False)
-    table = of_method.agg(**counts, **medians)
-    for loss in LOSSES:
-        table[f"report_{loss}"] = [bundle_runs.printed(row, loss) for row in rows_of(table)]
-    return table
+    rows = []
+    for setup, runs in setups(traces).items():
+        ends = pd.DataFrame([run.end for run in runs])
+        ends = ends.reindex(columns=[f"{of}_loss" for of in LOSSES]).astype(float)
+        known = ends.iloc[:, 0].notna()
+        if known.any():
+            ended = sum(
+                run.converged for run, is_known in zip(runs, known, strict=True) if is_known
+            )
+            row = {**setup.instance, **setup.names, "repeats": known.sum(), "converged": ended}
+            row |= zip(LOSSES, ends[known].median(), strict=True)
+            rows.append(row | {f"report_{of}": bundle_runs.printed(setup, of) for of in LOSSES})
+    return pd.DataFrame(rows)
 
 
-def _risk_notes(table: pd.DataFrame) -> list[str]:
-    """Return notes on the runs for readers of the table."""
-    short = int((table["repeats"] - table["converged"]).sum())
-    ended = f"{short} of {table['repeats'].sum()} runs ended before they had reached their ε."
-    return [*([ended] if short else []), *bundle_runs.notes(table)]
+def _risk_blocks(data: FigureData, losses: pd.DataFrame) -> Iterator[Block]:
+    yield TEXTS["risks"]
+    runs, ended = losses["repeats"].sum(), losses["converged"].sum()
+    if ended < runs:
+        yield f"{runs - ended} of {runs} runs ended before they had reached their ε."
+    yield from bundle_runs.notes(setups(data.runs))
+    yield from risk_tables(losses)
 
 
-def risk_tables(table: pd.DataFrame) -> Iterator[Table]:
+def risk_tables(of: pd.DataFrame) -> Iterator[Table]:
     """Yield a table per block: methods by λ, as in the report, with the best λ in bold."""
-    for _, block in table.groupby(bundle_runs.INSTANCE, sort=False):
+    for instance, block in of.groupby([*Data._fields], sort=False):
         lams = list(dict.fromkeys(block["lam_n"]))
         losses = block.pivot(index="title", columns="lam_n", values="validation")
         losses = losses.reindex(list(dict.fromkeys(block["title"])))[lams]
@@ -102,7 +115,7 @@ def risk_tables(table: pd.DataFrame) -> Iterator[Table]:
             rows.append([name, *cells, number(test, ".4f")])
         heads = [bold(f"λ = {lam:g}", lam == best) for lam in lams]
         header = ["validation loss", *heads, f"test, λ = {best:g}"]
-        yield Table(bundle_runs.title(block), header, rows)
+        yield Table(Data._make(instance).title, header, rows)
 
 
 # ---- Table 2 ----------------------------------------------------------------------------------
@@ -115,60 +128,60 @@ HEADER = (
 JUDGED = ("statement (section)", "measured by", "ours", "verdict", "the report's Table 2", "remark")
 
 
-def tables(table: pd.DataFrame, judged: pd.DataFrame | None = None) -> Iterator[Table]:
-    """Yield the costs of the methods and the claims, for each block of the table of `costs`.
+ALL = "all benchmarks"
+"""What claims about several benchmarks are about, in place of a dataset."""
 
-    ``judged`` has the costs of the runs that claims are judged by; by default, all.
+
+def tables(of: Sequence[Cost], judged: Sequence[Cost] | None = None) -> Iterator[Table]:
+    """Yield the costs of the methods and the claims, for each dataset.
+
+    ``judged`` are the costs of the runs that claims are judged by; by default, all.
     """
-    by = dict(iter((table if judged is None else judged).groupby(bundle_runs.INSTANCE)))
-    for instance, block in table.groupby(bundle_runs.INSTANCE, sort=False):
-        title = bundle_runs.title(block)
-        epsilons = ", ".join(f"{value:g}" for value in sorted(set(block["epsilon"])))
-        rows = [_cells(row) for row in rows_of(block)]
-        yield Table(f"{title}, ε = {epsilons}", HEADER, rows, words=2)
-        yield from _other_readings(title, block)
-        yield from _of_report(title, block)
-        name = str(block["dataset"].iloc[0])
-        printed = costs.of_report(name)
-        if instance in by and len(printed):  # of other datasets, the report says nothing
-            rows = list(_judged(by[instance], claims.CLAIMS, name, printed))
-            yield Table(f"What the report says, on {title}", JUDGED, rows, words=len(JUDGED))
+    by = grouped(of if judged is None else judged, lambda cost: cost.setup.data)
+    for data, block in grouped(of, lambda cost: cost.setup.data).items():
+        epsilons = ", ".join(f"{value:g}" for value in sorted({c.setup.epsilon for c in block}))
+        yield Table(f"{data.title}, ε = {epsilons}", HEADER, [*map(_cells, block)], words=2)
+        yield from _other_readings(data, block)
+        yield from _of_report(data, block)
+        printed = of_report(data.dataset)
+        if data in by and printed:  # of other datasets, the report says nothing
+            rows = list(_judged(by[data], data.dataset, printed))
+            yield Table(f"What the report says, on {data.title}", JUDGED, rows, words=len(JUDGED))
 
 
-def across(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the claims about all benchmarks together, if the table of `costs` has several."""
-    if table["dataset"].nunique() > 1:
-        printed = pd.concat([costs.of_report(name) for name in ("plates", "mnist", "landmarks")])
-        rows = list(_judged(table, claims.ACROSS, "all", printed))
+def across(of: Sequence[Cost]) -> Iterator[Table]:
+    """Yield the claims about all benchmarks together, if there are costs on several."""
+    if len({cost.setup.data.dataset for cost in of}) > 1:
+        printed = [cost for name in ("plates", "mnist", "landmarks") for cost in of_report(name)]
+        rows = list(_judged(of, ALL, printed))
         yield Table("What the report says of its benchmarks", JUDGED, rows, words=len(JUDGED))
 
 
-def _judged(
-    block: pd.DataFrame, about: Sequence[Claim], name: str, printed: pd.DataFrame
-) -> Iterator[list[str]]:
+def _judged(of: Sequence[Cost], name: str, printed: Sequence[Cost]) -> Iterator[list[str]]:
     """Yield the rows of the claims; rules and readings that agree share a row."""
-    matched = any(bundle_runs.is_matched(row) for row in rows_of(block))
-    for claim in about:
-        if (claim.paper and name not in claim.paper) or not claims.is_tried(claim, block):
+    is_matched = any(cost.setup.report_lam != cost.setup.lam_n for cost in of)
+    for claim in PAPER.claims:
+        if name not in claim.paper and (claim.paper or name == ALL):
             continue
         by = judge(claim, printed)
         theirs = NONE if by.verdict == UNKNOWN else f"{by.ours}: {by.verdict}"
         remarks = PAPER.remarks.get(claim.key, {})
-        for variant, found in _variants(claim, block).items():
+        for variant, found in variants(claim, of).items():
+            if found.note.startswith(NO_RUNS):
+                continue
             text = f"{claim.text} ({claim.section}{f'; {variant}' if variant else ''})"
-            own = [f"{name} matched"] * matched + [name]
-            keys = [f"{of} {variant}".strip() for of in own] + own
+            own = [f"{name} matched"] * is_matched + [name]
+            keys = [f"{about} {variant}".strip() for about in own] + own
             remark = next((remarks[key] for key in keys if key in remarks), "")
             cells = found.ours or found.note, bold(found.verdict), theirs
             yield [text, claim.measured, *cells, "" if found.verdict == HOLDS else remark]
 
 
-def _variants(claim: Claim, block: pd.DataFrame) -> dict[str, Row]:
+def variants(claim: Claim, of: Sequence[Cost]) -> dict[str, Row]:
     """Return the verdicts by rule and reading; rules or readings that all agree share an entry."""
-    chosen = block if claim.key == claims.CONSTANTS else claims.usual(block)
     of_rule = {
-        rule: {name: judge(claim, read) for name, read in costs.readings(rows).items()}
-        for rule, rows in claims.rules(chosen).items()
+        rule: {name: judge(claim, read) for name, read in readings(rows).items()}
+        for rule, rows in rules(of).items()
     }
     for rule, found in of_rule.items():
         if len({*_said(found).values()}) == 1:
@@ -189,105 +202,89 @@ def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
     return {name: (one.ours or one.note, one.verdict) for name, one in found.items()}
 
 
-def _cells(row: costs.Row) -> list[str]:
-    iterations, seconds, speedup = (_range(row, name) for name in RANGES)
-    lam = f"{row['lam_n']:g}"
-    if row["report_lam"] != row["lam_n"]:
-        lam += f" (for {row['report_lam']:g})"
+def _cells(cost: Cost) -> list[str]:
+    setup, report = cost.setup, cost.row
+    lam = f"{setup.lam_n:g}"
+    if setup.report_lam != setup.lam_n:
+        lam += f" (for {setup.report_lam:g})"
     return [
-        *(lam, row["title"], iterations, number(row["rejected"], ".0f")),
-        *(number(row["report_iterations"], "g"), seconds),
-        *(share(row["qp_share"]), share(row["product_share"])),
-        *(speedup, number(row["report_speedup"], "g")),
-        *(share(row["rises"]), share(row["above"]), number(row["qps"], ".1f")),
+        *(lam, setup.method.title, f"{cost.iterations:.0f}", number(cost.rejected, ".0f")),
+        *(number(report["report_iterations"], "g"), cost.seconds.text(seconds_text)),
+        *(share(cost.qp_share), share(cost.product_share)),
+        *(f"{cost.speedup:.2g}", number(report["report_speedup"], "g")),
+        *(share(cost.rises), share(cost.above), number(cost.qps, ".1f")),
     ]
 
 
-SHOWN = {
-    "iterations": ("iterations", "{:.0f}".format),
-    "seconds": ("CPU seconds", claims.seconds_text),
-    "speedup": ("speed-up", "{:.2g}".format),
-}
-"""Each of ``RANGES`` → the heading of its column, and the format of its numbers."""
-
-
-def _range(row: costs.Row, name: str) -> str:
-    return of(row, name).text(SHOWN[name][1])
-
-
-def _other_readings(title: str, block: pd.DataFrame) -> Iterator[Table]:
+def _other_readings(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
     """Yield a table of the methods' costs in the other readings, if there are any."""
-    others = {name: rows for name, rows in costs.readings(block).items() if name != MEASURED}
-    if not others:
+    found = readings(block)
+    if len(found) == 1:
         return
-    header = ["λ", "method", "speed-up as measured"]
-    lines = [[*_cells(row)[:2], _range(row, "speedup")] for row in rows_of(block)]
-    for reading, names in {AFTER_START: RANGES, REPORT_PASS: ("speedup",)}.items():
-        if reading in others:
-            header += [f"{SHOWN[name][0]} {reading}" for name in names]
-            for line, row in zip(lines, rows_of(others[reading]), strict=True):
-                line += [_range(row, name) for name in names]
-    for line, value in zip(lines, block["report_speedup"], strict=True):
-        line.append(number(value, "g"))
-    yield Table(f"The same runs, read otherwise, on {title}", [*header, "the report's"], lines, 2)
+    columns = {
+        "λ": [_cells(cost)[0] for cost in block],
+        "method": [cost.setup.method.title for cost in block],
+        "speed-up as measured": [f"{cost.speedup:.2g}" for cost in block],
+    }
+    for name in (name for name in (AFTER_START, REPORT_PASS) if name in found):
+        if name == AFTER_START:
+            columns[f"iterations {name}"] = [f"{cost.iterations:.0f}" for cost in found[name]]
+            seconds = [cost.seconds.text(seconds_text) for cost in found[name]]
+            columns[f"CPU seconds {name}"] = seconds
+        columns[f"speed-up {name}"] = [f"{cost.speedup:.2g}" for cost in found[name]]
+    printed = (bundle_runs.printed(cost.setup, "speedup") for cost in block)
+    columns["the report's"] = [number(value, "g") for value in printed]
+    lines = [*zip(*columns.values(), strict=True)]
+    yield Table(f"The same runs, read otherwise, on {data.title}", [*columns], lines, 2)
 
 
-def _of_report(title: str, block: pd.DataFrame) -> Iterator[Table]:
+def _of_report(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
     """Yield a table of the report's times per iteration, if its speed-ups are shown beside ours."""
-    if not block["report_speedup"].notna().any():
+    if all(math.isnan(bundle_runs.printed(cost.setup, "speedup")) for cost in block):
         return
-    printed = rows_of(costs.of_report(str(block["dataset"].iloc[0])))
-    printed.sort(key=lambda row: -row["lam_n"])
-    of_plain = (row for row in printed if row["solver"] == costs.BASELINE.solver)
-    plain = {row["lam_n"]: row["iterations_from"] for row in of_plain}
+    printed = sorted(of_report(data.dataset), key=lambda cost: -cost.setup.lam_n)
+    plain = {c.setup.lam_n: c.iterations.low for c in printed if c.setup.method == BMRM}
     lines = []
-    for row in printed:
-        iterations, lam = row["iterations_from"], row["lam_n"]
-        seconds = f"{row['seconds_from'] / iterations:.3g}"
-        speedups = f"{plain[lam] / iterations:.2g}", f"{row['speedup_from']:.2g}"
-        lines.append([f"{lam:g}", row["title"], f"{iterations:g}", seconds, *speedups])
+    for cost in printed:
+        iterations, lam = cost.iterations.low, cost.setup.lam_n
+        speedups = f"{plain[lam] / iterations:.2g}", f"{cost.speedup:.2g}"
+        seconds = f"{cost.seconds.low / iterations:.3g}"
+        lines.append([f"{lam:g}", cost.setup.method.title, f"{iterations:g}", seconds, *speedups])
     header = ("λ", "method", "iterations", "seconds each", "speed-up in iterations", "in seconds")
-    yield Table(f"The report's own Table 2, beside {title}", header, lines, words=2)
+    yield Table(f"The report's own Table 2, beside {data.title}", header, lines, words=2)
 
 
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 
-def _blocks(data: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    notes = curves.timing_notes(bundle_runs.of_bundles(data.traces))
-    notes += bundle_runs.elsewhere(data.traces) + bundle_runs.notes(table)
+def _blocks(data: FigureData, _: pd.DataFrame) -> Iterator[Block]:
+    notes = curves.timing_notes(bundle_runs.of_bundles(data.runs))
+    notes += bundle_runs.elsewhere(data.runs) + bundle_runs.notes(setups(data.runs))
     yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
-    runs, others = PAPER.at_settings(data.traces)
-    judged = costs.costs(runs)
+    runs, others = PAPER.at_settings(data.runs)
     if others:
-        yield TEXTS["settings"].format(len(others), len(data.traces))
-    yield from tables(table, judged)
+        yield TEXTS["settings"].format(len(others), len(data.runs))
+    yield from tables(costs(data.runs), costs(runs))
     # the ratios of some benchmarks may come from drawn data, those of others from real data
-    yield from across(costs.costs([*runs, *PAPER.at_settings(data.others)[0]]))
+    yield from across(costs([*runs, *PAPER.at_settings(data.others)[0]]))
 
 
 KINDS = (
     table_kind(
         "risks",
         "Validation and test loss of the bundle methods",
-        lambda traces, _: risks(traces),
-        lambda _, table: [TEXTS["risks"], *_risk_notes(table), *risk_tables(table)],
+        risks,
+        _risk_blocks,
         documents=True,
     ),
     table_kind(
         "speedup",
         "Iterations, time and speed-up of the bundle methods",
-        lambda traces, _: costs.costs(traces),
+        lambda runs: table(costs(runs)),
         _blocks,
         documents=True,
     ),
 )
 
 
-PAPER = Paper(
-    folder=Path(__file__).parent,
-    title="the bundle-method report",
-    kinds=(relative.KIND, *KINDS),
-    claims_=(*claims.CLAIMS, *claims.ACROSS),
-    **about(__file__),
-)
+PAPER = Paper.of(__file__, measures=vars(measures), kinds=(relative.KIND, *KINDS))

@@ -20,7 +20,7 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import CurveFigure
 from ssvm_bench.papers.bmrm import bundle_runs
-from ssvm_bench.results.table import BestValues, Run
+from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
@@ -33,14 +33,18 @@ COMPARISONS = {"BMRM and P-BMRM": ("bmrm", "p_bmrm"), "BMRM and Prox-BMRM": ("bm
 COMPARED = {solver for solvers in COMPARISONS.values() for solver in solvers}
 
 
-def compared(traces: Sequence[Run]) -> list[Run]:
+def compared(runs: Runs) -> Runs:
     """Return the runs of the compared solvers, on problem instances that BMRM has runs on."""
-    known = {trace.problem for trace in traces if trace.solver == "bmrm"}
-    runs = (trace for trace in traces if trace.solver in COMPARED)
-    return [trace for trace in runs if trace.problem in known]
+    known = {run.problem for run in runs.where(solver="bmrm")}
+    return runs.where(solver=COMPARED, problem=known)
 
 
-def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
+def _distance(run: Run) -> np.ndarray:
+    known = run.best.dual if run.best else np.nan
+    return run["primal"] / (known if known > 0 else np.nan) - 1
+
+
+def relative(runs: Runs, axis: str) -> pd.DataFrame:
     """Return the curves of the figure as a table, like `curves.tabulate`.
 
     Returns
@@ -49,23 +53,25 @@ def relative(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame
         ``curves.COLUMNS``, and ``pixels``, ``lam_n`` (λ n) and ``P``. The quantity is one of
         ``COMPARISONS``; the solver is a method's label. The largest λ of each dataset comes first.
     """
-    runs = bundle_runs.runs(compared(traces))
+    setups = bundle_runs.setups(compared(runs))
+    keys, more = ["fingerprint", "lam", "solver"], ["pixels", "lam_n", "P"]
 
-    def values(trace: Run) -> dict[str, np.ndarray]:
-        known, solver = best[trace.problem].dual, trace.solver
-        distance = trace["primal"] / (known if known > 0 else np.nan) - 1
-        return {name: distance for name, solvers in COMPARISONS.items() if solver in solvers}
+    def comparison(name: str) -> pd.DataFrame:
+        mine = {of: each for of, each in setups.items() if of.method.solver in COMPARISONS[name]}
+        labels = [of.method.label for of, each in mine.items() for _ in each]
+        repeats = Runs(run for each in mine.values() for run in each)
+        return curves.tabulate(repeats, {name: _distance}, axis, log=True, names=labels)
 
-    table = curves.tabulate([*runs["trace"]], values, axis, log=True, names=[*runs["solver"]])
-    keys = ["fingerprint", "lam", "solver"]
-    about = runs[[*keys, "pixels", "lam_n", "P"]].drop_duplicates(keys)
-    return table.merge(about, on=keys, how="left")
+    rows = [{**of.instance, **of.names, "P": of.method.P} for of in setups]
+    about = pd.DataFrame(rows, columns=[*keys, *more]).drop_duplicates(keys)
+    table = about.merge(pd.concat(map(comparison, COMPARISONS)), on=keys)
+    return table[[*curves.COLUMNS, *more]]
 
 
-def notes(traces: Sequence[Run], best: BestValues) -> list[str]:
+def notes(runs: Runs) -> list[str]:
     """Return a note on F* for readers of the figure."""
-    optima = [best[trace.problem] for trace in traces]
-    error = max((known.primal / known.dual - 1 for known in optima if known.dual > 0), default=0.0)
+    best = runs.best.values()
+    error = max((known.primal / known.dual - 1 for known in best if known.dual > 0), default=0.0)
     known = "F*: the highest dual value ever seen"
     return [f"{known}; the optimum is at most {percent(error)} higher."]
 
@@ -98,7 +104,7 @@ def draw(
     lines, comparisons = style.strokes(table["solver"]), list(dict.fromkeys(table["quantity"]))
     rows = [
         [curves[curves["quantity"] == comparison] for _, curves in block.groupby("lam", sort=False)]
-        for _, block in table.groupby(bundle_runs.INSTANCE, sort=False)
+        for _, block in table.groupby([*bundle_runs.Data._fields], sort=False)
         for comparison in comparisons
     ]
     above: dict[tuple[int, float], Axes] = {}  # the first panel of a dataset and λ
@@ -109,10 +115,10 @@ def draw(
         if comparison:
             panel.sharex(first)
         else:
-            lam = curves["lam_n"].iloc[0]
-            instance = {"dataset": curves["dataset"].iloc[0], "lam_n": lam}
-            report = bundle_runs.report_lam(instance)
-            name = f"{bundle_runs.title(curves)}\n" * (curves is rows[k][0])
+            row = curves.iloc[0]
+            data = bundle_runs.Data(*row[[*bundle_runs.Data._fields]])
+            lam, report = row["lam_n"], bundle_runs.report_lam(data.dataset, row["lam_n"])
+            name = f"{data.title}\n" * (curves is rows[k][0])
             drawing.set_heading(panel, f"{name}λ = {lam:g}/n (the report's λ = {report:g})")
         panel.set_yscale("log")
         panel.set_xscale("log" if log_x else "linear")
@@ -144,7 +150,7 @@ KIND = CurveFigure(
     "Relative distance of the current solution to the optimum",
     file="relative_{}",
     chosen=compared,
-    tabulate=relative,
+    quantities=relative,
     draw=draw,
     notes=notes,
 ).kind("relative", ["iteration", "time"], beside(__file__)["relative"])

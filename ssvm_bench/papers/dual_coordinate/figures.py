@@ -13,6 +13,7 @@ UB − F⋆ is at least the distance of UB from the optimum, and P⋆ − LB at 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -29,7 +30,7 @@ from ssvm_bench.figures.kind import CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.dual_coordinate.measures import kept_by
 from ssvm_bench.results import words
 from ssvm_bench.results.table import INSTANCE_COLUMNS as INSTANCE
-from ssvm_bench.results.table import BestValues, Run, grouped, labels_within
+from ssvm_bench.results.table import TINY, Run, Runs, labels_within
 
 RUNS = kinds_of_runs(Path(__file__).with_name("claims.yaml"))
 """The kinds of runs that claims compare, by name."""
@@ -42,37 +43,36 @@ GAP = "relative gap"
 KEPT = "planes in the cache"
 
 
-Chosen: TypeAlias = Callable[[Sequence[Run]], list[Run]]
+Chosen: TypeAlias = Callable[[Runs], Runs]
 
 
 def _of(*kinds: str) -> Chosen:
     """Return a function that chooses the runs of these kinds."""
-    return lambda traces: [run for run in traces if any(RUNS[kind].has(run) for kind in kinds)]
+    return lambda runs: runs.where(lambda run: any(RUNS[kind].has(run) for kind in kinds))
 
 
 def _compared(option: str, *kinds: str) -> Chosen:
     """Return a function that chooses runs on instances where an option has several values."""
 
-    def chosen(traces: Sequence[Run]) -> list[Run]:
-        groups = grouped(_of(*kinds)(traces), lambda run: run.problem)
-        several = [runs for runs in groups.values() if len(set(map(_value_of(option), runs))) > 1]
-        return [run for runs in several for run in runs]
+    def chosen(runs: Runs) -> Runs:
+        groups = _of(*kinds)(runs).groups("problem").values()
+        several = [of for of in groups if len(set(map(_value_of(option), of))) > 1]
+        return Runs(run for of in several for run in of)
 
     return chosen
 
 
-def bounds(traces: Sequence[Run], best: BestValues, axis: str) -> pd.DataFrame:
+def bounds(runs: Runs, axis: str) -> pd.DataFrame:
     """Return the curves of the three bounds as a table, like `tabulate`."""
 
-    def curve(bound: str) -> pd.DataFrame:
-        def values(run: Run) -> dict[str, np.ndarray]:
-            known = best[run.problem]
-            at = run[BOUNDS[bound]]
-            away = known.primal - at if bound == "LB" else at - known.dual
-            return {DISTANCE: away / max(abs(known.dual), 1e-12)}
+    def away(run: Run, bound: str) -> np.ndarray:
+        at, (primal, dual) = run[BOUNDS[bound]], run.best or (math.nan, math.nan)
+        distance = primal - at if bound == "LB" else at - dual
+        return distance / max(abs(dual), TINY)
 
-        names = _named(traces, lambda run: bound)
-        return tabulate(traces, values, axis, log=True, names=names)
+    def curve(bound: str) -> pd.DataFrame:
+        names = _named(runs, lambda _: bound)
+        return tabulate(runs, {DISTANCE: partial(away, bound=bound)}, axis, True, names)
 
     table = pd.concat(map(curve, BOUNDS), ignore_index=True)
     return table[table["repeats"] > 0]  # there is no UB before the first sweep
@@ -85,41 +85,37 @@ OF_DISTANCES = [
 ]
 
 
-def gaps(option: str) -> Callable[[Sequence[Run], BestValues, str], pd.DataFrame]:
-    """Return a function that tabulates the relative gap for each value of an option."""
-
-    def table(traces: Sequence[Run], _: BestValues, axis: str) -> pd.DataFrame:
-        names = _named(traces, _value_of(option))
-        return tabulate(traces, lambda run: {GAP: run["relative_gap"]}, axis, log=True, names=names)
-
-    return table
+def _gaps(what: str, file: str, option: str, *kinds: str) -> CurveFigure:
+    """Return the figure of the relative gap for each value of an option."""
+    named = partial(_named, first=_value_of(option))
+    return CurveFigure(what, file, {GAP: "relative_gap"}, _compared(option, *kinds), named=named)
 
 
 def _value_of(option: str) -> Callable[[Run], str]:
     return lambda run: f"{option}={run.solver_options[option]}"
 
 
-def _named(traces: Sequence[Run], first: Callable[[Run], str]) -> list[str]:
+def _named(runs: Sequence[Run], first: Callable[[Run], str]) -> list[str]:
     """Return the names of curves: the solver, the text ``first`` of a run, and differing options.
 
     These are the options in which runs on one problem instance differ; tolerances and budgets that
     only differ between instances are left out.
     """
     found = []
-    names = labels_within(traces, lambda run: run.problem)
-    for run, label in zip(traces, names, strict=True):
+    names = labels_within(runs, lambda run: run.problem)
+    for run, label in zip(runs, names, strict=True):
         solver, *options = label.split(" ")
         others = [text for text in options if text != first(run)]
         found.append(" ".join([solver, first(run), *others]))
     return found
 
 
-def kept(traces: Sequence[Run]) -> pd.DataFrame:
+def kept(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the planes kept after the first pass against its number of examples.
 
     Runs on all examples of a dataset and on its first ones, at one λ, form one curve.
     """
-    runs = [run for run in traces if (run.frame["iteration"] == 1).any()]
+    runs = [run for run in runs if (run["iteration"] == 1).any()]
     rows = [
         {**run.instance, "solver": label, KEPT: kept_by(run)}
         for run, label in zip(runs, _named(runs, _value_of("schedule")), strict=True)
@@ -138,7 +134,7 @@ def kept(traces: Sequence[Run]) -> pd.DataFrame:
 def _cache(data: FigureData) -> Iterator[Output]:
     from ssvm_bench.figures import drawing
 
-    runs = _of("verified")(data.traces)
+    runs = _of("verified")(data.runs)
     table = kept(runs)
     if len(table):
         notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
@@ -158,15 +154,14 @@ CURVES = {
     "bounds": CurveFigure(
         "How far the bounds UB, UB' and LB are from the optimum",
         *("bounds_{}", bounds, _of("true_bound")),
-        notes=lambda *_: OF_DISTANCES,
+        notes=lambda _: OF_DISTANCES,
     ),
-    "order": CurveFigure(
+    "order": _gaps(
         "Relative gap with random and with sequential order",
-        *("order_{}", gaps("order"), _compared("order", "batch", "sequential")),
+        *("order_{}", "order", "batch", "sequential"),
     ),
-    "schedules": CurveFigure(
-        "Relative gap of all examples with each schedule",
-        *("schedules_{}", gaps("schedule"), _compared("schedule", "verified")),
+    "schedules": _gaps(
+        "Relative gap of all examples with each schedule", "schedules_{}", "schedule", "verified"
     ),
 }
 AXES = {"bounds": ("iteration", "time"), "order": ("iteration",), "schedules": ("passes", "time")}

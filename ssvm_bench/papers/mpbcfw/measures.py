@@ -247,8 +247,8 @@ def oracle_share(
     }
     low, high = bounds.get(case.dataset, (-math.inf, math.inf))
     if case.dataset in paper and not low <= np.median(inside / whole) <= high:
-        ends = tuple(call / (call + float(np.median(rest))) for call in paper[case.dataset])
-        facts["the share if a call took as long as the paper's:"] = span(ends, percent)
+        least, most = (call / (call + float(np.median(rest))) for call in paper[case.dataset])
+        facts["the share if a call took as long as the paper's:"] = span((least, most), percent)
     return Measured(inside / whole, low, high, facts)
 
 

@@ -38,7 +38,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import table, words
-from ssvm_bench.results.table import BestValues, Run, UnmeasurableError, band, ensure
+from ssvm_bench.results.table import Run, Runs, UnmeasurableError, band, ensure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,15 +57,16 @@ PAIRS = {
 """Pairs that are compared: single- and multi-plane solver, and each solver with its average."""
 
 
-def scale(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def scale(runs: Runs) -> pd.DataFrame:
     """Return a row for each problem instance, start and pair with common evaluations."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
-        for pair, (single, multi) in PAIRS.items():
-            if not case.solvers.issuperset((single, multi)):
+    for case in cases(runs, runs.best):
+        for pair, solvers in PAIRS.items():
+            if not case.solvers.issuperset(solvers):
                 continue
             try:
-                found = by.evaluated(case, Selection(single), Selection(multi))
+                single, multi = map(Selection, solvers)
+                found = by.evaluated(case, single, multi)
             except UnmeasurableError:
                 continue
             if not found:
@@ -104,25 +105,25 @@ PRINTED = Selection("mpbcfw", prefer={"rule": "slope", "T": 10})
 # ---- the slope rule, and T --------------------------------------------------------------------
 
 
-def slope(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def slope(runs: Runs) -> pd.DataFrame:
     """Return a row for each dataset and configuration of MP-BCFW, sorted by T and M."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
         target = table.target(case.repeats("bcfw"))
         usual = PRINTED.by_seed(case)
         for label in of_rule:
-            runs = case.runs[label]
-            both = sorted(runs.keys() & usual.keys())
+            mine = case.runs[label]
+            both = sorted(mine.keys() & usual.keys())
             at, times, later, tenth = (
                 [table.reach(of[seed], gap, "time") for seed in both]
                 for gap in (target, target / 10)
-                for of in (usual, runs)
+                for of in (usual, mine)
             )
-            iterations = [table.reach(runs[seed], target, "iteration") for seed in both]
-            solver = runs[both[0]].solver_options
+            iterations = [table.reach(mine[seed], target, "iteration") for seed in both]
+            solver = mine[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}
             row |= {"gap": target, "time": np.median(times)}
@@ -160,10 +161,10 @@ AT = (10, 30)
 """The iterations after which averages are compared."""
 
 
-def averages(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def averages(runs: Runs) -> pd.DataFrame:
     """Return a row for each dataset and number of iterations."""
     rows: list[dict[str, Any]] = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         for at in AT:
             found = pd.DataFrame([_suboptimal(case, run, at) for run in case.repeats("mpbcfw_avg")])
             about = {"dataset": case.dataset, "after": at, "repeats": len(found)}
@@ -192,14 +193,14 @@ def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
 # ---- Figure 3 ---------------------------------------------------------------------------------
 
 
-def passes(traces: Sequence[Run], best: BestValues) -> pd.DataFrame:
+def passes(runs: Runs) -> pd.DataFrame:
     """Return a row per dataset and number of passes; 0 is after the exact pass, −1 the start.
 
     ``pays`` says whether the rule continues after the pass; ``ended`` is the number of passes of
     the run with the rule.
     """
     found = []
-    for case in cases(traces, best):
+    for case in cases(runs, runs.best):
         curve: dict[int, np.ndarray] = {}
         ended = -1
         for run in case.traces():
@@ -252,7 +253,7 @@ def draw_rule(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = passes(data.traces, data.best)
+    table = passes(data.runs)
     if len(table):
         yield Output("rule", table, figure=partial(draw_rule, table, data.title))
 
@@ -261,13 +262,22 @@ def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
 
 KINDS = (
     table_kind(
-        "scale", "Where MP-BCFW's primal value is lower, against λ and start", scale, _of_scale
+        "scale",
+        "Where MP-BCFW's primal value is lower, against λ and start",
+        scale,
+        _of_scale,
     ),
     table_kind(
-        "slope", "The slope rule against fixed numbers of approximate passes", slope, _of_slope
+        "slope",
+        "The slope rule against fixed numbers of approximate passes",
+        slope,
+        _of_slope,
     ),
     table_kind(
-        "averages", "Two averages, and the interpolation between them", averages, _of_averages
+        "averages",
+        "Two averages, and the interpolation between them",
+        averages,
+        _of_averages,
     ),
     Kind("rule", Choices(("iteration",)), _draw_rule),
 )

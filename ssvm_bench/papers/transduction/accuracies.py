@@ -24,7 +24,14 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
 from ssvm_bench.figures.kind import FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import measures as by
-from ssvm_bench.papers.transduction.measures import INDUCTIVE, KERNELS, SETS, TABLE_1
+from ssvm_bench.papers.transduction.measures import (
+    INDUCTIVE,
+    KERNELS,
+    LABELED,
+    SETS,
+    TABLE_1,
+    cell_of,
+)
 from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
 from ssvm_bench.papers.transduction.tables import TEXTS, of_draws, row_of
 from ssvm_bench.results.table import Run, grouped
@@ -62,8 +69,8 @@ def accuracies(traces: Sequence[Run]) -> pd.DataFrame:
         for name, run, label in zip(solver, first, case.runs, strict=True):
             if name == INDUCTIVE:
                 continue
-            row, cell = row_of(case, label, _right), TABLE_1[_cell(run)]
-            row |= zip(("dataset", "labeled", "kernel"), _cell(run), strict=True)
+            row, cell = row_of(case, label, _right), TABLE_1[cell_of(run)]
+            row |= zip(("dataset", "labeled", "kernel"), cell_of(run), strict=True)
             row |= {"settings": _settings(run), "splits": row["runs"]}
             row["inductive"] = inductive.get("mean", np.nan)
             row["inductive_deviation"] = inductive.get("deviation", np.nan)
@@ -81,15 +88,8 @@ def _right(run: Run) -> float:
 
 
 def _is_of_table_1(run: Run) -> bool:
-    config: Any = run.config
-    known = config["solver"]["name"] in (by.PROPOSED, INDUCTIVE, by.ALTERNATING)
-    return known and "labeled" in config["dataset"] and _cell(run) in TABLE_1
-
-
-def _cell(run: Run) -> tuple[str, int, str]:
-    """Return a run's cell of Table 1: set, number of labels, kernel."""
-    config: Any = run.config
-    return config["dataset"]["name"], config["dataset"]["labeled"], config["oracle"]["kernel"]
+    known = run.solver in (by.PROPOSED, INDUCTIVE, by.ALTERNATING)
+    return known and "dataset.labeled" in run.options and cell_of(run) in TABLE_1
 
 
 def _settings(run: Run) -> str:
@@ -160,7 +160,7 @@ def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
 def settings_tables(table: pd.DataFrame) -> Iterator[Block]:
     """Yield a table per kernel with a row for each setting."""
     yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
-    cells = [(dataset, labeled) for labeled in (10, 100) for dataset in SETS]
+    cells = [(dataset, labeled) for labeled in LABELED for dataset in SETS]
     names = [f"{style.dataset_name(dataset)} {labeled}" for dataset, labeled in cells]
     for kernel in KERNELS:
         lines = []
@@ -212,7 +212,7 @@ DOCUMENTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], Iterator[Block]]]]
 
 
 def _output(name: str, data: FigureData) -> Iterator[Output]:
-    (file, title, make), table = DOCUMENTS[name], accuracies(data.traces)
+    (file, title, make), table = DOCUMENTS[name], accuracies(data.runs)
     yield Output(file, table, title, list(make(table)))
 
 

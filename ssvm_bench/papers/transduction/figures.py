@@ -33,11 +33,11 @@ from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import tables
 from ssvm_bench.papers.transduction.datasets.points import Points
-from ssvm_bench.papers.transduction.measures import BASELINES, DRAWS, PROPOSED, error
+from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, error
 from ssvm_bench.papers.transduction.oracles.transduction import agreement, overlap_of
 from ssvm_bench.papers.transduction.tables import of_draws
-from ssvm_bench.results.reading import is_finished, read_labels
-from ssvm_bench.results.table import Run
+from ssvm_bench.results.table import Run, Runs
+from ssvm_bench.results.trace import is_finished, read_labels
 from ssvm_bench.results.words import percent
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ IN_THE_PLANE = ("moons",)
 def _draw_labels(data: FigureData) -> Iterator[Output]:
     """Yield the labels of the first draw of each problem on a dataset of the plane."""
     drawn: Counter[str] = Counter()
-    for case in of_draws(data.traces):
+    for case in of_draws(data.runs):
         if case.dataset not in IN_THE_PLANE:
             continue
         first = min(draw for runs in case.runs.values() for draw in runs)
@@ -109,8 +109,7 @@ def _draw_labels(data: FigureData) -> Iterator[Output]:
 
 def _order(label: str) -> tuple[int, str]:
     """Return the sort key of a curve's panel: in the paper's order, the proposed method last."""
-    order = (*BASELINES, PROPOSED)
-    solver = label.split(" ")[0]
+    order, solver = [*MOONS], label.split(" ")[0]
     return order.index(solver) if solver in order else len(order), label
 
 
@@ -163,25 +162,29 @@ QUANTITIES = {
 """Name of a quantity → its column."""
 
 
-def _of_first_draw(traces: Sequence[Run]) -> list[Run]:
+def _of_first_draw(runs: Runs) -> Runs:
     """Return the runs of the proposed method on the first draw of each problem."""
-    ours = [run for run in traces if run.solver == PROPOSED]
-    return [repeats[min(repeats)] for case in of_draws(ours) for repeats in case.runs.values()]
+    cases = of_draws(runs.where(solver=PROPOSED))
+    return Runs(repeats[min(repeats)] for case in cases for repeats in case.runs.values())
 
 
-def _positive(run: Run) -> dict[str, np.ndarray]:
-    """Return the values of `QUANTITIES`, NaN where they are not positive."""
-    of = {name: run[column] for name, column in QUANTITIES.items()}
-    return {name: np.where(drawn > 0, drawn, np.nan) for name, drawn in of.items()}
+def _positive(run: Run, column: str) -> np.ndarray:
+    """Return a column, NaN where it is not positive."""
+    return np.where(run[column] > 0, run[column], np.nan)
+
+
+def _tabulated(runs: Runs, axis: str) -> pd.DataFrame:
+    drawn = {name: partial(_positive, column=column) for name, column in QUANTITIES.items()}
+    # log=False: a single run is drawn at its rows only, without interpolation
+    return tabulate(runs, drawn, axis, log=False)
 
 
 CONVERGENCE = CurveFigure(
     "Augmented Lagrangian, residual and label changes of DC-ADMM",
     file="convergence_{}",
+    quantities=_tabulated,
     chosen=_of_first_draw,
-    # log=False: a single run is drawn at its rows only, without interpolation
-    tabulate=lambda traces, _, axis: tabulate(traces, _positive, axis, log=False),
-    notes=lambda *_: ["Where no label changes, nothing is drawn of the label changes."],
+    notes=lambda _: ["Where no label changes, nothing is drawn of the label changes."],
 )
 
 
@@ -197,7 +200,7 @@ MOST_PICTURES = 4
 
 def _draw_masks(data: FigureData) -> Iterator[Output]:
     """Yield the masks of each case whose runs are available."""
-    for case, methods in tables.of_methods(data.traces):
+    for case, methods in tables.of_methods(data.runs):
         rows, numbers = [], []
         for number, runs in _shown(case, methods, data.loaded):
             here = [each for each in map(data.loaded, runs) if each]
@@ -289,7 +292,7 @@ def _scribbled(rgb: np.ndarray, scribbles: np.ndarray | None) -> np.ndarray:
 
 def _draw_frames(data: FigureData) -> Iterator[Output]:
     """Yield the IoU of the frames of each sequence whose runs are available."""
-    for case, methods in tables.of_methods(data.traces):
+    for case, methods in tables.of_methods(data.runs):
         if case.dataset in DRAWS:
             continue
         rows = []
@@ -326,7 +329,7 @@ def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
 
 
 def _overlap(data: FigureData) -> Iterator[Output]:
-    table = tables.overlaps(tables.of_methods(data.traces, tables.TOLD))
+    table = tables.overlaps(tables.of_methods(data.runs, tables.TOLD))
     title = "Overlap with the true masks"
     cells = tables.OVERLAP_CELLS
     shown = [table_of(title, cells, table.to_dict("records"), 3)] * bool(len(table))

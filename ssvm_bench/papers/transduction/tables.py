@@ -6,17 +6,7 @@ solves       iterations of conjugate gradients for a solution of (17)
 overlaps     overlap of the masks found in pictures with the truth: a choice of `figures`
 ===========  ====================================================================================
 
-Table 1 is in :mod:`.accuracies`. This module also measures the claims about pictures:
-
-.. code-block:: text
-
-    more overlap   IoU of the last row, minus that of the other method, for each repeat
-    fewer false    false pixels of the other method, minus ours, as shares of all pixels
-
-The claims about videos need features that are almost linearly separable. The inductive method is
-the same in the paper and here, and only uses the labels of a video's first frame. So if its IoU is
-below the printed one, this is due to our features. If it is lower by more than `LACKING`, the
-claims cannot be measured.
+Table 1 is in :mod:`.accuracies`.
 """
 
 from __future__ import annotations
@@ -28,14 +18,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Selection, cases, column, ends
-from ssvm_bench.claims.old import Measured, above, measure
+from ssvm_bench.claims.cases import Case, cases
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Cells, Table, beside, table_of
 from ssvm_bench.figures.kind import table_kind
-from ssvm_bench.papers.transduction.measures import DRAWS, MOONS, PROPOSED, VIDEOS, error
+from ssvm_bench.papers.transduction.measures import (
+    DRAWS,
+    FALSE,
+    MISSED,
+    MOONS,
+    PROPOSED,
+    TOLD,
+    TRUTH,
+    VIDEOS,
+    error,
+    overlap,
+)
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.results.table import Run, UnmeasurableError, band, same_seed
+from ssvm_bench.results.table import Run, band
 from ssvm_bench.results.words import NONE, percent
 
 TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
@@ -144,13 +144,6 @@ SOLVE_CELLS: Cells = {
 # ---- pictures ---------------------------------------------------------------------------------
 
 
-LACKING = 0.1
-"""How far the IoU of the inductive method may be below the printed one."""
-
-FALSE, MISSED, TOLD, TRUTH = "false_pixels", "missed_pixels", "told_iou", "truth_iou"
-"""Run columns, which older traces do not have."""
-
-
 ORDER = ("kernel_kmeans", "inductive", PROPOSED)
 """Methods in the order in which they are drawn, with the proposed method last."""
 
@@ -174,64 +167,6 @@ def name_of(case: Case) -> str:
     """Return the part of a file's name that identifies a case of pictures."""
     pictures = next(case.traces()).config["dataset"].get("pictures")
     return "_".join(filter(None, (case.dataset, pictures)))
-
-
-# ---- measures ---------------------------------------------------------------------------------
-
-
-def overlap(run: Run) -> float:
-    """Return the IoU at the end of a run; raise `UnmeasurableError` if it has none."""
-    return float(column(run, "iou")[-1])
-
-
-def _pairs(case: Case, ours: Selection, baseline: Selection) -> list[tuple[Run, Run]]:
-    nothing = "no two runs are on the same picture"
-    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case), nothing)
-    if case.dataset in VIDEOS and baseline.solver == "inductive":
-        _check_features(case, [other for _, other in pairs], _means(pairs))
-    return pairs
-
-
-def _means(pairs: Sequence[tuple[Run, Run]]) -> str:
-    """Return a note with the means of both sides: IoU, and false and missed pixels if known."""
-    said = []
-    for what, name in (("IoU", "iou"), ("false pixels", FALSE), ("missed pixels", MISSED)):
-        if all(name in run for pair in pairs for run in pair):
-            both = np.mean(ends(pairs, name), axis=0)
-            said.append(f"{what} {percent(both[0])} against {percent(both[1])}")
-    return "mean " + ", ".join(said)
-
-
-@measure
-def more_overlap(case: Case, ours: Selection, baseline: Selection) -> Measured:
-    """Measure how much larger our IoU is per picture; for videos, only if the features suffice."""
-    pairs = _pairs(case, ours, baseline)
-    return Measured(np.subtract(*ends(pairs, "iou").T), low=above(0.0), note=_means(pairs))
-
-
-@measure
-def fewer_false(case: Case, ours: Selection, inductive: Selection) -> Measured:
-    """Measure how much smaller our share of false pixels is, under the same condition."""
-    pairs = _pairs(case, ours, inductive)
-    mine, theirs = ends(pairs, FALSE).T
-    return Measured(theirs - mine, low=above(0.0), note=_means(pairs))
-
-
-def _check_features(case: Case, inductive: Sequence[Run], measured: str) -> None:
-    """Raise `UnmeasurableError` if our features lack too much of the paper's."""
-    printed = VIDEOS[case.dataset]["inductive"]
-    found = float(np.mean([overlap(run) for run in inductive]))
-    if found >= printed - LACKING:
-        return
-    said = (
-        "not with these features: those of the paper are of a deep network, and almost linearly "
-        f"separable; with ours the inductive method has an IoU of {percent(found)}, where the "
-        f"paper has {100 * printed:.2f} %"
-    )
-    known = [run.frame[TOLD].iloc[-1] for run in inductive if TOLD in run]
-    if known:
-        said += f", though it has {percent(np.mean(known))} on the frame that it is trained on"
-    raise UnmeasurableError(f"{said}. Measured with ours: {measured}")
 
 
 # ---- the table --------------------------------------------------------------------------------
@@ -298,14 +233,14 @@ KINDS = (
     table_kind(
         "errors",
         "Wrong labels",
-        lambda traces, _: errors(traces),
+        errors,
         lambda _, table: [TEXTS["errors"], *error_tables(table)],
         documents=True,
     ),
     table_kind(
         "solves",
         "Iterations of conjugate gradients",
-        lambda traces, _: solves(traces),
+        solves,
         lambda _, table: [
             TEXTS["solves"].format(few=FEW),
             table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records")),

@@ -29,10 +29,9 @@ from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images import scenes as synthetic
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
-from ssvm_bench.datasets.images.preparation import PictureFile
-from ssvm_bench.datasets.images.superpixels import counts
-from ssvm_bench.datasets.raw_files import Names
+from ssvm_bench.datasets.images.preparation import PictureFile, counts
 from ssvm_bench.datasets.reading import Arrays, ContentError
+from ssvm_bench.datasets.sources import Names
 from ssvm_bench.papers.transduction.datasets import scenes
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 from ssvm_bench.papers.transduction.datasets.scenes import given_features

@@ -1,7 +1,7 @@
 """Points for transduction: some labels are observed, and constraints or energies bind the others.
 
 Each point is an example of one part, and ``structure`` is ``points``. In addition to features and
-labels (:mod:`ssvm_bench.datasets.checks`) a dataset has
+labels (:mod:`ssvm_bench.datasets.base`) a dataset has
 
 ===========  ==============================================  =====================================
 field        what                                            what is checked
@@ -30,8 +30,7 @@ import numpy as np
 
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import BOOL, REAL, array, offsets_of
-from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.checks import explained
+from ssvm_bench.datasets.base import Dataset, SourceConfig, explained
 from ssvm_bench.datasets.reading import ensure
 
 POINTS = "points"

@@ -34,7 +34,7 @@ from ssvm_bench.datasets import reading
 from ssvm_bench.datasets.arrays import REAL, array
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.pictures import Picture
-from ssvm_bench.datasets.images.superpixels import borders
+from ssvm_bench.datasets.images.preparation import borders
 from ssvm_bench.datasets.reading import ContentError, ensure
 
 _DIGITS = 6  # the last bits of an exponential depend on the machine

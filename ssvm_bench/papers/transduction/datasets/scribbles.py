@@ -35,7 +35,7 @@ from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
-from ssvm_bench.datasets.images.superpixels import N_FEATURES, counts
+from ssvm_bench.datasets.images.preparation import N_FEATURES, counts
 from ssvm_bench.datasets.reading import Arrays
 from ssvm_bench.papers.transduction.datasets import points
 from ssvm_bench.papers.transduction.datasets.scenes import Scene, contrast, given_features

@@ -35,8 +35,8 @@ from ssvm_bench.base.random import approx_normal, permutation
 from ssvm_bench.config.validation import at_least, check_choice
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.raw_files import ParsedFile
 from ssvm_bench.datasets.reading import Arrays, ensure, parsing
+from ssvm_bench.datasets.sources import ParsedFile
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 N_SPLITS = 12

@@ -9,8 +9,8 @@ Every step keeps the observed labels. The other labels have one of these energie
 ================  =====================================================  =======================
 energy            E(y)                                                   the step
 ================  =====================================================  =======================
-`Energy`          0                                                      each point by itself
-`Counts`          0 if every clique C has L_C^j ≤ |{i ∈ C: y_i = j}|     sorting, or a linear
+`LabelingEnergy`  0                                                      each point by itself
+`CountBounds`     0 if every clique C has L_C^j ≤ |{i ∈ C: y_i = j}|     sorting, or a linear
                   ≤ U_C^j, else ∞                                        program and rounding
 `Potts`           Σ_{k∼l} c_kl [y_k ≠ y_l],  c ≥ 0                       minimum cut, α-expansion
 ================  =====================================================  =======================
@@ -55,7 +55,7 @@ _WHOLE = 1e-6
 _BITS = 60
 
 
-class Energy:
+class LabelingEnergy:
     """An energy of the labelings of n points; here 0, where only observed labels are fixed.
 
     Parameters
@@ -100,7 +100,7 @@ def sum_of(u: np.ndarray, y: np.ndarray) -> float:
 # ---- bounds on counts -------------------------------------------------------------------------
 
 
-def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> Energy:
+def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> LabelingEnergy:
     """Return the energy of bounds on counts.
 
     Raises
@@ -111,7 +111,7 @@ def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> E
     _check_each(observed, n_labels, cliques)
     if len(cliques) == 1 and n_labels == 2:
         return OneClique(observed, n_labels, cliques)
-    return Counts(observed, n_labels, cliques)
+    return CountBounds(observed, n_labels, cliques)
 
 
 def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
@@ -136,7 +136,7 @@ def _fail(c: int, why: str) -> None:
     )
 
 
-class Counts(Energy):
+class CountBounds(LabelingEnergy):
     """Bounds on counts in cliques.
 
     Raises
@@ -237,7 +237,7 @@ class Counts(Energy):
             _fail(c, f"its bounds contradict those of other cliques by {given[c]:.3g} points")
 
 
-class OneClique(Energy):
+class OneClique(LabelingEnergy):
     """One clique, two labels: exact, by sorting."""
 
     def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
@@ -269,7 +269,7 @@ class OneClique(Energy):
 # ---- pairs ------------------------------------------------------------------------------------
 
 
-class Potts(Energy):
+class Potts(LabelingEnergy):
     """Pairs of points, with a cost for different labels."""
 
     def __init__(

@@ -55,7 +55,7 @@ _CACHED = 2**20
 _SEED = 1729  # fixed for landmarks and random features, so that solvers share the kernel
 
 
-class Kernel:
+class FeatureMap:
     """A feature map G of n points, shape (n, m), and its regularised least squares.
 
     Parameters
@@ -105,9 +105,9 @@ class Kernel:
             smallest = float(spectrum.min()) if spectrum.size == n else 0.0
             self.extremes = smallest, float(spectrum.max())
 
-    def take(self, points: np.ndarray) -> Kernel:
+    def take(self, points: np.ndarray) -> FeatureMap:
         """Return the kernel of some points, with the same features."""
-        return Kernel(self.G[points])
+        return FeatureMap(self.G[points])
 
     def scores(self, W: np.ndarray) -> np.ndarray:
         """Return Kα = G W, shape (n, L)."""
@@ -147,7 +147,7 @@ class Kernel:
         return W.T
 
 
-class Decomposed(Kernel):
+class Decomposed(FeatureMap):
     """A kernel matrix, stored as its eigenvectors with eigenvalues above rounding errors."""
 
     def __init__(self, K: np.ndarray, precision: float | None = None) -> None:
@@ -162,7 +162,7 @@ class Decomposed(Kernel):
         return (self._back @ W).T
 
 
-def build(config: Any, x: Any, what: str) -> Kernel:
+def build(config: Any, x: Any, what: str) -> FeatureMap:
     """Return a kernel of points.
 
     Parameters
@@ -181,7 +181,7 @@ def build(config: Any, x: Any, what: str) -> Kernel:
     kind, sigma, components = config.kernel, config.sigma, config.components
     x, precision = scaled(x, config.scaling), config.precision
     if kind == "linear":
-        return Kernel(x, precision=precision)
+        return FeatureMap(x, precision=precision)
     x = dense(x)
     n, bits = len(x), np.random.PCG64(_SEED)
     if kind == "rbf":
@@ -199,10 +199,10 @@ def build(config: Any, x: Any, what: str) -> Kernel:
         D, Q = np.linalg.eigh(_rbf(landmarks, landmarks, sigma))
         kept = _above_rounding(D)
         G = _rbf(x, landmarks, sigma) @ (Q[:, kept] / np.sqrt(D[kept]))
-        return Kernel(G, precision=precision)
+        return FeatureMap(G, precision=precision)
     omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
     phase = 2.0 * np.pi * uniform((components,), bits)
-    return Kernel(np.sqrt(2.0 / components) * np.cos(x @ omega + phase), precision=precision)
+    return FeatureMap(np.sqrt(2.0 / components) * np.cos(x @ omega + phase), precision=precision)
 
 
 def dense(x: Any) -> np.ndarray:

@@ -37,8 +37,8 @@ from ssvm_bench.oracles.objective import TRANSDUCTION, Objective, Terms
 from ssvm_bench.papers.transduction.datasets import points
 from ssvm_bench.papers.transduction.datasets.points import POINTS, Cliques, Points
 from ssvm_bench.papers.transduction.oracles import energies, kernels, losses
-from ssvm_bench.papers.transduction.oracles.energies import Energy, sum_of
-from ssvm_bench.papers.transduction.oracles.kernels import Kernel
+from ssvm_bench.papers.transduction.oracles.energies import LabelingEnergy, sum_of
+from ssvm_bench.papers.transduction.oracles.kernels import FeatureMap
 
 CODE_VERSION = 1
 
@@ -113,7 +113,7 @@ def build(config: Config, dataset: Dataset) -> Transduction:
     return Transduction(config, dataset)
 
 
-class Point(NamedTuple):
+class TransductivePoint(NamedTuple):
     """A classifier W = Gᵀα, shape (m, L), and labels y, int64 of shape (n,)."""
 
     W: np.ndarray
@@ -126,9 +126,9 @@ class TransductiveProblem(Objective):
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : FeatureMap
     loss : Softmax, CrammerSinger or OneVsAll
-    energy : Energy
+    energy : LabelingEnergy
     lam : float
         ν.
     truth : ndarray of int64, shape (n,)
@@ -139,9 +139,9 @@ class TransductiveProblem(Objective):
         Distinguishes problems on the same points.
     """
 
-    kernel: Kernel
+    kernel: FeatureMap
     loss: losses.Softmax | losses.CrammerSinger | losses.OneVsAll
-    energy: Energy
+    energy: LabelingEnergy
     lam: float
     truth: np.ndarray
     overlap: Overlap | None
@@ -181,7 +181,7 @@ class TransductiveProblem(Objective):
         fall = sum_of(u, y) + self.energy.value(y) - sum_of(u, found) - self.energy.value(found)
         return found if fall > 0 and fall >= delta else y
 
-    def measured(self, point: Point) -> tuple[float, dict[str, float]]:
+    def measured(self, point: TransductivePoint) -> tuple[float, dict[str, float]]:
         """Return the objective, the accuracy on unobserved labels, and superpixels' overlap."""
         scores = self.kernel.scores(point.W)
         scored = {"accuracy": self.accuracy(point.y)}
@@ -197,22 +197,22 @@ class TransductiveProblem(Objective):
         free = self.energy.free
         return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
 
-    def check_point(self, point: Point) -> None:
+    def check_point(self, point: TransductivePoint) -> None:
         """Raise ``StateError`` if the point has a label that does not exist."""
         expect(bool((point.y < self.n_labels).all()), "has a label that there is not")
 
-    def size(self, point: Point) -> float:
+    def size(self, point: TransductivePoint) -> float:
         """Return ‖W‖_F, the root of ⟨α, Kα⟩."""
         return norm(point.W)
 
-    def losses(self, point: Point) -> dict[str, float]:
+    def losses(self, point: TransductivePoint) -> dict[str, float]:
         """Return the classifier's share of errors on observed labels, and that of y on others."""
         observed = np.flatnonzero(self.energy.observed >= 0)
         best = self.kernel.scores(point.W)[observed].argmax(axis=1)
         train = float(np.mean(best != self.truth[observed])) if observed.size else np.nan
         return {"train": train, "test": 1.0 - self.accuracy(point.y)}
 
-    def arrays(self, point: Point) -> dict[str, np.ndarray]:
+    def arrays(self, point: TransductivePoint) -> dict[str, np.ndarray]:
         """Return the weights, label by label (W, or α with a kernel matrix), and the labels."""
         return {"w": self.kernel.alpha(point.W).ravel(), "y": point.y.astype(np.uint8)}
 
@@ -241,14 +241,14 @@ class Transduction(Terms):
         return replace(self.made, lam=lam)
 
 
-def _energy(config: Config, dataset: Points, observed: np.ndarray) -> Energy:
+def _energy(config: Config, dataset: Points, observed: np.ndarray) -> LabelingEnergy:
     L, pairs, weights = dataset.n_labels, dataset.pairs, dataset.weights
     cliques = dataset.cliques or points.no_cliques(L)
     if config.balance is not None:
         cliques = _with_balance(cliques, dataset.n, L, config.balance)
     if pairs is None or weights is None or not len(pairs) or config.potts == 0:
         of = energies.bounds_on_counts
-        return of(observed, L, cliques) if len(cliques) else Energy(observed, L)
+        return of(observed, L, cliques) if len(cliques) else LabelingEnergy(observed, L)
     if len(cliques):
         raise ConfigError(
             f"dataset={dataset.name} has both bounds on counts and Potts pairs, and there is no "

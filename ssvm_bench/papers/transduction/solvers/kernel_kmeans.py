@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.oracles.kernels import Points
+from ssvm_bench.oracles.kernels import KernelPoints
 from ssvm_bench.papers.transduction.oracles.energies import sum_of
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
 from ssvm_bench.papers.transduction.solvers import transductive
@@ -32,7 +32,7 @@ class KernelKMeans(transductive.TransductiveSolver):
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
-        self._squares = Points.of(problem.kernel.G).squares
+        self._squares = KernelPoints.of(problem.kernel.G).squares
 
     def begin(self) -> None:
         """Find the first labels."""

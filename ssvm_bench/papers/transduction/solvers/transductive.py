@@ -21,8 +21,11 @@ from ssvm_bench.base.linalg import norm
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
-from ssvm_bench.papers.transduction.oracles.kernels import Kernel
-from ssvm_bench.papers.transduction.oracles.transduction import Point, TransductiveProblem
+from ssvm_bench.papers.transduction.oracles.kernels import FeatureMap
+from ssvm_bench.papers.transduction.oracles.transduction import (
+    TransductivePoint,
+    TransductiveProblem,
+)
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
 
 ZERO, INDUCTIVE = "zero", "inductive"
@@ -90,7 +93,7 @@ class TransductiveSolver(Solver):
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Solver`."""
         super().restore(state)
-        self.problem.check_point(Point(self.W, self.y))
+        self.problem.check_point(TransductivePoint(self.W, self.y))
 
     def begin(self) -> None:
         """Find the first classifier and labels."""
@@ -116,7 +119,7 @@ class TransductiveSolver(Solver):
 
     def reported(self) -> Iterate:
         """Return (W, y); there is no dual value."""
-        return Iterate(Point(self.W.copy(), self.y.copy()), np.nan)
+        return Iterate(TransductivePoint(self.W.copy(), self.y.copy()), np.nan)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the label changes of the last iteration, and the seconds of all label steps."""
@@ -124,7 +127,7 @@ class TransductiveSolver(Solver):
 
 
 def train(
-    problem: TransductiveProblem, kernel: Kernel, y: np.ndarray, W: np.ndarray, clock: Clock
+    problem: TransductiveProblem, kernel: FeatureMap, y: np.ndarray, W: np.ndarray, clock: Clock
 ) -> np.ndarray:
     """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
 
@@ -136,7 +139,7 @@ def train(
     ----------
     problem : TransductiveProblem
         The problem whose loss and ν are used.
-    kernel : Kernel
+    kernel : FeatureMap
         The kernel of the k training points.
     y : ndarray of int64, shape (k,)
     W : ndarray, shape (m, L)

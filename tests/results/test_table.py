@@ -1,0 +1,203 @@
+"""Runs as a table: choosing, grouping, columns, frames, plots; queries against brute force."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from program import run_here
+from traces import make_trace
+
+import ssvm_bench
+from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.results import table
+from ssvm_bench.results.table import DERIVED, Best, LazyColumns, Run, Runs
+
+
+def run_of(solver="bcfw", seed=0, primal=(4.0, 2.0, 1.5), dual=(0.0, 0.5, 1.0), **more):
+    return make_trace([*primal], [*dual], solver=solver, seed=seed, **more)
+
+
+@pytest.fixture
+def runs():
+    return Runs(
+        [
+            *(run_of("bcfw", seed) for seed in range(3)),
+            *(run_of("mpbcfw", seed, options={"T": 10}) for seed in range(3)),
+            run_of("mpbcfw", 0, options={"T": 5}),
+            run_of("ssg", 0, dual=[math.nan] * 3, lam=0.1),
+        ]
+    )
+
+
+def test_runs_are_a_sequence_that_equals_a_list(runs):
+    assert isinstance(runs, Sequence)
+    assert runs == [*runs]
+    assert runs[1:3] == [runs[1], runs[2]]
+    assert isinstance(runs[1:3], Runs)
+    assert (runs[-1].solver, len(runs), runs.index(runs[2])) == ("ssg", 8, 2)
+    assert runs[:2] + runs[2:] == runs != runs[:2]
+    assert (bool(Runs()), len(Runs())) == (False, 0)
+
+
+def test_where_chooses_by_facts_options_and_functions(runs):
+    assert [run.seed for run in runs.where(solver="bcfw")] == [0, 1, 2]
+    assert len(runs.where(seed=range(1, 3))) == 4
+    assert len(runs.where(solver={"bcfw", "ssg"}, seed=0)) == 2
+    assert len(runs.where(**{"solver.T": 10})) == 3
+    assert len(runs.where(**{"solver.T": None})) == 4  # those without this option
+    assert runs.where(lambda run: run.has_dual and run.lam < 0.5) == []
+    assert runs.where(lam=0.1) == [runs[-1]]
+    with pytest.raises(ConfigError, match="solver"):
+        runs.where(solvers="bcfw")
+
+
+def test_groups_and_curves_have_the_runs_in_their_order(runs):
+    assert [len(of) for of in runs.groups("solver").values()] == [3, 4, 1]
+    assert list(runs.groups("solver", "lam"))[-1] == ("ssg", 0.1)
+    assert list(runs.groups(lambda run: run.seed % 2)) == [0, 1]
+    curves = runs.curves()
+    assert [label for _, label in curves] == ["bcfw", "mpbcfw T=10", "mpbcfw T=5", "ssg"]
+    assert [len(repeats) for repeats in curves.values()] == [3, 3, 1, 1]
+    assert list(runs[:4].by_seed) == [0, 1, 2]
+    assert runs.last("primal").tolist() == [1.5] * 8
+
+
+def test_derived_columns_follow_from_those_of_the_trace(runs):
+    best = {run.problem: Best(1.4, 1.2) for run in runs}
+    known = Runs(runs, best)
+    assert known.best == best
+    assert runs.best == {}
+    first, without = known[0], known[-1]
+    np.testing.assert_allclose(first["suboptimality"], first["primal"] - 1.2)
+    np.testing.assert_allclose(first["dual_suboptimality"], 1.4 - first["dual"])
+    np.testing.assert_allclose(first["relative_gap"], first["gap"] / first["primal"])
+    np.testing.assert_allclose(first["passes"], first["oracle_calls"] / 2)
+    assert np.array_equal(first["relative_distance"], first["relative_gap"])
+    np.testing.assert_allclose(
+        without["relative_distance"], (without["primal"] - 1.2) / [4, 2, 1.5]
+    )
+    assert np.isnan(runs[0]["suboptimality"]).all()
+    with pytest.raises(KeyError):
+        first["no_such_column"]
+    with pytest.raises(ValueError, match="read-only"):
+        first["primal"][0] = 0.0
+
+
+def test_a_frame_has_a_row_per_evaluation_and_ends_one_per_run(runs):
+    frame, ends = runs.frame, runs.ends
+    assert len(frame) == 3 * len(runs)
+    assert frame.columns.is_unique
+    assert {*DERIVED} - {"suboptimality", "dual_suboptimality"} <= {*frame}
+    assert frame.groupby("label").size().to_dict() == {
+        "bcfw": 9,
+        "mpbcfw T=10": 9,
+        "mpbcfw T=5": 3,
+        "ssg": 3,
+    }
+    assert ends["seed"].tolist() == [run.seed for run in runs]
+    assert set(ends["stop_reason"]) == {"max_iterations"}
+    assert runs._repr_html_().count("<tr") == 1 + len(runs)
+    assert repr(runs) == "<Runs: 8 of bcfw, mpbcfw, ssg on toy>"
+    assert (len(Runs().frame), len(Runs().ends)) == (0, 0)
+
+
+def test_a_plot_has_a_line_and_a_band_for_each_curve(runs):
+    axes = runs.where(lambda run: run.has_dual).plot("gap", "iteration", Figure().gca())
+    assert [line.get_label() for line in axes.lines] == ["bcfw", "mpbcfw T=10", "mpbcfw T=5"]
+    assert len(axes.collections) == 3
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("iteration", "gap", "log")
+    below = runs[:1].plot("dual", ax=Figure().gca())
+    assert below.get_xlabel() == "passes"
+
+
+def test_columns_are_read_when_asked_for():
+    read = []
+    columns = LazyColumns(["iteration", "primal"], lambda name: read.append(name) or np.arange(3.0))
+    run = Run(columns, run_of().metadata, {}, run_of().folder)
+    assert "primal" in run
+    assert "dual" not in run
+    assert read == []
+    assert run["primal"].tolist() == run["primal"].tolist() == [0, 1, 2]
+    assert run.take(slice(2))["primal"].tolist() == [0, 1]
+    assert read == ["primal"]
+    with pytest.raises(RunFailedError, match="no weights"):
+        _ = run.weights
+
+
+def test_a_damaged_run_fails_when_its_columns_are_asked_for(tmp_path):
+    folders = [
+        run_here(tmp_path, f"seed={seed}", "dataset.n_samples=20", "budget.max_iterations=2").folder
+        for seed in (0, 1)
+    ]
+    weights = folders[1] / "weights.npz"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    found = ssvm_bench.load_runs(tmp_path)
+    assert [run.seed for run in found] == [0, 1]
+    assert found[0]["primal"].size == 3
+    assert found[0].weights.ndim == 1
+    for ask in (lambda run: run["primal"], lambda run: run.weights, lambda run: run.trace):
+        with pytest.raises(RunFailedError, match="checksum"):
+            ask(found[1])
+
+
+# ---- queries against brute force --------------------------------------------------------------
+
+CURVE = st.lists(st.floats(-1, 10), min_size=1, max_size=8).map(np.array)
+
+
+@given(CURVE, st.floats(-1, 10))
+def test_first_and_crossing_are_those_of_a_search(y, target):
+    x = np.arange(y.size, dtype=float)
+    at = next((k for k in range(y.size) if y[k] <= target), None)
+    reached = table.first(x, y, target)
+    between = table.crossing(x, y, target)
+    if at is None:
+        assert reached == between == math.inf
+        return
+    assert reached == at
+    assert max(at - 1, 0) <= between <= at
+    if at and target > 0 and y[at] > 0:
+        share = between - (at - 1)
+        on_line = (1 - share) * math.log(y[at - 1]) + share * math.log(y[at])
+        assert on_line == pytest.approx(math.log(target), abs=1e-9)
+
+
+@given(st.lists(CURVE, min_size=1, max_size=4))
+def test_a_target_is_reached_by_all_in_four_fifths_of_their_time(curves):
+    def early(y):
+        return [value for k, value in enumerate(y) if k <= 0.8 * (y.size - 1) and value > 0]
+
+    runs = [run_of(primal=y, dual=np.zeros(y.size)) for y in curves]
+    if not all(map(early, curves)):
+        with pytest.raises(table.UnmeasurableError, match="no positive"):
+            table.target(runs)
+        return
+    least = table.target(runs)
+    assert least == max(min(early(y)) for y in curves)
+    for run in runs:
+        assert table.reach(run, least, "time") <= 0.8 * run["time"][-1]
+
+
+@given(st.lists(st.lists(st.floats(0.1, 10), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_bands_on_the_rows_of_all_repeats_are_median_and_extremes(values):
+    x = np.arange(3.0)
+    made = table.bands([x] * len(values), [*map(np.array, values)], log=True)
+    np.testing.assert_array_equal(made.x, x)
+    np.testing.assert_allclose(made.median, np.median(values, axis=0))
+    np.testing.assert_allclose(made.low, np.min(values, axis=0))
+    np.testing.assert_allclose(made.high, np.max(values, axis=0))
+    assert (made.repeats == len(values)).all()
+
+
+def test_what_two_runs_have_in_common_weighs_the_iterations_between():
+    one = run_of(primal=[9, 4, 3, 1], dual=[0] * 4, iteration=[0, 1, 4, 10])
+    other = run_of(primal=[9, 5, 2, 0.5], dual=[0] * 4, iteration=[0, 2, 4, 10])
+    both = table.common(one, other, "primal")
+    assert both.iterations.tolist() == [4, 10]  # 0 is the same for all
+    assert both.share_below == 1.0
+    assert both.behind.size == 0
+    assert table.common(other, one, "primal").share_below == 0.0

@@ -13,12 +13,11 @@ from traces import columns_of
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims.cases import cases
-from ssvm_bench.claims.paper import QUANTITIES, Number, number_claim, sides, usual
+from ssvm_bench.claims.questions import QUANTITIES, Number, number_claim, sides, usual
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
-from ssvm_bench.papers.mpbcfw.paper import costs
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
 from ssvm_bench.results.table import Runs, instance_of
@@ -185,7 +184,7 @@ def test_runs_are_compared_that_differ_in_one_option():
 
 
 def test_the_same_seeds_and_variants_are_compared():
-    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=costs())
+    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=MPBCFW.costs)
     fresh = at(of_solvers(counted, "mpbcfw"), "approx_order", "fresh")[:2]
     ours, theirs = sides(QUESTIONS["order"], "fresh", MPBCFW.questions, plain + counted + fresh)
     assert {one.metadata["clock"] for one in (*ours, *theirs)} == {"work"}
@@ -316,7 +315,7 @@ def test_runs_become_a_document(tmp_path):
     assert not [*tmp_path.glob("fidelity*")]
     assert "NOT on the real data" in page.read_text()
     table = pd.read_csv(page.with_suffix(".csv"))
-    assert list(table) == list(fidelity.Finding._fields)
+    assert list(table) == list(fidelity.Effect._fields)
     made = table[table["change"] != fidelity.MISSING].set_index("key")
     assert set(made["question"]) == {"inactive"}
     assert set(made.index) == {"planes_small", "passes_small"}

@@ -20,7 +20,6 @@ from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
-from ssvm_bench.papers.mpbcfw.paper import costs
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results import measurements
 from ssvm_bench.results.table import Runs, instance_of
@@ -191,7 +190,7 @@ def test_runs_are_compared_that_differ_in_one_option():
 
 
 def test_the_same_seeds_and_variants_are_compared():
-    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=costs())
+    plain, counted = paper("ocr", seeds=5), varied(paper("ocr"), dataset_costs=MPBCFW.costs)
     fresh = at(of_solvers(counted, "mpbcfw"), "approx_order", "fresh")[:2]
     ours, theirs = sides(QUESTIONS["order"], "fresh", MPBCFW.questions, plain + counted + fresh)
     assert {one.metadata["clock"] for one in (*ours, *theirs)} == {"work"}

@@ -34,7 +34,6 @@ EXTRAS = {
     "graphs": ("maxflow",),
     "dask": ("distributed",),
     "ray": ("ray",),
-    "slurm": ("submitit",),
 }
 """Extra of ``pyproject.toml`` → the packages that are imported from it."""
 

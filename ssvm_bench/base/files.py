@@ -235,6 +235,17 @@ def locked(path: Path, seconds: float = math.inf, create: bool = True) -> Iterat
         os.close(descriptor)
 
 
+def is_held(path: Path) -> bool:
+    """Tell whether a process holds a lock, as far as this user may know."""
+    try:
+        with locked(path, 0, create=False):
+            return False
+    except HeldError:
+        return True
+    except OSError:
+        return False
+
+
 # ---- deleting ----------------------------------------------------------------------------------
 
 

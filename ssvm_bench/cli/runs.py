@@ -94,17 +94,17 @@ def experiment_command(
         configs = load(name, folders).configs(overrides, folders)
         _show_status(name, configs if shard is None else shard.of(configs), said, as_json)
         if backend == "submitit" and not as_json:
-            from ssvm_bench.jobs import submitit
+            from ssvm_bench.jobs import slurm
 
-            click.echo("\n".join(submitit.lines(configs[0].results_dir)))
+            click.echo("\n".join(slurm.lines(configs[0].results_dir)))
         return 0
     if as_json:
         raise ConfigError("--json is for --status: the figures say what the runs have found.")
-    dispatcher = chosen(backend, said)
+    workers = chosen(backend, said)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs
 
-    outcome = experiment_files.make(name, overrides, folders, shard=shard, dispatcher=dispatcher)
+    outcome = experiment_files.make(name, overrides, folders, shard=shard, backend=workers)
     cli.print_outcomes(outcome.runs)
     _show_files(outcome.files)
     if settings.debug:
@@ -117,17 +117,17 @@ def experiment_command(
 
 def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bool) -> None:
     """Print where an experiment stands."""
-    from ssvm_bench.jobs import experiments
+    from ssvm_bench.jobs import status
     from ssvm_bench.results.folder import SkippedFiles
 
-    found = experiments.survey(configs)
+    found = status.survey(configs)
     with SkippedFiles() as skipped:
         for damaged in filter(None, (run.damage for run in found)):
             skipped.add(f"{damaged} The next `ssvm-bench experiment {name}` makes it again.")
     if as_json:
         cli.print_json([each.as_plain() for each in found])
         return
-    for line in experiments.lines(found, said.jobs or said.parallel or 1):
+    for line in status.lines(found, said.jobs or said.parallel or 1):
         click.echo(line)
 
 

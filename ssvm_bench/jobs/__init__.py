@@ -1,20 +1,20 @@
-"""Executes the runs of an experiment: several at once, on this machine or on others.
+"""Executes the runs of an experiment: one after the other, or by several workers.
+
+The results folder is the queue: a worker takes the next run that is missing there and that nobody
+makes, wherever it was started. A call with several workers has a file in that folder, which says
+which runs these are (:mod:`ssvm_bench.jobs.call`). Each worker is a process with one thread that
+makes one run after the other (:mod:`ssvm_bench.jobs.worker`). A backend only starts workers
+(:mod:`ssvm_bench.jobs.backends`), and a supervisor starts new ones for those that die, and shows
+what happens (:mod:`ssvm_bench.jobs.supervisor`).
 
 ============  ==============================================================================
-``local``     processes of this machine: :mod:`ssvm_bench.jobs.processes`
-``dask``      the workers of a dask scheduler, or of a cluster of its own
-``ray``       the workers of a ray cluster, or of one of its own
+``local``     workers are processes of this machine
+``dask``      tasks of a dask scheduler, or of a cluster of its own
+``ray``       tasks of a ray cluster, or of one of its own
 ``submitit``  an array job of SLURM
 ============  ==============================================================================
 
-Each backend is an `Executor`. One loop, `Dispatcher.make`, submits jobs to it and receives their
-results (:mod:`ssvm_bench.jobs.dispatch`). Every run is executed by a separate process with one
-thread. Nodes share the results folder. There, the process that executes a run locks it, and resumes
-it from its checkpoint if an earlier process has died: a job may be started twice, but no run is
-executed twice.
-
-The options of backends on the command line are here: which backend accepts which, and its
-dispatcher.
+The options of backends on the command line are here, and which backend accepts which.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from ssvm_bench.base.errors import ConfigError, needed, shown
 from ssvm_bench.config import LOCAL
 
 if TYPE_CHECKING:
-    from ssvm_bench.jobs.dispatch import Dispatcher, Executor
-    from ssvm_bench.jobs.tokens import CancelToken
+    from ssvm_bench.jobs.backends import Backend
 
 MEANT = {
     LOCAL: ("jobs",),
@@ -39,8 +38,8 @@ MEANT = {
 }
 """Backend → the options that it accepts."""
 
-_NEEDS = {"dask": ("dask", "distributed"), "ray": ("ray", "ray"), "submitit": ("slurm", "submitit")}
-"""Backend → the extra that it needs, and the package to import."""
+_NEEDS = {"dask": "distributed", "ray": "ray"}
+"""Backend, whose extra has the same name → the package to import."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ def _written(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def chosen(backend: str, options: Options) -> Dispatcher | None:
-    """Return the dispatcher; None means that this process executes one run after the other.
+def chosen(backend: str, options: Options) -> Backend | None:
+    """Return the backend; None means that this process executes one run after the other.
 
     Raises
     ------
@@ -124,14 +123,9 @@ def chosen(backend: str, options: Options) -> Dispatcher | None:
     if backend == LOCAL and options.jobs in (None, 1):
         return None
     if backend in _NEEDS:
-        extra, package = _NEEDS[backend]
-        with needed(extra, f"--backend {backend}"):
-            importlib.import_module(package)
-    from ssvm_bench.jobs.dispatch import Dispatcher
+        with needed(backend, f"--backend {backend}"):
+            importlib.import_module(_NEEDS[backend])
+    from ssvm_bench.jobs import backends, slurm
 
-    def open_executor(token: CancelToken | None) -> Executor:
-        module = "processes" if backend == LOCAL else backend
-        made = getattr(importlib.import_module(f"ssvm_bench.jobs.{module}"), module.title())
-        return made(options, token)
-
-    return Dispatcher(backend, open_executor)
+    kinds = (backends.Local, backends.Dask, backends.Ray, slurm.Slurm)
+    return next(kind for kind in kinds if kind.name == backend)(options)

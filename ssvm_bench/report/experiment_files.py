@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.claims import fidelity
-from ssvm_bench.claims import table as claims
+from ssvm_bench.claims import display, fidelity
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment
 from ssvm_bench.datasets import sources
@@ -51,7 +50,7 @@ from ssvm_bench.results.table import Run, Runs, grouped
 
 if TYPE_CHECKING:
     from ssvm_bench.config.experiment import Shard
-    from ssvm_bench.jobs.dispatch import Dispatcher
+    from ssvm_bench.jobs.backends import Backend
     from ssvm_bench.jobs.experiments import ExperimentOutcome
 
 
@@ -60,7 +59,7 @@ def kinds() -> dict[str, Kind]:
     papers = registry.papers()
     found = [
         *convergence.KINDS,
-        *(claims.kind(papers), fidelity.kind(papers)),
+        *(display.kind(papers), fidelity.kind(papers)),
         *(targets.KIND, targets.COMPARISON, convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]
@@ -93,7 +92,7 @@ def make(
     overrides: Sequence[str] = (),
     config_dirs: Sequence[Path] = (),
     shard: Shard | None = None,
-    dispatcher: Dispatcher | None = None,
+    backend: Backend | None = None,
 ) -> ExperimentOutcome:
     """Execute all missing runs of an experiment; then draw its figures, unless interrupted.
 
@@ -103,11 +102,11 @@ def make(
     ----------
     name : str
         An experiment that ``ssvm-bench list experiments`` shows, or the path of a YAML file.
-    overrides, config_dirs, shard, dispatcher
+    overrides, config_dirs, shard, backend
         As for `experiments.run`. Errors are those of `experiments.run` and `draw`.
     """
     experiment = load(name, config_dirs)
-    outcome = experiments.run(experiment, overrides, config_dirs, shard, dispatcher)
+    outcome = experiments.run(experiment, overrides, config_dirs, shard, backend)
     if shard is not None:
         logger.info(
             "This was shard %s. Merge the folders of all of them with `ssvm-bench merge`; "

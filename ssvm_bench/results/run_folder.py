@@ -27,6 +27,7 @@ import os
 import re
 import secrets
 import shutil
+import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -49,6 +50,9 @@ logger = logging.getLogger(__name__)
 
 _HERE, _RENAME_EXCHANGE = -100, 2
 """Linux's AT_FDCWD, and the flag of renameat2."""
+
+_PLACES = 256
+"""More runs on a node are not counted."""
 
 _GLANCE_SECONDS = 0.5
 """A process that only tests whether a lock is held does not hold it for longer than that."""
@@ -108,13 +112,24 @@ def lock(folder: Path, wait: bool = True) -> Iterator[None]:
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a process works on the configuration of a run's folder."""
-    try:
-        with files.locked(_lock_file(folder), seconds=0, create=False):
-            return False
-    except HeldError:
-        return True
-    except OSError:  # there is none, or one of another user, who may be at work or not
-        return False
+    return files.is_held(_lock_file(folder))
+
+
+@contextmanager
+def counted(results_dir: Path) -> Iterator[Callable[[], int]]:
+    """Be one of the runs that are made on this node; yield a function that counts the others.
+
+    Each holds a lock ``.running-NODE-K.lock`` in the folder ``runs``, the first one that is free.
+    """
+    name = results_dir / "runs" / f".running-{socket.gethostname()}"
+    with ExitStack() as held:
+        for number in range(_PLACES):
+            own = name.with_name(f"{name.name}-{number}.lock")
+            with suppress(HeldError, OSError):  # that of another user, or a link
+                held.enter_context(files.locked(own, 0))
+                break
+        all_places = f"{name.name}-*.lock"
+        yield lambda: sum(files.is_held(one) for one in name.parent.glob(all_places) if one != own)
 
 
 def _lock_file(folder: Path) -> Path:
@@ -225,7 +240,7 @@ def _discard(old: Path) -> None:
         kept = old.with_name(old.name.replace(".old-", ".kept-"))
         with suppress(OSError):
             old.rename(kept)
-            logger.warning("%s has what was there before.", kept)
+            logger.warning("The previous content was moved to %s.", kept)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -246,7 +246,7 @@ def check_dataset(
             expect(same, f"those held out for {name} are others")
     with findings.claim("its source is one that tables and figures know"):
         known = ", ".join(LOADED_FROM)
-        expect(dataset.source in LOADED_FROM, f"{dataset.source!r} is none of {known}")
+        expect(dataset.source in LOADED_FROM, f"{dataset.source!r} is not one of {known}")
     with findings.claim("its oracle can be built, of all examples and of some"):
         sizes = {build(dataset.head(3)).d, build(dataset.head(2)).d}
         expect(len(sizes) == 1, f"it has {min(sizes)} or {max(sizes)} weights")
@@ -629,9 +629,9 @@ def check_solver(build: Build, config: Any, oracle: Oracle, findings: Findings) 
         _compare(rows, _trace(build, oracle))
     has_state, compiled = _has_state(built), getattr(config, "needs_expectations", False)
     findings.check(
-        "a new one that takes its state goes on with the same trace",
+        "a new one that takes its state continues with the same trace",
         lambda: _compare(rows, _trace(build, oracle, _RESTORED)),
-        "" if has_state else "it does not say its STATE: a run that is ended begins anew",
+        "" if has_state else "it does not define STATE: an interrupted run starts again",
     )
     with findings.claim("counts and time only rise"):
         _rises(build, oracle)

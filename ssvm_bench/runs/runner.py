@@ -77,7 +77,7 @@ from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
-from ssvm_bench.results.run_folder import HeldError, lock
+from ssvm_bench.results.run_folder import HeldError, counted, lock
 from ssvm_bench.results.table import Run
 from ssvm_bench.results.trace import (
     as_columns,
@@ -119,7 +119,8 @@ def run(
     display : Display
         Shows the progress.
     concurrent_runs : int
-        Number of other runs that are executed at the same time, for the trace's metadata.
+        Number of other runs that are certainly executed at the same time; those that are seen on
+        this node count as well, for the trace's metadata.
     wait : bool
         Whether to wait for another process that works on the same run.
     engine : str
@@ -149,7 +150,7 @@ def run(
         if not config.force:
             places = [folder for one in runs for folder in one.folders]
             for damaged in filter(None, map(damage, places)):
-                logger.warning("%s It is made again.", damaged)
+                logger.warning("%s The run is repeated.", damaged)
             for folder in places:
                 _check_same_data(folder, dataset)
         before = [None if config.force else find_run(one.config) for one in runs]
@@ -160,11 +161,12 @@ def run(
         _tell_unseen(dataset)
         ready = time.perf_counter()
         warm_up(last.config, dataset, last.prior, called=caller is not None)
-        logger.debug("Kernels were there after %.2f s", time.perf_counter() - ready)
+        logger.debug("Kernels were ready after %.2f s", time.perf_counter() - ready)
         if caller is not None:
             locks.callback(caller.close)
             caller.start(last.terms)
-        about = display, begin, concurrent_runs, engine
+        others = locks.enter_context(counted(last.config.results_dir))
+        about = display, begin, lambda: max(concurrent_runs, others()), engine
         steps = [
             PathStep(one, found is not None, one is not last, *about)
             for one, found in zip(runs, before, strict=True)
@@ -243,8 +245,8 @@ class PathStep:
     display : Display
     begin : float
         When the work on the run began, by ``time.perf_counter``.
-    concurrent_runs : int
-        Number of other runs that are executed at the same time.
+    concurrent_runs : callable
+        Returns the number of other runs that are executed now.
     engine : str
         Backend that started this process (:mod:`ssvm_bench.jobs`).
 
@@ -259,7 +261,7 @@ class PathStep:
     leads_on: bool
     display: Display
     begin: float
-    concurrent_runs: int
+    concurrent_runs: Callable[[], int]
     engine: str
     solver: Solver | None = None
 
@@ -322,7 +324,8 @@ class PathStep:
                     f"The run failed in iteration {len(self.recorder.rows)}: {described(error)}. "
                     f"What it had measured, and the traceback, are in {where}."
                 ) from error
-            self.metadata |= self._latent()
+            beside = max(self.metadata["concurrent_runs"], self.concurrent_runs())
+            self.metadata |= {**self._latent(), "concurrent_runs": beside}
             if reason not in BROKEN_OFF:
                 if not self.leads_on:
                     self.solver = None  # its planes need not be there beside what is written
@@ -410,7 +413,7 @@ class PathStep:
             **({"objective": problem.name} if problem.name else {}),
             "seed": options.seed,
             "clock": options.clock,
-            "concurrent_runs": self.concurrent_runs,
+            "concurrent_runs": self.concurrent_runs(),
             "engine": self.engine,
             "started": _now(),
             **({"resumed": self.progress.resumed} if self.progress.resumed else {}),
@@ -504,8 +507,8 @@ def loop(
             if not progress.resumed:
                 raise
             raise RunFailedError(
-                f"The run went on from a checkpoint with numbers that no run computes ({error}). "
-                "Begin it anew with force=true."
+                f"The run resumed from a checkpoint with numbers that no run computes ({error}). "
+                "Start it again with force=true."
             ) from error
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,6 @@ def place(results, text):
 
 
 FOLDERS = (
-    ".engines",
     "own",
     "reference",
     "runs/usps",
@@ -90,7 +90,9 @@ FOLDERS = (
     f"traces/{NAME}",
 )
 FILES = (
-    ".engines.lock",
+    f".call-{'0' * 32}.json",
+    f".call-{'0' * 32}.log",
+    f"runs/.running-{socket.gethostname()}-0.lock",
     "RUN/trace.parquet",
     "RUN/summary.json",
     "RUN/traceback.txt",

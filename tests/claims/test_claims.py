@@ -14,8 +14,7 @@ import yaml
 from program import call, real_data
 from traces import columns_of, make_trace, set_columns
 
-from ssvm_bench.claims import judging
-from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import registry
@@ -155,8 +154,8 @@ def test_claims_about_another_program_s_time_have_numbers_and_no_verdict():
         mine = [row for row in judge(traces) if row.key in OF_MACHINES]
         assert {(row.verdict, row.agree) for row in mine} == {(INCOMPARABLE, 0)}
         assert all(row.ours and row.paper for row in mine)
-    text = claims_table.output(MPBCFW, usual()).markdown()
-    assert claims_table.TEXTS["of_machines"] in text
+    text = display.output(MPBCFW, usual()).markdown()
+    assert display.TEXTS["of_machines"] in text
     assert "**not comparable** |" in text
     assert "| – 15 % |" in text
 
@@ -471,7 +470,7 @@ def test_data_that_the_paper_drew_are_judged_with_real_ones():
     rows = judge(paper("usps", source="drawn") + paper("ocr"))
     (gain,) = [row for row in rows if (row.key, row.dataset) == ("gain_plain", "ocr")]
     assert gain.verdict != UNKNOWN  # it compares OCR with USPS
-    text = claims_table.output(MPBCFW, rows).markdown()
+    text = display.output(MPBCFW, rows).markdown()
     assert "\n## On the real data, and on data drawn as the paper's are\n" in text
     assert "⚠" not in text
     assert "say nothing" not in text
@@ -620,7 +619,7 @@ def test_the_tables_of_several_variants():
     both = paper() + varied(paper(seeds=2), "oracle")
     rows = judge(both + varied(both, dataset_costs=costs()))
     assert [row for row in rows if not row.counted] == judge(both)
-    text = claims_table.output(MPBCFW, rows).markdown()
+    text = display.output(MPBCFW, rows).markdown()
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == ["On the real data", "At the paper's costs", "How it is measured"]
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
@@ -637,7 +636,7 @@ def test_rows_do_not_depend_on_the_order_of_the_traces():
     traces = paper() + paper("ocr", source="synthetic")
     rows, others = judge(traces), judge(traces[::-1])
     assert str(others) == str(rows)
-    one, other = (claims_table.output(MPBCFW, each).markdown() for each in (rows, others))
+    one, other = (display.output(MPBCFW, each).markdown() for each in (rows, others))
     assert one == other
 
 
@@ -645,7 +644,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     traces = [run("ocr", s, k, concurrent_runs=1) for s in ("bcfw", "mpbcfw") for k in range(3)]
     traces += paper("usps", source="synthetic", seeds=2)
     rows = judge(traces)
-    text = claims_table.output(MPBCFW, rows).markdown()
+    text = display.output(MPBCFW, rows).markdown()
     lines = text.splitlines()
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
     cells = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table] for table in tables]
@@ -674,15 +673,15 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
 
 
 def test_the_overview_shows_verdict_and_median():
-    shown = claims_table.overview([row for row in usual() if row.key in ("planes_fall", "call")])
+    shown = display.overview([row for row in usual() if row.key in ("planes_fall", "call")])
     lines = document.lines(shown)
     assert lines[0] == "| # | claim | USPS | OCR | Weizmann (for HorseSeg) | Stanford |"
     assert [line.count("|") for line in lines] == [7] * 4
     rows = {row.dataset: row for row in usual() if row.key == "call"}
-    marks = [claims_table.MARKS[row.verdict] for row in rows.values()]
+    marks = [display.MARKS[row.verdict] for row in rows.values()]
     assert [cell.split()[0] for cell in lines[2].split("|")[3:-1]] == marks
     median = rows["ocr"].ours.partition(" (")[0]
-    assert f"{claims_table.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
+    assert f"{display.MARKS[rows['ocr'].verdict]} {median} |" in lines[2]
 
 
 # ---- the paper's settings -----------------------------------------------------------------------

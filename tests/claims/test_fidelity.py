@@ -13,7 +13,7 @@ from traces import columns_of
 from benchmarks.report import CLOCK_READS
 from ssvm_bench.claims import fidelity
 from ssvm_bench.claims.cases import cases
-from ssvm_bench.claims.paper import QUANTITIES, Number, number_claim, sides, usual
+from ssvm_bench.claims.questions import QUANTITIES, Number, number_claim, sides, usual
 from ssvm_bench.config.catalog import entries
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures.kind import FigureData
@@ -316,7 +316,7 @@ def test_runs_become_a_document(tmp_path):
     assert not [*tmp_path.glob("fidelity*")]
     assert "NOT on the real data" in page.read_text()
     table = pd.read_csv(page.with_suffix(".csv"))
-    assert list(table) == list(fidelity.Finding._fields)
+    assert list(table) == list(fidelity.Effect._fields)
     made = table[table["change"] != fidelity.MISSING].set_index("key")
     assert set(made["question"]) == {"inactive"}
     assert set(made.index) == {"planes_small", "passes_small"}

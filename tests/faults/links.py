@@ -7,6 +7,7 @@ ends with one of its exit statuses and without a traceback.
 import random
 import re
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +16,22 @@ from tests.faults.case import Case, call, copied, removed
 from tests.faults.kills import DATA, EXPERIMENT
 
 NAMES = (
-    *(".engines", ".engines.lock", "own", "reference", "report.html", "COMMITTED", "comparisons"),
+    *(
+        f".call-{'0' * 32}.json",
+        f".call-{'0' * 32}.log",
+        "own",
+        "reference",
+        "report.html",
+        "COMMITTED",
+        "comparisons",
+    ),
     *(".seed=0.lock", "seed=7", "seed=7.partial", f".seed=0{MARK}1", ".seed=0.old-1", "notes"),
-    *(f".engines/{'0' * 12}", f"figures/{MARK}1", "figures/grid/1/x.png", "report/own.html"),
+    *(
+        f"runs/.running-{socket.gethostname()}-0.lock",
+        f"figures/{MARK}1",
+        "figures/grid/1/x.png",
+        "report/own.html",
+    ),
 )
 """Names that need not be there yet, in the results folder or beside a run."""
 

@@ -4,7 +4,6 @@ What an engine makes is asked of a real one: a local cluster of dask or ray, SLU
 Those that are not installed are skipped.
 """
 
-import json
 import os
 import re
 import shutil
@@ -23,12 +22,19 @@ from program import call, marks, run_folders, started, wait_until
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.files import is_held
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.jobs import Options, processes, submitit, tokens
-from ssvm_bench.jobs.dispatch import Dispatcher, Executor, Job, JobResult, LostError
-from ssvm_bench.jobs.tokens import CancelToken, RefusedError
+from ssvm_bench.jobs import Options, backends
+from ssvm_bench.jobs import call as calls
+from ssvm_bench.jobs import slurm as queue
+from ssvm_bench.jobs.backends import Backend, Local
+from ssvm_bench.jobs.call import Call, Event, asked_for, shares_locks, sweep
+from ssvm_bench.jobs.supervisor import Supervisor
+from ssvm_bench.jobs.worker import End
+from ssvm_bench.report.experiment_files import load
+from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_trace
-from ssvm_bench.runs import Outcome, recorder
+from ssvm_bench.runs import recorder
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
 GRID = """
@@ -46,9 +52,8 @@ grid:
 
 def engine(name):
     """Return what a test with an engine is marked by."""
-    there = slurm_cluster.is_installed() if name == "submitit" else True
-    package = {"dask": "distributed", "ray": "ray", "submitit": "submitit"}[name]
-    there = there and find_spec(package) is not None
+    package = {"dask": "distributed", "ray": "ray"}.get(name)
+    there = find_spec(package) is not None if package else slurm_cluster.is_installed()
     marks = [pytest.mark.skipif(not there, reason=f"no {name}")]
     return pytest.param(name, marks=[*marks, pytest.mark.slurm] if name == "submitit" else marks)
 
@@ -117,7 +122,7 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
         mark = marks(folder, k=4)[0]
         seed, _, pid = mark.name.split("-")
         parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-        os.kill(int(parent), signal.SIGKILL)
+        os.kill(int(pid if name == "submitit" else parent), signal.SIGKILL)
         wait_until(lambda: not program.is_alive(int(pid)), process)  # else it may get to its end
         (folder / "slowly").unlink()
         assert process.wait(program.PATIENCE) == 1, log.read_text()
@@ -135,7 +140,7 @@ def test_an_experiment_whose_worker_is_killed_is_that_of_one_process(name, tmp_p
     assert again["iteration"] >= 4
     # no iteration was computed twice but that in which the worker died
     assert sum(len(marks(folder, seed, k)) > 1 for k in range(12)) <= 1
-    assert not list((results / ".engines").glob("*"))
+    assert not list(results.glob(".call-*"))
 
 
 @pytest.mark.parametrize("name", ENGINES[:2])
@@ -169,48 +174,63 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
 
 @pytest.mark.parametrize("name", ENGINES[2:])
 def test_a_job_at_its_limit_is_requeued_and_one_cancelled_is_not(name, tmp_path, arguments):
-    (tmp_path / "marks" / "slowly").touch()
-    log = tmp_path / "log"
+    found, log = tmp_path / "marks", tmp_path / "log"
+    (found / "slowly").touch()
     seldom = [*arguments, "checkpoint.every=600", "seed=0,1"]  # none but that at the limit
     with started(*seldom, *options(name), log=log, anew=True) as process:
-        found = tmp_path / "marks"
         wait_until(lambda: marks(found, "0", 4) and marks(found, "1", 2), process)
         (job,) = re.findall(r"as job (\d+)", log.read_text())
-        subprocess.run(["scancel", "--signal=USR2", f"{job}_0"], check=True)
-        subprocess.run(["scancel", f"{job}_1"], check=True)
+        for element in (1, 2):
+            asked = ["scancel", "--batch", "--signal=USR2", f"{job}_{element}"]
+            subprocess.run(asked, check=True)
+        assert process.wait(program.PATIENCE) == 0
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1"]
+    about = {folder.name: read_metadata(folder) for folder in find_runs(tmp_path / "results")}
+    assert about["seed=0"]["resumed"][0]["iteration"] >= 4
+    assert max(len(marks(found, "0", k)) for k in range(12)) == 1
+    longer = [*arguments, "budget.max_iterations=100", "seed=2"]
+    with started(*longer, *options(name), log=log, anew=True) as process:
+        wait_until(lambda: marks(found, "2", 2), process)
+        (job,) = re.findall(r"as job (\d+)", log.read_text())
+        subprocess.run(["scancel", job], check=True)
         assert process.wait(program.PATIENCE) == 1
-    assert f"seed=1 failed: SLURM job {job}_1: it was cancelled" in log.read_text()
-    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1.partial"]
-    (folder,) = find_runs(tmp_path / "results")
-    (again,) = read_metadata(folder)["resumed"]
-    assert again["iteration"] >= 4
-    assert max(len(marks(tmp_path / "marks", "0", k)) for k in range(12)) == 1
+    assert re.search(rf"seed=2 failed: SLURM job {job}_\d: it was cancelled", log.read_text())
+    assert run_folders(tmp_path / "results") == ["seed=0", "seed=1", "seed=2.partial"]
 
 
-def test_arrays_are_known_by_their_folders(tmp_path, monkeypatch):
-    for name, jobs in (("a", {"k1": "5_0", "k2": "5_1"}), ("b", {"k1": "6_0"})):
-        (tmp_path / ".engines" / name).mkdir(parents=True)
-        (tmp_path / ".engines" / name / "jobs.json").write_text(json.dumps(jobs))
-    (tmp_path / ".engines" / "c").mkdir()
-    done, waits = submitit.State("COMPLETED", "None"), submitit.State("PENDING", "Priority")
-    states = {"5_0": done, "5_1": waits}
-    monkeypatch.setattr(submitit, "slurm", lambda *command, seconds: "")
-    monkeypatch.setattr(submitit, "states", lambda: states)
-    assert submitit.lines(tmp_path) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
-    del states["5_1"]
-    assert submitit.lines(tmp_path) == ["SLURM has no jobs of these results."]
+def issued(tmp_path, *words, retries=3, **about):
+    """Return a call of few runs that no supervisor has begun."""
+    grid = tmp_path / "of-a-call.yaml"
+    grid.write_text("grid: {dataset: usps, dataset.source: synthetic, dataset.n_samples: 30}\n")
+    options = ["solver=fw", "budget.max_iterations=2", "clock=work", *words]
+    found, options = load(str(grid)), [*options, f"results_dir={tmp_path / 'results'}"]
+    configs = found.configs(options)
+    about = {"backend": "local", "beside": 0, "outlives": False} | about
+    asked = asked_for(found, options, (), None)
+    return Call.issue(asked, configs, range(len(configs)), retries=retries, **about)
 
 
-def test_a_job_of_slurm_says_as_json_what_became_of_it():
-    summary = {"gap": 0.5, "n": 3, "dual": -1e-320}
-    outcome = Outcome("finished", "gap_tol", Path("/results/x"), summary)
-    for answer in (outcome, LostError("its process died"), ConfigError("no such option")):
-        if answer is not outcome:
-            answer.traceback = "Traceback …"
-        found = submitit.result_of(submitit.written(JobResult(answer, ("one", "two"))).encode())
-        assert found.messages == ("one", "two")
-        assert (type(found.answer), str(found.answer)) == (type(answer), str(answer))
-        assert found.answer == answer if answer is outcome else found.answer.traceback
+def test_jobs_are_known_by_the_names_of_their_calls(tmp_path, monkeypatch):
+    results, found = tmp_path / "results", []
+    for _ in range(2):
+        one = issued(tmp_path, outlives=True)
+        with one.led():
+            found.append(one.path)
+    job = f"ssvm-bench-{found[0].stem.removeprefix('.call-')}"
+    states = {
+        "5_1": queue.State("5_1", "COMPLETED", job, "None"),
+        "5_2": queue.State("5_2", "PENDING", job, "Priority"),
+        "6_1": queue.State("6_1", "RUNNING", "another", "None"),
+    }
+    monkeypatch.setattr(queue, "slurm", lambda *command, seconds: "")
+    monkeypatch.setattr(queue, "states", lambda: states)
+    assert queue.lines(results) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
+    assert (found[0].exists(), found[1].exists()) == (True, False)
+    sweep(results)
+    assert found[0].exists()
+    del states["5_2"]
+    assert queue.lines(results) == ["SLURM has no jobs of these results."]
+    assert not found[0].exists()
 
 
 @pytest.mark.parametrize(
@@ -245,8 +265,6 @@ def test_a_scheduler_that_does_not_answer_is_told_soon(name, arguments, silent, 
 
 
 def test_slurm_that_is_not_there_is_told(tmp_path, arguments, monkeypatch):
-    if find_spec("submitit") is None:
-        pytest.skip("no submitit")
     monkeypatch.setenv("PATH", str(tmp_path))
     result = call(*arguments, "--backend=submitit")
     assert (result.exit_code, "command scontrol is missing" in result.stderr) == (1, True)
@@ -289,15 +307,12 @@ def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, 
     assert run_folders(tmp_path / "results") == []
 
 
-@needs_dask
 @pytest.mark.parametrize("status", ["closing", "closed"])
 def test_a_scheduler_that_ends_ends_the_command(status):
-    from ssvm_bench.jobs.dask import Dask
-
-    executor = Dask.__new__(Dask)
-    executor._client = SimpleNamespace(status=status)
+    backend = backends.Dask(Options())
+    backend._client = SimpleNamespace(status=status)
     with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command goes on"):
-        executor.wait(0.0)
+        next(backend.ended())
 
 
 def can_unshare():
@@ -316,83 +331,181 @@ def test_a_node_that_does_not_see_the_results_is_refused(tmp_path, arguments, sc
     assert f"does not see the results folder {tmp_path / 'results'}" in result.stderr
 
 
-def test_a_token_is_valid_until_it_is_cancelled(tmp_path):
-    token, _ = CancelToken.issue(tmp_path)
-    assert token.problem() is None
-    other = CancelToken(token.folder, "another", {"numpy": "0.1"})
-    assert "numpy" in str(other.problem())
-    token.cancel()
-    assert isinstance(token.problem(), RefusedError)
-    assert not token.folder.exists()
+def test_a_call_is_wanted_while_its_process_holds_it(tmp_path):
+    one = issued(tmp_path)
+    with one.led():
+        assert one.is_wanted()
+        assert Call.load(one.path).configs == one.configs
+        one.release()
+        assert not one.is_wanted()
+    calls.remove(one.path)
+    with pytest.raises(calls.RefusedError, match="does not see the results folder"):
+        Call.load(one.path)
+    assert not list((tmp_path / "results").glob(".call-*"))
+
+
+def changed(one, **about):
+    """Return the file of a call with another content, which nobody holds."""
+    other = Call({**one.about, **about}, one.configs)
+    with other.led():
+        return other.path
+
+
+def test_a_node_that_differs_is_refused_with_one_sentence(tmp_path, monkeypatch):
+    one = issued(tmp_path)
+    other = changed(one, program="0" * 16, versions={"numpy": "0.1"})
+    with pytest.raises(calls.RefusedError, match=r"numpy \S+ in place of 0\.1"):
+        Call.load(other)
+    with pytest.raises(calls.RefusedError, match="has other config files than"):
+        Call.load(changed(one, runs={"0": "another"}))
+    away = changed(one, node="elsewhere")
+    with pytest.raises(calls.RefusedError, match=r"does not share the locks.*use --shard"):
+        Call.load(away)  # nobody is seen to hold it
+    outlives = changed(one, node="elsewhere", outlives=True)
+    assert Call.load(outlives).configs == one.configs
+    monkeypatch.setattr(calls, "shares_locks", lambda folder: False)
+    with pytest.raises(calls.RefusedError, match=r"does not share the locks.*use --shard"):
+        Call.load(outlives)
+    with one.led():
+        assert Call.load(one.path).configs == one.configs  # on one node all locks are seen
+
+
+@pytest.mark.parametrize(
+    ("options", "shared"),
+    [
+        ("nfs4 server:/x rw,vers=4.2,local_lock=none", True),
+        ("nfs server:/x rw,vers=3,nolock,local_lock=all", False),
+        ("nfs server:/x rw,local_lock=flock", False),
+        ("lustre 10.0.0.1@tcp:/x rw,localflock,lazystatfs", False),
+        ("lustre 10.0.0.1@tcp:/x rw,flock,lazystatfs", True),
+    ],
+)
+def test_mounts_whose_locks_do_not_reach_others_are_known(tmp_path, monkeypatch, options, shared):
+    device = tmp_path.stat().st_dev
+    line = f"36 35 {os.major(device)}:{os.minor(device)} / /x rw,relatime shared:1 - {options}\n"
+    other = "37 35 0:9999 / /y rw - nfs y:/ rw,nolock\n"
+    monkeypatch.setattr(Path, "read_text", lambda path, **how: other + line)
+    assert shares_locks(tmp_path) == shared
+
+
+def test_what_is_not_what_a_call_wrote_decides_nothing(tmp_path):
+    one = issued(tmp_path)
+    with one.led():
+        one.path.write_text(one.path.read_text().replace("solver=fw", "solver=bcfw"))
+        with pytest.raises(calls.RefusedError, match="does not see"):
+            Call.load(one.path)
+    log = one.path.with_suffix(".log")
+    log.write_bytes(
+        b'nonsense\n["taken"]\n["finished", 9, "", ""]\n["finished", false, "", ""]\n'
+        b'["finished", 0, 1, ""]\n["unknown", 0, "", ""]\n{}\n\xff\n["taken", 0, "half'
+    )
+    assert one.news({}) == []
+    one.record("said", 0, "words")
+    assert one.news({}) == [Event("said", 0, "words")]
+
+
+def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp_path):
+    one = issued(tmp_path, "seed=0,1", retries=1)
+    with one.led():
+        assert (one.take("1", ""), one.take("2", ""), one.take("1", "")) == (0, 1, None)
+        one.record("failed", 0, "tired")
+        assert one.take("1", "") is None
+        one.news({"2": "it died."})
+        assert one.take("1", "") == 1
+        one.news({"1": "it died."})
+        assert one.take("1", "") is None
+        assert one.ended[1].text.startswith("it died. That happened 2 times")
+
+
+def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):
+    one = issued(tmp_path, retries=1)
+    (tmp_path / "results").mkdir()
+    assert one.take("2", "") == 0
+    with lock(one.configs[0].folder):
+        assert one.take("1", "") is None
+    assert one.take("1", "") == 0  # nobody is at work there, whatever was said
+    one.news({"1": "its job was started again."})
+    assert one.take("1", "") is None
+    assert "That happened 2 times" in one.ended[0].text
 
 
 def left_by_a_killed_process(tmp_path):
-    """Return the folder of a token whose process is dead."""
+    """Return the file of a call whose process is dead."""
+    one = issued(tmp_path)
     if (process := os.fork()) == 0:
-        CancelToken.issue(tmp_path)
-        os._exit(0)
+        with one.led():
+            one.take("1", "")
+            os._exit(0)
     os.waitpid(process, 0)
-    (folder,) = (tmp_path / ".engines").glob("*")
-    return folder
+    return one.path
 
 
-def test_the_token_of_a_killed_process_is_removed_by_the_next_call(tmp_path, arguments):
-    results = tmp_path / "results"
-    folder = left_by_a_killed_process(results)
-    token, held = CancelToken.issue(results)
-    assert call(*arguments, "budget.max_iterations=1").exit_code == 0
-    assert not folder.exists()
-    assert token.is_valid()
-    os.close(held)  # as if it were dead
-    assert call(*arguments, "budget.max_iterations=1").exit_code == 0  # all had finished before
-    assert not list((results / ".engines").glob("*"))
+def test_the_files_of_a_killed_call_are_removed_by_the_next_one(tmp_path, arguments):
+    path, live = left_by_a_killed_process(tmp_path), issued(tmp_path)
+    away = changed(live, node="elsewhere")
+    notes = path.with_name(".call-notes.json")
+    notes.write_text("mine")
+    with live.led():
+        assert (path.exists(), is_held(path), is_held(live.path)) == (True, False, True)
+        assert call(*arguments, "budget.max_iterations=1").exit_code == 0
+        assert {*path.parent.glob(".call-*")} == {live.path, away, notes}
 
 
-@pytest.mark.parametrize("name", ["jobs.json", "node"])
-def test_a_token_of_jobs_in_a_queue_or_of_another_node_stays(tmp_path, name):
-    folder = left_by_a_killed_process(tmp_path)
-    (folder / name).write_text("{}")
-    tokens.sweep(tmp_path)
-    assert (folder / "token").exists()
-    for left in ("token", "node", "jobs.json"):  # what a removal has left goes
-        (folder / left).unlink(missing_ok=True)
-    (folder / "jobs").mkdir()
-    (folder / "jobs" / "12_0_log.out").touch()
-    tokens.sweep(tmp_path)
-    assert not folder.exists()
+class Unlucky(Local):
+    """A backend whose workers die, all or the first few."""
 
+    name, retries, deaths = "unlucky", 3, 0
 
-class Unlucky(Executor):
-    """An executor whose processes die, all or the first few."""
-
-    def __init__(self, deaths):
-        self.deaths, self.waiting = deaths, []
-
-    def submit(self, jobs):
-        assert all(isinstance(job, Job) for job in jobs.values())
-        self.waiting += jobs.items()
-
-    def wait(self, seconds):
-        number, job = self.waiting.pop(0)
+    def start(self, path, names):
         self.deaths -= 1
-        if self.deaths >= 0:
-            return [(number, JobResult(LostError("it died.")))]
-        return [(number, processes.perform(job))]
+        if self.deaths < 0:
+            return super().start(path, names)
+        one = Call.load(path)
+        for name in names:
+            one.take(name, "")
+            self._tasks[name] = None
+        return None
 
-    def close(self, finished):
-        pass
+    def ended(self):
+        for name in [name for name, task in self._tasks.items() if task is None]:
+            del self._tasks[name]
+            yield name, End("it died.")
+        yield from super().ended()
 
 
 @pytest.mark.parametrize("deaths", [3, 4])
-def test_a_run_is_begun_again_some_times(tmp_path, arguments, deaths):
-    config = program.config_of(tmp_path, "solver=fw", "budget.max_iterations=2", "clock=work")
+def test_a_run_is_begun_again_some_times(tmp_path, deaths):
     said, ended = [], {}
-    dispatcher = Dispatcher("unlucky", lambda token: Unlucky(deaths))
-    with shown_by(said.append):
-        assert dispatcher.make({5: config}, pytest.fail, ended.__setitem__)
+    backend, one = Unlucky(Options()), issued(tmp_path)
+    backend.deaths = deaths
+    backend.open(1)
+    with shown_by(said.append), one.led():
+        assert Supervisor(one, backend, lambda run: None, ended.__setitem__).supervise()
     assert sum("it died." in text for text in said) == 3
     if deaths == 3:
-        assert ended[5].status == "finished"
+        assert ended[0].status == "finished"
     else:
-        assert isinstance(ended[5], RunFailedError)
-        assert "That happened 4 times" in str(ended[5])
+        assert isinstance(ended[0], RunFailedError)
+        assert "That happened 4 times" in str(ended[0])
+
+
+class Useless(Backend):
+    """A backend whose workers end before they take a run."""
+
+    name = "useless"
+
+    def open(self, runs):
+        pass
+
+    def start(self, path, names):
+        self._tasks |= dict.fromkeys(names)
+
+    def ended(self):
+        while self._tasks:
+            yield self._tasks.popitem()[0], End("it has no memory.")
+
+
+def test_workers_that_take_nothing_are_not_started_forever(tmp_path):
+    one = issued(tmp_path)
+    with one.led(), pytest.raises(RunFailedError, match=r"before they take a run: it has no mem"):
+        Supervisor(one, Useless(Options()), pytest.fail, pytest.fail).supervise()

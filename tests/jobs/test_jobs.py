@@ -8,9 +8,10 @@ import program
 import pytest
 from program import call, end, marks, run_folders, wait_until
 
-from ssvm_bench.jobs.dispatch import Job
-from ssvm_bench.jobs.processes import Worker, choose
-from ssvm_bench.results.trace import COLUMNS, find_runs, read_summary, read_trace
+from ssvm_bench.jobs.call import Call, asked_for
+from ssvm_bench.report.experiment_files import load
+from ssvm_bench.results import run_folder
+from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_summary, read_trace
 from ssvm_bench.runs import recorder
 
 
@@ -53,6 +54,16 @@ def test_the_traces_are_those_of_one_run_after_the_other(tmp_path, grid):
             assert other.metadata["cores"] == 1 or not hasattr(os, "sched_getaffinity")
     picture = Path("figures", "grid", "iterations-synthetic.png")
     assert (alone / picture).read_bytes() == (beside / picture).read_bytes()
+
+
+def test_the_other_runs_on_a_node_are_counted_whoever_makes_them(tmp_path):
+    (tmp_path / "results" / "runs").mkdir(parents=True)
+    with run_folder.counted(tmp_path / "results") as others:
+        assert others() == 0
+        outcome = program.run_here(tmp_path / "results", "solver=bcfw", "budget.max_iterations=1")
+        with run_folder.counted(tmp_path / "results"):
+            assert others() == 1
+    assert read_metadata(outcome.folder)["concurrent_runs"] == 1
 
 
 def test_runs_that_fail_or_die_leave_the_others_alone(tmp_path, grid, troubled, blank):
@@ -106,15 +117,27 @@ def test_a_mistake_ends_the_experiment_with_one_message(tmp_path, grid):
     assert run_folders(tmp_path) == []
 
 
-def test_a_worker_keeps_its_dataset_and_seeds_come_in_order():
-    names = ["usps", "ocr", "weizmann"]
-    jobs = [Job("", b"", None, seed, name) for seed in (0, 1) for name in names for _ in range(2)]
-    waiting = dict(enumerate(jobs))
-    here, other = Worker(None, dataset="ocr"), Worker(None, dataset="usps")
+def issued(tmp_path, *words, retries=0, **about):
+    """Return a call that no supervisor has begun."""
+    grid = tmp_path / "of-a-call.yaml"
+    grid.write_text("grid: {dataset.source: synthetic}\n")
+    found, words = load(str(grid)), [*words, f"results_dir={tmp_path / 'results'}"]
+    configs = found.configs(words)
+    about = {"backend": "local", "beside": 0, "outlives": False} | about
+    asked = asked_for(found, words, (), None)
+    return Call.issue(asked, configs, range(len(configs)), retries=retries, **about)
+
+
+def test_a_worker_keeps_its_dataset_and_seeds_come_in_order(tmp_path):
+    call = issued(tmp_path, "seed=0,1", "dataset=usps,ocr,weizmann", "solver=bcfw,fw")
     order = []
-    while waiting:
-        job = waiting.pop(choose(waiting, here, [here, other]))
-        here.dataset = job.dataset
-        order.append((job.seed, job.dataset))
-    assert [seed for seed, _ in order] == [0] * 6 + [1] * 6
-    assert [name for _, name in order[:6]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"] * 2
+    with call.led():
+        taken = call.take("other", "")
+        dataset = "ocr"
+        while (run := call.take("here", dataset)) is not None:
+            dataset = call.configs[run].dataset.name
+            order.append((call.configs[run].seed, dataset))
+            call.record("finished", run, "synthetic", "finished")
+    assert call.configs[taken].dataset.name == "usps"
+    assert [seed for seed, _ in order] == [0] * 5 + [1] * 6
+    assert [name for _, name in order[:5]] == ["ocr"] * 2 + ["weizmann"] * 2 + ["usps"]

@@ -11,8 +11,7 @@ import yaml
 from matplotlib.figure import Figure
 from traces import make_trace, set_columns
 
-from ssvm_bench.claims import judging
-from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
@@ -420,7 +419,7 @@ def test_what_the_paper_does_not_claim_and_self_checks_are_not_counted():
     costs = {f"{cost}_{of}" for cost in ("schedule", "slow", "calls") for of in SCHEDULES}
     assert beside["not claimed"] == {"ahead_few_labels", "path", "cache", *costs}
     assert beside["self-checks"] == {"dual_batch", "dual_online"}
-    text = claims_table.output(PAPER, rows).markdown()
+    text = display.output(PAPER, rows).markdown()
     counted = sum(not row.beside for row in rows)
     assert text.startswith("# What the dual-coordinate paper claims")
     assert f"Of {counted} pairs of claim and dataset: holds: {counted}; " in text

@@ -10,8 +10,7 @@ import pytest
 import yaml
 from traces import make_trace, set_columns
 
-from ssvm_bench.claims import judging
-from ssvm_bench.claims import table as claims_table
+from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
@@ -201,7 +200,7 @@ def test_self_checks_and_other_baselines_are_not_counted():
     assert kinds["unlike averages"] == against("any_ssg", kinds=IN_PASSES)
     assert kinds["other baselines"] == against("cached", "n_slack", kinds=IN_PASSES)
     assert all(key.startswith("seconds_") for key in kinds["in seconds"])
-    text = claims_table.output(POSTER, rows).markdown()
+    text = display.output(POSTER, rows).markdown()
     counted = sum(not row.beside for row in rows)
     assert f"Of {counted} pairs of claim and dataset: holds: {counted}; " in text
     tables = [table.splitlines() for table in text.split("\n\n") if table.startswith("| #")]
@@ -366,7 +365,7 @@ def test_each_paper_is_judged_where_its_solvers_ran():
     assert judging.evaluate(registry.papers()["mpbcfw"], everything(), {}) == []
     assert judge([multi, run("bcfw", falling(20), fold=2)]) == []
     assert {row.title for row in judge([*of_poster(), multi])} == {"OCR"}
-    text = claims_table.output(POSTER, judged()).markdown()
+    text = display.output(POSTER, judged()).markdown()
     assert text.startswith("# What the BCFW poster claims")
     assert f"| # | claim | OCR, n = {N}, λ = 0.001 | OCR, n = {N}, λ = 1/n | " in text
 

@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.datasets import sources
-from ssvm_bench.jobs import experiments
+from ssvm_bench.jobs import status
 from ssvm_bench.report import experiment_files
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.folder import SHOWN
@@ -224,7 +224,7 @@ def test_where_an_experiment_stands(write, tmp_path):
     configs = load(file).configs([f"results_dir={tmp_path}"])
 
     def lines(jobs=1):
-        return experiments.lines(experiments.survey(configs), jobs)
+        return status.lines(status.survey(configs), jobs)
 
     table = ["      fw         bcfw", "usps  3 missing  3 missing", ""]
     assert lines() == [*table, "6 missing, of 6 runs; ETA 1:00 with --jobs 1"]

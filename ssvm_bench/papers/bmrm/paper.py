@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ssvm_bench.claims.claim import Claim
-from ssvm_bench.claims.judging import HOLDS, NO_RUNS, UNKNOWN, Row, judge
+from ssvm_bench.claims.judging import HOLDS, NO_RUNS, UNKNOWN, Judged, judge
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.document import Block, Table, beside, bold
@@ -177,7 +177,7 @@ def _judged(of: Sequence[Cost], name: str, printed: Sequence[Cost]) -> Iterator[
             yield [text, claim.measured, *cells, "" if found.verdict == HOLDS else remark]
 
 
-def variants(claim: Claim, of: Sequence[Cost]) -> dict[str, Row]:
+def variants(claim: Claim, of: Sequence[Cost]) -> dict[str, Judged]:
     """Return the verdicts by rule and reading; rules or readings that all agree share an entry."""
     of_rule = {
         rule: {name: judge(claim, read) for name, read in readings(rows).items()}
@@ -197,7 +197,7 @@ def variants(claim: Claim, of: Sequence[Cost]) -> dict[str, Row]:
     }
 
 
-def _said(found: dict[str, Row]) -> dict[str, tuple[str, str]]:
+def _said(found: dict[str, Judged]) -> dict[str, tuple[str, str]]:
     """Return the finding and the verdict of each reading."""
     return {name: (one.ours or one.note, one.verdict) for name, one in found.items()}
 

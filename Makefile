@@ -7,11 +7,10 @@ PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14 python3.15
 # runs at once; each has a core of its own
 JOBS ?= 2
 
-# how much LLVM optimises the kernels of tests: compiling is most of their time, and a fifth of it
-# is saved. Other commands must not load these kernels, so they have a folder of their own.
-# `make test NUMBA_OPT=3` tests the kernels that users run
+# how much LLVM optimises the kernels of `make test`: compiling is most of its time, and a fifth of
+# it is saved. Other commands must not load these kernels, so they have a folder of their own.
+# `make test-processors` and `make test NUMBA_OPT=3` test optimised kernels, as users run them
 NUMBA_OPT ?= 1
-OF_TESTS = NUMBA_OPT=$(NUMBA_OPT) NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/kernels-$(NUMBA_OPT)"
 
 # whose sums `make test-processors` has; others: Prescott, Haswell, Zen, and with AVX-512 SkylakeX
 KIND ?= Nehalem
@@ -52,10 +51,12 @@ run: $(PROGRAM) ## set up, train BCFW and MP-BCFW on words of OCR, draw and comp
 	@echo "$(BIN)/ssvm-bench experiment main solver=bcfw,mpbcfw,mpbcfw_fast"
 
 test: $(DEVELOPMENT) ## set up for development, run the tests
-	$(OF_TESTS) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	NUMBA_OPT=$(NUMBA_OPT) NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/kernels-$(NUMBA_OPT)" \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-test-processors: $(DEVELOPMENT) ## the numerical tests, with the sums of an older processor: a minute after `make test`
-	$(OF_TESTS) OPENBLAS_CORETYPE=$(KIND) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m processors
+test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor: three minutes
+	OPENBLAS_CORETYPE=$(KIND) NUMBA_CPU_NAME=generic \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m processors
 
 test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
 	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/solvers/test_every.py

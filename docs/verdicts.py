@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+from ssvm_bench.claims.display import MARKS
 from ssvm_bench.claims.judging import UNKNOWN
 from ssvm_bench.claims.paper import Paper
-from ssvm_bench.claims.table import MARKS
 from ssvm_bench.config import registry
 
 ROOT = Path(__file__).parents[1]

@@ -29,7 +29,7 @@ from ssvm_bench.results.folder import as_folder
 from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.results.trace import find_runs, read_run, read_when_asked
 from ssvm_bench.runs import runner
-from ssvm_bench.runs.requirements import check_extras
+from ssvm_bench.runs.resolved import check_extras
 from ssvm_bench.runs.terminal import make_display_in_python
 
 

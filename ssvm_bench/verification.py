@@ -352,22 +352,22 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
     root = subject.where.made
     for folder in sorted(root.glob("figures/*/")):
         experiment, runs = subject.experiments.get(folder.name, (None, Runs()))
-        made_again: Iterable[experiment_files.Made] = ()
+        made_again: Iterable[tuple[Path, Output]] = ()
         why = f"no run of the experiment's file is stored; {WITH_OPTIONS}"
         if experiment is None:
             why = "no experiment draws it"
         elif runs:
             why = "it takes data, or files of runs, that are not here"
             made_again = experiment_files.outputs(experiment, runs, root, wanted)
-        for made in made_again:
-            if claims and isinstance(made.shown, bytes):  # checked with the figures
+        for place, output in made_again:
+            if claims and output.json:  # checked with the figures
                 continue
-            stem = root / made.place
+            stem = root / place
             drawn.add(stem)
-            for end, text in made.texts().items():
+            for end, text in output.texts().items():
                 path = stem.with_name(f"{stem.name}.{end}")
                 yield compared(subject.named(path), _difference(path, text))
-            if isinstance(made.shown, Output) and made.shown.figure is not None:
+            if output.figure is not None:
                 pictures = [stem.with_name(stem.name + end) for end in PICTURES]
                 if not any(path.is_file() for path in pictures):
                     yield compared(subject.named(pictures[0]), "there is no such picture")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,12 +47,14 @@ class Nonzeros:
             file.write(piece.data)
 
 
+_LIMITS = {
+    "size": state.Limits(equals=lambda _, own: own.size),
+    "places": state.Limits(size=..., below="size"),
+    "ascending places": state.Limits(of=lambda found, _: np.diff(found["places"]), least=1),
+    "values": state.Limits(size=lambda found, _: found["places"].size),
+}
+
+
 @state.like.register
 def _(own: Nonzeros, given: Any) -> Nonzeros:
-    names = {"size", "places", "values"}
-    state.expect(isinstance(given, Mapping) and given.keys() == names, "has other names")
-    places = state.array(np.zeros(0, np.int64), given["places"])
-    ascend = bool((np.diff(places) > 0).all())
-    state.expect(given["size"] == own.size and ascend, "has other places")
-    state.expect(places.max(initial=0) < own.size, "has a place that is out of range")
-    return Nonzeros(own.size, places, state.array(own.values, given["values"], places.shape))
+    return Nonzeros(**state.parts_like(vars(own), given, _LIMITS, own))

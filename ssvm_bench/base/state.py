@@ -2,17 +2,19 @@
 
 A class lists in ``STATE`` which of its attributes change; all others are as they were built. A
 state is compared with that of a new object before it is used: names, kinds and shapes must be the
-same, counts and indices not negative, and numbers finite where those of the new object are. The
-owner of an array that grows, or of indices into another array, checks these in addition.
+same, counts and indices not negative, and numbers finite where those of the new object are. What
+else must hold, of an array that grows or of indices into another array, is data in ``LIMITS``,
+which `check` reads: kernels check nothing, and a state may come from anywhere.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import singledispatch
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,36 @@ class StateError(ValueError):
         self.what, self.where = what, where
 
 
+class Limits(NamedTuple):
+    """What must hold of a part of a state, besides its kind.
+
+    Each is a value; a text, the name of another part or of an attribute of the new object; or a
+    function of the parts, by name, and the new object.
+
+    Attributes
+    ----------
+    size : int, tuple of int, ndarray of int64, or ...
+        The shape of the array, where it may be another one than in the new object; or the number of
+        its entries in each group, one group after the other; ...: any.
+    least, below, most : number or ndarray
+        Bounds of all entries; they are less than ``below``.
+    distinct : bool
+        Whether no two entries are equal, or no two of a group.
+    equals : object
+        The value.
+    of : function
+        Of what these hold, if not of the part itself.
+    """
+
+    size: Any = None
+    least: Any = None
+    below: Any = None
+    most: Any = None
+    distinct: bool = False
+    equals: Any = None
+    of: Any = None
+
+
 class Stateful:
     """An object with a state.
 
@@ -37,12 +69,12 @@ class Stateful:
         The attributes that change: arrays, numbers, texts, ``PCG64``, objects with a state, and
         tuples and dataclasses of all these; ``policy.steps`` is a field of a ``NamedTuple``. A
         restored array is a new object: its owner has to share it with other objects again.
-    GROWS : tuple of str
-        The attributes that are arrays of a size that may differ; their owner checks the size.
+    LIMITS : mapping of str to Limits
+        What must hold of these, in the order in which it is checked.
     """
 
     STATE: ClassVar[tuple[str, ...] | None] = ()
-    GROWS: ClassVar[tuple[str, ...]] = ()
+    LIMITS: ClassVar[Mapping[str, Limits]] = {}
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: arrays, which are not copied, and plain values."""
@@ -57,7 +89,7 @@ class Stateful:
             If the state does not fit this object, which must not be used any more.
         """
         own = {name: attrgetter(name)(self) for name in self.STATE or ()}
-        for name, found in parts_like(own, state, self.GROWS).items():
+        for name, found in parts_like(own, state, self.LIMITS, self).items():
             if found is not own[name]:
                 owner, *fields = name.split(".")
                 setattr(self, owner, _replaced(getattr(self, owner), fields, found))
@@ -103,8 +135,6 @@ def like(own: Any, state: Any) -> Any:
     StateError
         If no value of this kind has this state.
     """
-    if isinstance(own, np.ndarray):
-        return array(own, state, own.shape)
     if isinstance(own, Stateful):
         expect(isinstance(state, Mapping), "is no mapping")
         own.restore(state)
@@ -118,25 +148,61 @@ def like(own: Any, state: Any) -> Any:
             return dataclasses.replace(own, **found)
         return own._replace(**found) if hasattr(own, "_replace") else tuple(found.values())
     if isinstance(own, np.random.PCG64):
-        expect(type(state) is int and 0 <= state < 1 << 128, "is none of a bit generator")
-        before = own.state
-        own.state = {**before, "state": {**before["state"], "state": state}}
+        expect(type(state) is int and 0 <= state < 1 << 128, "is not the state of a bit generator")
+        own.state = {**own.state, "state": {**own.state["state"], "state": state}}
         return own
-    return _plain(own, state)
+    return array(own, state, own.shape) if isinstance(own, np.ndarray) else _plain(own, state)
 
 
-def parts_like(own: Mapping[str, Any], state: Any, grows: Collection[str] = ()) -> dict[str, Any]:
-    """Return the values that have states, by name; the arrays ``grows`` may have another size."""
+def parts_like(
+    own: Mapping[str, Any], state: Any, limits: Mapping[str, Limits] | None = None, new: Any = None
+) -> dict[str, Any]:
+    """Return the values that have states, by name, checked against limits of the object ``new``."""
     expect(isinstance(state, Mapping), "is no mapping")
     expect(own.keys() == state.keys(), "has other names")
-    found = {}
+    limits, found = limits or {}, {}
     for name, part in own.items():
-        try:
-            found[name] = array(part, state[name]) if name in grows else like(part, state[name])
-        except StateError as error:
-            where = f"{name}/{error.where}" if error.where else name
-            raise StateError(error.what, where) from None
+        grows = name in limits and limits[name].size is not None
+        with _at(name):
+            found[name] = array(part, state[name]) if grows else like(part, state[name])
+    for name, one in limits.items():
+        with _at(name):
+            check(found.get(name), Limits(*(_value(each, found, new) for each in one)))
     return found
+
+
+@contextmanager
+def _at(name: str) -> Iterator[None]:
+    """Add the name of a part to the place that an error tells."""
+    try:
+        yield
+    except StateError as error:
+        raise StateError(error.what, f"{name}/{error.where}" if error.where else name) from None
+
+
+def _value(limit: Any, found: Mapping[str, Any], new: Any) -> Any:
+    """Return what a limit is, of given parts and a new object."""
+    if isinstance(limit, str):
+        return found[limit] if limit in found else attrgetter(limit)(new)
+    return limit(found, new) if callable(limit) else limit
+
+
+def check(part: Any, limits: Limits) -> None:
+    """Raise ``StateError`` unless a part is within limits, all of which are values."""
+    size, *bounds, distinct, equals, of = limits
+    part, shape, counts = np.asarray(part if of is None else of), size, None
+    if isinstance(size, np.ndarray):  # a sum of floats, as one of integers might overflow
+        counts, shape = size, (size.sum(dtype=float),)
+    if shape is not None and shape is not ...:
+        expect(part.shape in ((shape,), shape), f"has the shape {part.shape}, not {shape}")
+    tests = zip((np.greater_equal, np.less, np.less_equal), bounds, strict=True)
+    within = all(bound is None or test(part, bound).all() for test, bound in tests)
+    expect(within, "is out of range")
+    if distinct:
+        group = 0 * part if counts is None else np.repeat(np.arange(counts.size), counts)
+        pairs = np.array((group, part))[:, np.lexsort((part, group))]
+        expect(bool(np.diff(pairs).any(axis=0).all()), "has an entry twice")
+    expect(equals is None or np.array_equal(part, equals), "does not fit the rest")
 
 
 def array(own: np.ndarray, state: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -165,8 +231,7 @@ def _plain(own: Any, state: Any) -> Any:
     own = of(own)
     expect(type(state) is type(own), f"is no {type(own).__name__}")
     if isinstance(own, float):
-        finite = bool(np.isfinite(state))
-        expect(finite or not np.isfinite(own), "is not finite")
+        expect(bool(np.isfinite(state)) or not np.isfinite(own), "is not finite")
     elif type(own) is int:
         expect(min(own, 0) <= state < _LARGEST, "is an impossible number")
     return state

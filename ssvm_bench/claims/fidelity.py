@@ -1,6 +1,6 @@
 """Answers of runs to the questions that a paper leaves open: a document, and all its numbers.
 
-There is one `Finding` per claim or number. Runs with the default of the question's option and runs
+There is one `Effect` per claim or number. Runs with the default of the question's option and runs
 with another value, from the same seeds, are judged by the same measures (:mod:`.judging`). The
 *verdict* on a claim changes or does not; numbers have no verdict. The repeats with the other value
 are
@@ -12,7 +12,6 @@ are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -22,9 +21,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL
-from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Row, evaluate
-from ssvm_bench.claims.paper import Paper, Question, number_claim, sides
-from ssvm_bench.claims.table import HEADINGS, TEXTS
+from ssvm_bench.claims.display import HEADINGS, TEXTS
+from ssvm_bench.claims.judging import NO_RUNS, UNKNOWN, Judged, evaluate
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.claims.questions import Question, number_claim, sides
 from ssvm_bench.config import GENUINE
 from ssvm_bench.figures.document import Block, Heading, Table, Warning, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
@@ -39,69 +39,79 @@ LOWER, HIGHER, ALIKE = "lower", "higher", "alike"
 MEASURED, MISSING = "measured", "not measured"
 
 
-class Finding(NamedTuple):
-    """A claim or number, by default and with another value of a question's option.
+class Effect(NamedTuple):
+    """What another value of a question's option does to a claim or a number.
 
     Attributes
     ----------
-    question, option, default, other : str
-        The question's name, its option, and the two values.
-    source, dataset, title : str
-        Source and dataset in the traces, and the dataset's title.
-    start, counted
-        The `Variant` of the runs.
+    question : Question
+    value
+        The other value; None if the bench answers.
     number : int
         The claim's number in the table of its paper; 0 if this is not a claim.
-    key, what : str
-        Name and description of the claim or number.
-    repeats : int
-        Number of seeds.
-    ours, theirs : str
-        By default and with the other value, as text: median (minimum–maximum).
-    our_verdict, their_verdict : str
-        The claim's verdicts; empty if this is not a claim.
-    our_median, our_min, our_max, their_median, their_min, their_max : float
-        The same values as numbers; NaN if not measured.
-    change : str
-        Whether the verdict changes, or whether the number was measured.
-    shift : str
-        ``LOWER``, ``HIGHER`` or ``ALIKE``; empty if not measured.
-    note : str
-        The reason why it was not measured.
+    ours, theirs : Judged
+        By default and with the other value; without a verdict where there are no runs.
     """
 
-    question: str
-    option: str
-    default: str
-    other: str
-    source: str
-    dataset: str
-    title: str
-    start: str
-    counted: bool
+    question: Question
+    value: Any
     number: int
-    key: str
-    what: str
-    repeats: int = 0
-    ours: str = ""
-    theirs: str = ""
-    our_verdict: str = ""
-    their_verdict: str = ""
-    our_median: float = math.nan
-    our_min: float = math.nan
-    our_max: float = math.nan
-    their_median: float = math.nan
-    their_min: float = math.nan
-    their_max: float = math.nan
-    change: str = MISSING
-    shift: str = ""
-    note: str = ""
+    ours: Judged
+    theirs: Judged
+
+    @property
+    def note(self) -> str:
+        """The reasons why it was not measured, if it was not."""
+        both = self.ours, self.theirs
+        return "; ".join({row.note: None for row in both if row.verdict in (UNKNOWN, "")})
+
+    @property
+    def change(self) -> str:
+        """Whether the verdict changes, or whether the number was measured."""
+        if self.note:
+            return MISSING
+        if not self.number:
+            return MEASURED
+        return STAYS if self.ours.verdict == self.theirs.verdict else CHANGES
+
+    @property
+    def repeats(self) -> int:
+        """Number of seeds."""
+        return min(self.ours.repeats, self.theirs.repeats)
+
+    @property
+    def shift(self) -> str:
+        """``LOWER``, ``HIGHER`` or ``ALIKE``; empty if not measured, or by the bench."""
+        if self.note or self.question.bench:
+            return ""
+        lower, higher = self.theirs.max < self.ours.min, self.theirs.min > self.ours.max
+        return ALIKE if self.repeats < 2 else LOWER if lower else HIGHER if higher else ALIKE
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The effect as columns of a table."""
+        question, row, sides = self.question, self.theirs, {"our": self.ours, "their": self.theirs}
+        default = None if question.bench else question.default
+        found: dict[str, Any] = {"question": question.key, "option": question.option}
+        found |= {"default": _shown(default), "other": _shown(self.value)}
+        found |= {of: getattr(row, of) for of in ("source", "dataset", "title", "start", "counted")}
+        found |= {"number": self.number, "key": row.key, "what": row.claim}
+        found |= {"repeats": self.repeats, "ours": self.ours.ours, "theirs": row.ours}
+        found |= {f"{of}_verdict": each.verdict * bool(self.number) for of, each in sides.items()}
+        for of, each in sides.items():
+            found |= {f"{of}_{name}": getattr(each, name) for name in ("median", "min", "max")}
+        return found | {"change": self.change, "shift": self.shift, "note": self.note}
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written on the command line; empty if there is none."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def find(
     paper: Paper, runs: Sequence[Run], best: BestValues, results_dir: Path | None, source: str
-) -> list[Finding]:
-    """Return the findings on every question of a paper.
+) -> list[Effect]:
+    """Return the effects on every question of a paper.
 
     Parameters
     ----------
@@ -116,7 +126,7 @@ def find(
         Source of the runs' data.
     """
     bench = measurements.read(results_dir) if results_dir else ()
-    found: list[Finding] = []
+    found: list[Effect] = []
     for question in paper.questions:
         if question.bench:
             found += [_of_bench(question, name, bench, source) for name in question.datasets]
@@ -127,74 +137,46 @@ def find(
 
 def _of_runs(
     paper: Paper, question: Question, runs: Sequence[Run], best: BestValues, source: str
-) -> Iterator[Finding]:
+) -> Iterator[Effect]:
     numbers = {claim.key: number for number, claim in enumerate(paper.claims, 1)}
     stands_for = {name: paper.stands_for.get(name, name) for name in question.datasets}
     claims = [claim for claim in paper.claims if claim.key in question.claims]
     claims += [number_claim(asked, stands_for.values()) for asked in question.numbers]
     for value in question.others:
-        both = sides(question, value, paper.questions, runs)
-        by_default, changed = (
-            {(row.key, row.dataset, row.variant, row.title): row for row in rows}
-            for rows in (evaluate(paper, side, best, claims=claims) for side in both)
+        ours, theirs = (
+            {(row.key, row.dataset, row.start, row.counted, row.title): row for row in rows}
+            for side in sides(question, value, paper.questions, runs)
+            for rows in [evaluate(paper, side, best, claims=claims)]
         )
         for claim, name in product(claims, question.datasets):
-            if stands_for[name] not in claim.paper:
-                continue
-            about = _about(question, source, name)._replace(
-                default=_shown(question.default),
-                other=_shown(value),
-                number=numbers.get(claim.key, 0),
-                key=claim.key,
-                what=claim.text,
-            )
-            found = [
-                _compared(about, by_default[key], row)
-                for key, row in changed.items()
-                if key[:2] == (claim.key, name) and key in by_default and row.note != NO_RUNS
-            ]
-            yield from found or [about._replace(note=NO_RUNS)]
+            if stands_for[name] in claim.paper:
+                known = {at: row for at, row in theirs.items() if at[:2] == (claim.key, name)}
+                none = _without_runs(claim.key, claim.text, source, name)
+                pairs = [
+                    (ours[at], row)
+                    for at, row in known.items()
+                    if at in ours and row.note != NO_RUNS
+                ]
+                for pair in pairs or [(none, none)]:
+                    yield Effect(question, value, numbers.get(claim.key, 0), *pair)
 
 
-def _about(question: Question, source: str, dataset: str) -> Finding:
-    """Return a finding without numbers on a dataset and runs of the usual variant."""
-    about = (question.key, question.option, "", "", source, dataset, dataset_name(dataset))
-    return Finding(*about, *USUAL, 0, question.bench, question.bench)
-
-
-def _shown(value: Any) -> str:
-    """Return a value as it is written on the command line."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _compared(about: Finding, ours: Row, theirs: Row) -> Finding:
-    """Return a finding on rows of one claim and variant."""
-    names = ("median", "min", "max", *("verdict",) * bool(about.number))
-    values: dict[str, Any] = {f"our_{name}": getattr(ours, name) for name in names}
-    values |= {f"their_{name}": getattr(theirs, name) for name in names}
-    values |= {name: getattr(theirs, name) for name in ("title", "start", "counted")}
-    repeats = min(ours.repeats, theirs.repeats)
-    found = about._replace(repeats=repeats, ours=ours.ours, theirs=theirs.ours, **values)
-    reasons = {row.note: None for row in (ours, theirs) if row.verdict == UNKNOWN}
-    if reasons:
-        return found._replace(note="; ".join(reasons))
-    change = STAYS if ours.verdict == theirs.verdict else CHANGES
-    shift = LOWER if theirs.max < ours.min else HIGHER if theirs.min > ours.max else ALIKE
-    shift = shift if repeats > 1 else ALIKE
-    return found._replace(change=change if about.number else MEASURED, shift=shift)
+def _without_runs(key: str, what: str, source: str, dataset: str, note: str = NO_RUNS) -> Judged:
+    title = dataset_name(dataset)
+    return Judged(key, what, "", source, dataset, title, verdict="", note=note)
 
 
 def _of_bench(
     question: Question, dataset: str, bench: Sequence[Measurement], source: str
-) -> Finding:
-    finding = _about(question, source, dataset)
+) -> Effect:
     found = [row for row in bench if row[:3] == (dataset, source, question.bench)]
-    if not found:
-        return finding._replace(note=f"no such row in {measurements.FOLDER}/")
-    *_, value, low, high, unit = found[-1]
-    text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
-    ends: dict[str, Any] = {"their_median": value, "their_min": low, "their_max": high}
-    return finding._replace(change=MEASURED, theirs=text, **ends)
+    note = "" if found else f"no such row in {measurements.FOLDER}/"
+    ours = theirs = _without_runs(question.bench, question.bench, source, dataset, note)
+    if found:
+        *_, value, low, high, unit = found[-1]
+        text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
+        theirs = ours._replace(ours=text, median=value, min=low, max=high)
+    return Effect(question, None, 0, ours, theirs)
 
 
 # ---- the document -----------------------------------------------------------------------------
@@ -206,14 +188,13 @@ SAID = {
 }
 
 
-def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
+def blocks(paper: Paper, effects: Sequence[Effect]) -> Iterator[Block]:
     """Yield a table with a row per question and value, then one for each with all its numbers."""
-    (source,) = {finding.source for finding in findings}
+    source = effects[0].theirs.source
     yield TEXTS["fidelity"]
     if source not in GENUINE:
         yield Warning(f"{HEADINGS.get(source, source)}. {TEXTS['warning']}")
-    of = {question.key: question for question in paper.questions}
-    settled = grouped(findings, lambda finding: (of[finding.question], finding.other))
+    settled = grouped(effects, lambda effect: effect[:2])
     header = ("question", "left open in", "ours → other", "dataset", "repeats", "answer")
     cells = [
         [
@@ -233,19 +214,19 @@ def blocks(paper: Paper, findings: Sequence[Finding]) -> Iterator[Block]:
             yield _table(mine)
 
 
-def _values(finding: Finding) -> str:
+def _values(effect: Effect) -> str:
     """Return the default and the other value as they are written on the command line."""
-    if not finding.option:
-        return NONE
-    return f"`{finding.option}={finding.default}` → `{finding.other}`"
+    question = effect.question
+    values = f"`{question.option}={_shown(question.default)}` → `{_shown(effect.value)}`"
+    return values if question.option else NONE
 
 
-def _where(findings: Sequence[Finding]) -> str:
+def _where(effects: Sequence[Effect]) -> str:
     """Return the datasets of each variant, followed by what is unusual about it."""
     found = []
-    variants = grouped(findings, lambda finding: (finding.start, finding.counted))
+    variants = grouped([effect.theirs for effect in effects], lambda row: (row.start, row.counted))
     for (start, counted), mine in variants.items():
-        said = [*dict.fromkeys(finding.title for finding in mine)]
+        said = [*dict.fromkeys(row.title for row in mine)]
         said += [f"start at {start}"] * (start != USUAL.start)
         found.append(", ".join(said + ["at the paper's costs"] * counted))
     return "; ".join(found)
@@ -254,42 +235,43 @@ def _where(findings: Sequence[Finding]) -> str:
 # ---- answers ----------------------------------------------------------------------------------
 
 
-def answer(question: Question, findings: Sequence[Finding]) -> str:
-    """Return the answer to a question by its findings, in sentences."""
-    missing = [finding for finding in findings if finding.change == MISSING]
-    measured = [finding for finding in findings if finding.change != MISSING]
+def answer(question: Question, effects: Sequence[Effect]) -> str:
+    """Return the answer to a question by its effects, in sentences."""
+    missing = [effect for effect in effects if effect.change == MISSING]
+    measured = [effect for effect in effects if effect.change != MISSING]
     if not measured:
         return f"{bold(MISSING)}: make it with `{question.made_by}`"
     if question.bench:
-        found = "; ".join(f"{one.theirs} on {one.title}" for one in measured)
+        found = "; ".join(f"{one.theirs.ours} on {one.theirs.title}" for one in measured)
         said = [f"{question.bench[0].upper()}{question.bench[1:]}: {bold(found)}"]
     else:
         judged = [one for one in measured if one.number]
         said = [*([_verdicts(judged)] if judged else []), *_shifts(measured)]
-    for note, mine in grouped(missing, lambda finding: finding.note).items():
+    for note, mine in grouped(missing, lambda effect: effect.note).items():
         said.append(f"Not measured ({note}): {'; '.join(map(_name, mine))}")
     return ". ".join(said)
 
 
-def _verdicts(judged: Sequence[Finding]) -> str:
+def _verdicts(judged: Sequence[Effect]) -> str:
     """Return whether the verdicts of claims change, and which, as a sentence."""
-    numbers = sorted({finding.number for finding in judged})
+    numbers = sorted({effect.number for effect in judged})
     claims = f"claim{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-    changed = [finding for finding in judged if finding.change == CHANGES]
+    changed = [effect for effect in judged if effect.change == CHANGES]
     if not changed:
         return bold(f"No verdict of {claims} changes")
     which = "; ".join(
-        f"{_name(one)} ({one.our_verdict}, {one.ours} → {one.their_verdict}, {one.theirs})"
+        f"{_name(one)} ({ours.verdict}, {ours.ours} → {theirs.verdict}, {theirs.ours})"
         for one in changed
+        for ours, theirs in [one[3:]]
     )
     return bold(f"{len(changed)} of {len(judged)} verdicts of {claims} change") + f": {which}"
 
 
-def _shifts(measured: Sequence[Finding]) -> Iterator[str]:
+def _shifts(measured: Sequence[Effect]) -> Iterator[str]:
     """Yield a sentence per shift; claims that are alike are left out."""
-    for shift, mine in grouped(measured, lambda finding: finding.shift).items():
+    for shift, mine in grouped(measured, lambda effect: effect.shift).items():
         named = [
-            f"{_name(one)} ({one.ours.partition(' (')[0]} → {one.theirs.partition(' (')[0]})"
+            "{} ({} → {})".format(_name(one), *(row.ours.partition(" (")[0] for row in one[3:]))
             for one in mine
             if not one.number or shift != ALIKE
         ]
@@ -297,27 +279,27 @@ def _shifts(measured: Sequence[Finding]) -> Iterator[str]:
             yield f"{bold(SAID[shift])}: {'; '.join(named)}"
 
 
-def _name(finding: Finding) -> str:
-    what = f"claim {finding.number}" if finding.number else finding.what
-    return f"{what} on {finding.title}"
+def _name(effect: Effect) -> str:
+    what = f"claim {effect.number}" if effect.number else effect.theirs.claim
+    return f"{what} on {effect.theirs.title}"
 
 
 # ---- all numbers ------------------------------------------------------------------------------
 
 
-def _table(findings: Sequence[Finding]) -> Table:
+def _table(effects: Sequence[Effect]) -> Table:
     """Return a table of all claims and numbers of one question and value."""
     header = ("#", "claim or number", "dataset", "repeats", "ours", "other", "change", "note")
     cells = []
-    for finding in findings:
-        judged = finding.number or finding.change == MISSING
-        change = [bold(finding.change, finding.change == CHANGES)] * bool(judged)
-        change.append(bold(finding.shift, finding.shift in (LOWER, HIGHER)))
-        first = str(finding.number or ""), finding.what, _where([finding])
-        sides = (finding.our_verdict, finding.ours), (finding.their_verdict, finding.theirs)
+    for effect in effects:
+        judged = effect.number or effect.change == MISSING
+        change = [bold(effect.change, effect.change == CHANGES)] * bool(judged)
+        change.append(bold(effect.shift, effect.shift in (LOWER, HIGHER)))
+        sides = [[row.verdict * bool(effect.number), row.ours] for row in effect[3:]]
         ours, theirs, changed = (", ".join(filter(None, said)) for said in (*sides, change))
-        repeats = str(finding.repeats or NONE)
-        cells.append([*first, repeats, ours or NONE, theirs or NONE, changed, finding.note])
+        first = str(effect.number or ""), effect.theirs.claim, _where([effect])
+        repeats = str(effect.repeats or NONE)
+        cells.append([*first, repeats, ours or NONE, theirs or NONE, changed, effect.note])
     return Table("", header, cells, len(header), headed=False)
 
 
@@ -327,10 +309,11 @@ def _table(findings: Sequence[Finding]) -> Table:
 def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     source = str(data.runs[0].data["source"])
     runs, _ = paper.at_settings(data.runs)
-    findings = find(paper, runs, data.runs.best, data.results_dir, source)
+    effects = find(paper, runs, data.runs.best, data.results_dir, source)
     title = f"What {paper.title} leaves open, and what it changes here"
     file = paper.file.replace("claims", "fidelity")
-    yield Output(file, pd.DataFrame(findings), title, list(blocks(paper, findings)))
+    table = pd.DataFrame([effect.columns for effect in effects])
+    yield Output(file, table, title, list(blocks(paper, effects)))
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:

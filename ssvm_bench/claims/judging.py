@@ -1,7 +1,7 @@
 """The claims of a paper, judged by our traces.
 
-`evaluate` returns one `Row` per claim and problem instance. Each claim has a measure, which returns
-one number per repeat, and a range. The verdict is
+`evaluate` returns one `Judged` per claim and problem instance. Each claim has a measure, which
+returns one number per repeat, and a range. The verdict is
 
     holds             the median over the repeats is in the range
     does not hold     it is not
@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases, variant_of
+from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases
 from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
@@ -53,8 +53,8 @@ OTHER_SETTINGS = "not the paper's settings"
 """The note where all runs on a dataset have other settings."""
 
 
-class Row(NamedTuple):
-    """The verdict on a claim on one problem instance.
+class Judged(NamedTuple):
+    """A claim on one problem instance, and the verdict: a row of the table of claims.
 
     Attributes
     ----------
@@ -114,18 +114,18 @@ class Row(NamedTuple):
 
 def evaluate(
     paper: Paper,
-    traces: Sequence[Run],
+    runs: Sequence[Run],
     best: BestValues,
     bench: Sequence[Measurement] = (),
     others: Sequence[Run] = (),
     claims: Sequence[Claim] | None = None,
-) -> list[Row]:
+) -> list[Judged]:
     """Judge every claim of a paper on every problem instance that it is about.
 
     Parameters
     ----------
     paper : Paper
-    traces : sequence of Run
+    runs : sequence of Run
         Finished runs. Those on datasets that are not the paper's, and on instances without runs of
         the paper's own solvers, are ignored.
     best : dict
@@ -140,46 +140,55 @@ def evaluate(
 
     Returns
     -------
-    list of Row
+    list of Judged
         Sorted by source (real data first), costs (measured times first) and start; then by claim,
         in the order of the paper.
     """
-    rows, claims = [], paper.claims if claims is None else claims
-    together, away = (_cases(paper, runs, best) for runs in (traces, others))
-    for source, variant in sorted({*together, *away}, key=lambda key: (key[0], key[1].order)):
-        here = together.get((source, variant), [])
-        of = _by_dataset(paper, here)
-        unlike = _by_dataset(paper, away.get((source, variant), []))
-        nothing = ProblemInstance("", math.nan)
-        for claim in (claim for claim in claims if _asked(claim, variant)):
-            for name in claim.paper:
-                judged = []
-                for case in of[name] or [Case(name, source, nothing, {}, variant=variant)]:
-                    if claim.lam in (None, case.problem.lam) and case.has(claim.only):
-                        found = [row for row in bench if row[:2] == (case.dataset, case.source)]
-                        case = replace(case, others=here, bench=found)
-                        why = OTHER_SETTINGS if unlike[name] else NO_RUNS
-                        row = _judge_case(claim, name, case, len(of[name]) > 1, paper.remarks, why)
-                        # a claim that names its variants is shown only where it is measured
-                        judged += [row] * (not claim.variants or row.verdict != UNKNOWN)
-                with_runs = [row for row in judged if not row.note.startswith(NO_RUNS)]
-                rows += (with_runs or judged[:1]) if paper.partial else judged
-    return _with_both_costs(rows)
+    found = list[Judged]()
+    here, away = (_instances(paper, of, best, bench) for of in (runs, others))
+    for source, variant in sorted({*here, *away}, key=lambda place: (place[0], place[1].order)):
+        nothing = Case("", source, ProblemInstance("", math.nan), {}, variant=variant)
+        mine, unlike = (of.get((source, variant), {}) for of in (here, away))
+        asked = (of for of in (paper.claims if claims is None else claims) if _asked(of, variant))
+        for claim, name in ((of, name) for of in asked for name in of.paper):
+            instances = mine.get(name) or [replace(nothing, dataset=name)]
+            rows = [
+                _judged(paper, claim, name, case, len(instances) > 1, name in unlike)
+                for case in instances
+                if claim.lam in (None, case.problem.lam) and case.has(claim.only)
+            ]
+            if claim.variants:  # then it is shown only where it is measured
+                rows = [row for row in rows if row.verdict != UNKNOWN]
+            if paper.partial:
+                rows = [row for row in rows if not row.note.startswith(NO_RUNS)] or rows[:1]
+            found += rows
+    return _with_both_costs(found)
 
 
-def _cases(
-    paper: Paper, traces: Sequence[Run], best: BestValues
-) -> dict[tuple[str, Variant], list[Case]]:
-    """Return source and variant → the problem instances that a paper is about."""
+def _instances(
+    paper: Paper, runs: Sequence[Run], best: BestValues, bench: Sequence[Measurement]
+) -> dict[tuple[str, Variant], dict[str, list[Case]]]:
+    """Return source and variant → dataset of the paper → the problem instances judged for it."""
     costs = paper.costs
-    known = [
+    known = (
         case
-        for case in cases([run for run in traces if _is_at(costs, run)], best, paper.draws)
+        for case in cases([run for run in runs if _is_at(costs, run)], best, paper.draws)
         if paper.stands_for.get(case.dataset, case.dataset) in paper.datasets
         and case.solvers & paper.solvers
         and (not paper.beside_runs_of or case.solvers & paper.beside_runs_of)
-    ]
-    return grouped(known, lambda case: (shown_as(case.source), case.variant))
+    )
+    found: dict[tuple[str, Variant], dict[str, list[Case]]] = {}
+    for place, others in grouped(known, lambda of: (shown_as(of.source), of.variant)).items():
+        of_name = found[place] = {}
+        there = {case.dataset for case in others}
+        for case in others:
+            name = paper.stands_for.get(case.dataset, case.dataset)
+            replaced = name != case.dataset and name in there
+            if not replaced and not any(case.is_part_of(other) for other in others):
+                mine = [row for row in bench if row[:2] == (case.dataset, case.source)]
+                case = replace(case, others=others, bench=mine)
+                of_name.setdefault(name, []).append(case)
+    return found
 
 
 def _asked(claim: Claim, variant: Variant) -> bool:
@@ -191,45 +200,10 @@ def _asked(claim: Claim, variant: Variant) -> bool:
 
 def _is_at(costs: Mapping[str, Costs], run: Run) -> bool:
     """Return whether a run's time was measured, or counted at the paper's costs."""
-    dataset, config = run.dataset, run.config
-    return not variant_of(run).counted or Costs.of(config["oracle"]) == costs.get(dataset)
+    return not run.counted or Costs.of(run.config["oracle"]) == costs.get(run.dataset)
 
 
-def _with_both_costs(rows: Sequence[Row]) -> list[Row]:
-    """Add to each claim that fails at the paper's costs its verdict at the measured times."""
-    measured = {_place(row): row.verdict for row in rows if not row.counted}
-    said = {FAILS: FAILS_TWICE, HOLDS: "It holds at the times measured here"}
-    return [
-        row._replace(note=_joined(row.note, said.get(measured.get(_place(row), ""), "")))
-        if row.counted and row.verdict == FAILS
-        else row
-        for row in rows
-    ]
-
-
-def _joined(*notes: str) -> str:
-    """Join the notes that are not empty, sentence after sentence."""
-    said = [note for note in notes if note]
-    return ". ".join([*(note.removesuffix(".") for note in said[:-1]), *said[-1:]])
-
-
-def _place(row: Row) -> tuple[str, str, str, str]:
-    return row.source, row.start, row.key, row.title
-
-
-def _by_dataset(paper: Paper, here: Sequence[Case]) -> dict[str, list[Case]]:
-    """Return dataset of the paper → the instances that are judged for it."""
-    there = {case.dataset for case in here}
-    found: dict[str, list[Case]] = {name: [] for name in paper.datasets}
-    for case in here:
-        name = paper.stands_for.get(case.dataset, case.dataset)
-        replaced = name != case.dataset and name in there
-        if not replaced and not any(case.is_part_of(other) for other in here):
-            found[name].append(case)
-    return found
-
-
-def judge(claim: Claim, subject: Any) -> Row:
+def judge(claim: Claim, subject: Any) -> Judged:
     """Apply the claim's measure to a subject, and compare the median with the claim's range."""
     try:
         found = claim.measure(subject).within(claim.low, claim.high)
@@ -248,11 +222,17 @@ def judge(claim: Claim, subject: Any) -> Row:
     )
 
 
-def _judge_case(
-    claim: Claim, dataset: str, case: Case, several: bool, remarks: Any, why: str
-) -> Row:
-    """Judge a claim on one problem instance; ``why`` it is missing, if it is."""
-    row = judge(claim, case) if case.runs else _unmeasurable(claim, why)
+def _unmeasurable(claim: Claim, note: str) -> Judged:
+    about, beside = (claim.key, claim.text, claim.section), claim.beside
+    return Judged(*about, measured=claim.measured, note=note, beside=beside)
+
+
+def _judged(
+    paper: Paper, claim: Claim, dataset: str, case: Case, several: bool, unlike: bool
+) -> Judged:
+    """Judge a claim on a problem instance; ``unlike``: there are runs with other settings."""
+    why_not = OTHER_SETTINGS if unlike else NO_RUNS
+    row = judge(claim, case) if case.runs else _unmeasurable(claim, why_not)
     row = row._replace(
         source=case.source,
         dataset=case.dataset,
@@ -264,14 +244,32 @@ def _judge_case(
     if row.verdict in (HOLDS, FAILS) and claim.given:
         row = row._replace(verdict=INCOMPARABLE, agree=0)
     if row.verdict in (FAILS, INCOMPARABLE) and case.source in GENUINE:
-        remark = remarks.get(claim.key, {}).get(case.dataset + case.variant.suffix, "")
+        of_claim = paper.remarks.get(claim.key, {})
+        remark = of_claim.get(case.dataset + case.variant.suffix, "")
         row = row._replace(note=_joined(row.note, remark))
     return row._replace(clock=_clock(case)) if claim.timed and row.repeats else row
 
 
-def _unmeasurable(claim: Claim, note: str) -> Row:
-    about, beside = (claim.key, claim.text, claim.section), claim.beside
-    return Row(*about, measured=claim.measured, note=note, beside=beside)
+def _with_both_costs(rows: Sequence[Judged]) -> list[Judged]:
+    """Add to each claim that fails at the paper's costs its verdict at the measured times."""
+
+    def place(row: Judged) -> tuple[str, str, str, str]:
+        return row.source, row.start, row.key, row.title
+
+    said = {FAILS: FAILS_TWICE, HOLDS: "It holds at the times measured here"}
+    measured = {place(row): said.get(row.verdict, "") for row in rows if not row.counted}
+    return [
+        row._replace(note=_joined(row.note, measured.get(place(row), "")))
+        if row.counted and row.verdict == FAILS
+        else row
+        for row in rows
+    ]
+
+
+def _joined(*notes: str) -> str:
+    """Join the notes that are not empty, sentence after sentence."""
+    said = [note for note in notes if note]
+    return ". ".join([*(note.removesuffix(".") for note in said[:-1]), *said[-1:]])
 
 
 def _title(case: Case, dataset: str, several: bool) -> str:

@@ -2,209 +2,28 @@
 
 Its claims are judged by runs with its settings: those that its experiments (`Paper.experiments`)
 define, all options and the budget included, whatever the seeds.
-
-A `Question` is what a paper leaves open. An option decides it here, and runs settle it. The file
-``questions.yaml`` of the paper's folder gives the option, our default and the other values, and the
-claims and numbers that the answer rests on; or the row of the bench that is the answer. Each value
-of the option is a variant of the runs, in addition to those of `cases`.
-
-A `Number` is a quantity of a run after a given number of iterations. It is taken from the last
-evaluated iteration that is not later:
-
-========  ========================================================================================
-gap       (P − F) / |P|
-primal    P(w)
-dual      F(φ)
-call      mean seconds of an oracle call so far
-========  ========================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import yaml
 
-from ssvm_bench.claims.cases import Case, Costs, Selection, variant_of
+from ssvm_bench.claims import measures
+from ssvm_bench.claims.cases import Costs
 from ssvm_bench.claims.claim import Claim, Measured, read_claims
+from ssvm_bench.claims.questions import Number, Question
 from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
-from ssvm_bench.figures.style import Look, solver_label
-from ssvm_bench.results.table import Run, ensure
-from ssvm_bench.results.words import counts, number, seconds
-
-# ---- questions --------------------------------------------------------------------------------
-
-
-class Number(NamedTuple):
-    """One of the ``QUANTITIES`` of a solver after a given number of iterations."""
-
-    what: str
-    solver: str
-    after: int
-
-    @property
-    def key(self) -> str:
-        """Its name among claims."""
-        return "_".join(map(str, self))
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question that a paper leaves open.
-
-    Attributes
-    ----------
-    key, question : str
-        Its name, and the question in one sentence.
-    section, says : str
-        Where the paper leaves it open, and what it says there.
-    datasets : tuple of str
-        The datasets that it is answered on.
-    made_by : str
-        The command that measures it.
-    option : str
-        The option that decides it, ``group.name``; empty if the bench answers.
-    default, others
-        The value in all other runs, and the values that are compared with it.
-    claims : tuple of str
-        Keys of the claims whose verdicts may depend on it.
-    numbers : tuple of Number
-        The numbers that are compared as well.
-    bench : str
-        The quantity of the bench that answers it.
-    """
-
-    key: str
-    question: str
-    section: str
-    says: str
-    datasets: tuple[str, ...]
-    made_by: str
-    option: str = ""
-    default: Any = None
-    others: tuple[Any, ...] = ()
-    claims: tuple[str, ...] = ()
-    numbers: tuple[Number, ...] = ()
-    bench: str = ""
-
-    def value(self, run: Run) -> Any:
-        """Return the value of the option in a run; traces omit neutral values."""
-        return run.options.get(self.option, self.default)
-
-    def varied(self, run: Run) -> bool:
-        """Return whether a run has one of the other values."""
-        return bool(self.option) and self.value(run) in self.others
-
-
-def usual(questions: Sequence[Question], runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that a paper's claims are judged by: those that vary no question.
-
-    Where every run on a dataset varies a question, all of them are returned.
-    """
-
-    def varies(run: Run) -> bool:
-        return any(question.varied(run) for question in questions)
-
-    known = {_place(run) for run in runs if not varies(run)}
-    return [run for run in runs if not varies(run) or _place(run) not in known]
-
-
-def _place(run: Run) -> tuple[str, str]:
-    data = run.data
-    return str(data["source"]), str(data["name"])
-
-
-def sides(
-    question: Question, value: Any, questions: Sequence[Question], runs: Sequence[Run]
-) -> tuple[list[Run], list[Run]]:
-    """Return the runs with the default of a question's option, and those with another value.
-
-    They vary no other question, and both sides have the same datasets, variants and seeds. Solvers
-    without working sets ignore the options of those with, so their runs are on both sides.
-
-    Parameters
-    ----------
-    question : Question
-    value
-        One of the question's ``others``.
-    questions : sequence of Question
-        All questions of the paper.
-    runs : sequence of Run
-        Finished runs.
-    """
-    others = [other for other in questions if other is not question]
-    alike = [
-        run
-        for run in runs
-        if run.dataset in question.datasets and not any(other.varied(run) for other in others)
-    ]
-    usual = [run for run in alike if question.value(run) == question.default]
-    changed = [run for run in alike if question.value(run) == value]
-    common = {_kind(run) for run in usual} & {_kind(run) for run in changed}
-    usual, changed = ([run for run in side if _kind(run) in common] for side in (usual, changed))
-    if question.option.startswith("solver."):
-        solvers = {run.solver for run in changed}
-        changed += [run for run in usual if run.solver not in solvers]
-    return usual, changed
-
-
-def _kind(run: Run) -> tuple[Any, ...]:
-    """Return what compared runs must have in common: dataset, variant and seed."""
-    return (*_place(run), variant_of(run), run.seed)
-
-
-# ---- numbers ----------------------------------------------------------------------------------
-
-
-QUANTITIES: dict[str, tuple[str, Callable[[Run], np.ndarray], Callable[[float], str]]] = {
-    "gap": ("relative gap", lambda run: run["relative_gap"], number),
-    "primal": ("primal value", lambda run: run["primal"], number),
-    "dual": ("dual value", lambda run: run["dual"], number),
-    "call": (
-        "time of an oracle call",
-        lambda run: run["oracle_time"] / run["oracle_calls"],
-        seconds,
-    ),
-}
-"""Name → what it is, its value in each row of a run, its format."""
-
-TIMED = "call"
-"""The quantity that is about time."""
-
-
-def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
-    """Return a number as a claim about the datasets, which any value meets."""
-    name, _, show = QUANTITIES[asked.what]
-    text = f"{name} of {solver_label(asked.solver)} after {asked.after} iterations"
-    paper = dict.fromkeys(datasets, "")
-    timed = asked.what == TIMED
-    return Claim(asked.key, "", text, "", paper, partial(_after, asked=asked), show, timed=timed)
-
-
-def _after(case: Case, asked: Number) -> Measured:
-    """Measure a quantity of each repeat."""
-    runs = Selection(asked.solver)
-    found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
-    values, at = [], []
-    for run in found.values():
-        iterations = run["iteration"].astype(int)
-        ensure(iterations[-1] >= asked.after, f"a run ended before iteration {asked.after}")
-        row = int(np.flatnonzero(iterations <= asked.after)[-1])
-        values.append(float(QUANTITIES[asked.what][1](run)[row]))
-        at.append(int(iterations[row]))
-    facts = {} if set(at) == {asked.after} else {"evaluated at iteration": counts(at)}
-    return Measured(values, facts=facts)
-
-
-# ---- the paper ------------------------------------------------------------------------------
+from ssvm_bench.figures.style import Look
+from ssvm_bench.results.table import Run
 
 
 @dataclass(frozen=True)
@@ -267,7 +86,6 @@ class Paper:
     short: str = ""
     order: int = 1
     measures: Mapping[str, Callable[..., Measured]] = field(default_factory=dict)
-    claims_: tuple[Claim, ...] = ()
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = ()
     looks: Mapping[str, Look] = field(default_factory=dict)
@@ -299,19 +117,19 @@ class Paper:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """Its claims on one or more datasets each, in the order of their table."""
-        return self.claims_ or read_claims(self.folder / "claims.yaml", self.measures, self.tables)
+        known = {**vars(measures), **self.measures}
+        return read_claims(self.folder / "claims.yaml", known, self.tables)
 
     @cached_property
     def costs(self) -> dict[str, Costs]:
         """Dataset → the paper's costs."""
         if not self.costs_in:
             return {}
-        content = catalog.read_yaml(catalog.entries("experiments")[self.costs_in])
-        named = {
-            dataset: {key.removeprefix("oracle."): value for key, value in options.items()}
-            for dataset, options in content["each"].items()
+        each = catalog.read_yaml(catalog.entries("experiments")[self.costs_in])["each"]
+        return {
+            dataset: Costs.of({key.removeprefix("oracle."): cost for key, cost in of.items()})
+            for dataset, of in each.items()
         }
-        return {dataset: Costs.of(options) for dataset, options in named.items()}
 
     @property
     def name(self) -> str:

@@ -228,7 +228,7 @@ def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:
     The exit status is the highest of all runs: 2 if the options of one of them do not fit together.
     If a package that one of them takes is not installed, no run begins.
     """
-    from ssvm_bench.runs.requirements import check_extras
+    from ssvm_bench.runs.resolved import check_extras
 
     check_extras(configs)
     done, statuses, reported = [], [], set()
@@ -273,7 +273,7 @@ def _status(config: RunConfig, outcome: Outcome) -> int:
     click.echo(
         f"{PROGRAM}: error: {config.solver.name} on {config.dataset.name}, seed {config.seed}: "
         f"{outcome.stop_reason}. The trace so far is in {outcome.folder}. "
-        "The same call goes on.",
+        "The same command resumes it.",
         err=True,
     )
     return 1

@@ -307,7 +307,7 @@ def _written_stream(
         modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
         known = [kind for kind, module in modules.items() if hasattr(module, "IMAGES")]
         raise ConfigError(
-            f"--jitter deforms images, and the examples of {name} are none. Leave it out, or "
+            f"--jitter deforms images, and the examples of {name} are not images. Leave it out, or "
             f"export one of: {', '.join(known)}."
         )
     with registry.blamed("oracle", config.oracle.kind):

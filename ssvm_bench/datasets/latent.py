@@ -113,8 +113,8 @@ def _canvases(config: Config, digits: Dataset, sizes: tuple[int, int], stream: i
     of_class, others = (np.flatnonzero((digits.y == config.digit) == is_) for is_ in (True, False))
     if not of_class.size or not others.size:
         raise RunFailedError(
-            f"The digits of {digits.name} ({digits.source} data) are none of class {config.digit}, "
-            "or all of them. Choose another dataset.digit."
+            f"The digits of {digits.name} ({digits.source} data) must include class {config.digit} "
+            "and others. Choose another dataset.digit."
         )
 
     def sampled(images: np.ndarray, count: int) -> np.ndarray:

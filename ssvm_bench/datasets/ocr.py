@@ -114,7 +114,7 @@ def parse(raw: bytes) -> dict[str, np.ndarray]:
         chained, lambda k: f"next_id {next_ids[k]:g}, expected −1 or the id of the next line"
     )
     same_fold = last | (folds == np.append(folds[1:], np.nan))
-    reading.check_lines(same_fold, lambda k: "a word that goes on in another fold")
+    reading.check_lines(same_fold, lambda k: "a word that continues in another fold")
     ends = np.flatnonzero(last) + 1
     return {
         "x": pixels.astype(np.uint8),

@@ -27,6 +27,7 @@ from ssvm_bench.base.files import read
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, FileConfig, split_by_fold
+from ssvm_bench.datasets.cache import Make, cached, stored_key
 from ssvm_bench.datasets.images import pictures
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
 
@@ -191,7 +192,7 @@ def _image(folder: Path, name: str) -> Iterator[Image.Image]:
 
 
 def arrays(
-    config: TableConfig, version: int, synthetic: reading.Make, read: Callable[[Path], Arrays]
+    config: TableConfig, version: int, synthetic: Make, read: Callable[[Path], Arrays]
 ) -> Arrays:
     """Return the arrays of a config's pictures, including ``fold``.
 
@@ -211,7 +212,7 @@ def arrays(
         The folder's content cannot be used, or does not have the requested fingerprint.
     """
     if config.path is None:
-        return reading.cached(*_kept(config, version), synthetic)
+        return cached(*_kept(config, version), synthetic)
     with reading.explained(f"{config.path} cannot be used", "Correct the files."):
         reading.check_named(config.path)
         config.check_fingerprint(config.found())
@@ -221,7 +222,7 @@ def arrays(
 def is_kept(config: TableConfig, version: int) -> bool:
     """Return whether the arrays of a config's pictures are cached; the user's own never are."""
     place, key = _kept(config, version)
-    return config.path is None and reading.stored_key(place) == key
+    return config.path is None and stored_key(place) == key
 
 
 def _kept(config: TableConfig, version: int) -> tuple[Path, str]:

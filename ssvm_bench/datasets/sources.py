@@ -41,7 +41,8 @@ from ssvm_bench.config.registry import kinds, module
 from ssvm_bench.datasets import base, reading
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.reading import GZIP, Arrays, Bounded, ContentError, stored_key, too_large
+from ssvm_bench.datasets.cache import Make, cached, stored_key
+from ssvm_bench.datasets.reading import GZIP, Arrays, Bounded, ContentError, too_large
 
 Names = Collection[str] | None
 
@@ -206,9 +207,9 @@ class RawFile(ABC):
             found["x"] = csr({name: found.pop(name) for name in CSR}, self.n_features)
         return {"offsets": np.arange(len(found["y"]) + 1), **found}
 
-    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly made and stored."""
-        return reading.cached(place, key, make, only)
+        return cached(place, key, make, only)
 
     def parts(self, path: Path) -> list[Path]:
         """Return the files of the raw data at a path, whether they exist or not."""
@@ -237,7 +238,7 @@ class RawFile(ABC):
         """Return advice on how to get the missing files."""
         does = "downloads it"
         if not self.sha256:
-            does = f"tries {self.url}, where it could not be had when this was written"
+            does = f"tries {self.url}, which was not available when this was written"
         put = f"Or put {self.missing_names()} there."
         return f"`ssvm-bench data fetch {self.dataset}` {does}. {put}"
 
@@ -545,7 +546,7 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
 def _content(raw: RawFile, path: Path) -> str:
     """Return whether raw data are genuine, after reading them completely."""
     if not raw.sha256:
-        return "unknown, because the genuine file could not be had to tell it by"
+        return "unknown, because the checksum of the genuine file is not known"
     try:
         raw.compare(raw.read(path).sha256)
     except AlteredError as error:

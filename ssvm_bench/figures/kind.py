@@ -65,15 +65,17 @@ class Output(NamedTuple):
     """Numbers, and what shows them: a document, a figure, or both.
 
     ``name`` is the name of the files, without suffix and without the mark of synthetic data.
-    ``figure`` draws the figure, ``formats`` are its default formats.
+    ``figure`` draws the figure, ``formats`` are its default formats. ``json`` is the content of a
+    JSON file that takes the place of numbers.
     """
 
     name: str
-    table: pd.DataFrame
+    table: pd.DataFrame = pd.DataFrame()
     title: str = ""
     blocks: Sequence[Block] = ()
     figure: Callable[[], Figure] | None = None
     formats: Sequence[str] = FORMATS
+    json: bytes = b""
 
     @property
     def tables(self) -> list[document.Table]:
@@ -86,6 +88,8 @@ class Output(NamedTuple):
 
     def texts(self) -> dict[str, bytes]:
         """Return suffix → content of its files except pictures: the document and the numbers."""
+        if self.json:
+            return {"json": self.json}
         files = {"md": document.encoded(self.markdown())} if self.blocks else {}
         return {
             **files,

@@ -28,7 +28,7 @@ from ssvm_bench.jobs.status import Durations, finished_before
 from ssvm_bench.jobs.supervisor import Ended, Supervisor
 from ssvm_bench.results import words
 from ssvm_bench.runs import Outcome
-from ssvm_bench.runs.requirements import check_extras
+from ssvm_bench.runs.resolved import check_extras
 
 logger = logging.getLogger(__name__)
 

@@ -52,13 +52,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import applied, inner
-from ssvm_bench.base.state import expect
+from ssvm_bench.base.state import Limits
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
@@ -122,6 +122,7 @@ class AlphaExpansion(GraphOracle):
     """
 
     STATE = ("fixed", "asked", "last", "known")
+    LIMITS: ClassVar[Mapping[str, Limits]] = {"last": Limits(below="features.n_labels")}
     exact = False
 
     def __init__(self, config: Config, dataset: Dataset) -> None:
@@ -147,11 +148,6 @@ class AlphaExpansion(GraphOracle):
     def _forget(self, parts: int, examples: int) -> None:
         self.last = np.zeros(parts, self.features.truth.dtype)
         self.known = np.zeros(examples, bool)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        super().restore(state)
-        expect(bool((self.last < self.features.n_labels).all()), "has a label that there is not")
 
     def _remembered(self, i: int) -> np.ndarray:
         return self.last[self.features.offsets[i] : self.features.offsets[i + 1]]

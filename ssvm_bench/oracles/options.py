@@ -85,7 +85,7 @@ class OracleConfig(Options):
         Seconds that one exact call and one evaluation of a cached plane count for under
         ``clock=work``.
     cost_visit : float
-        Seconds that every visit of a term, exact or approximate, counts for besides.
+        Seconds that every visit of a term, exact or approximate, counts for in addition.
     delay : float
         Seconds that a solver's exact call sleeps, for a costly oracle; under ``clock=work`` it
         counts for so much more.

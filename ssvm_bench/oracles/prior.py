@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import dot, dot_at
-from ssvm_bench.config.prior import PriorConfig
+from ssvm_bench.config.schema import PriorConfig
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Constraints, Oracle, Plane, Risk
 from ssvm_bench.oracles.objective import Objective, Terms

@@ -359,7 +359,7 @@ class Cluster(WorkerCaller):
                         f"The workers of the dask scheduler at {self.address} could not call the "
                         f"oracle, in {attempt} attempts: {described(error)}"
                     ) from error
-                logger.warning("Workers have been lost; their oracle calls are made again.")
+                logger.warning("Workers have been lost; their oracle calls are repeated.")
         raise AssertionError  # not reached
 
     def _gathered(self, w: np.ndarray, tasks: Sequence[Task]) -> list[Answer]:
@@ -392,7 +392,7 @@ class Cluster(WorkerCaller):
                 raise RunFailedError(
                     f"None of the workers of the dask scheduler at {self.address} is left to call "
                     "the oracle, or the scheduler has ended. Start them again; the same command "
-                    "goes on from the last checkpoint"
+                    "resumes from the last checkpoint."
                 )
 
 

@@ -21,9 +21,10 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import Limits
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.given_rows import FixedRows, no_rows, set_squares
-from ssvm_bench.planes.operations import check_below, check_sizes, enlarged, taken
+from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.planes.simplex import Simplex, no_weights, set_row
 
 # mypy: disable-error-code="no-untyped-def"
@@ -318,39 +319,42 @@ def _(cache: Cache) -> dict[str, np.ndarray]:
     }
 
 
+def _slack(found: Any, cache: Cache) -> np.ndarray:
+    """Return what must not be negative, or the indices in a cache lead out of its arrays."""
+    used, slots, end = found["used"], found["offset"].size, found["used"][TERMS]
+    of_terms = (found[name] for name in ("start", "n_planes", "room", "gram_start", "known"))
+    start, m, room, gram_start, known = of_terms
+    sizes = cache.example.size, slots, found["values"].size, found["gram"].size, slots
+    slack = (
+        np.array(sizes) - used,
+        slots - room,
+        np.diff(start[:end], append=used[SLOTS]) - m[:end],
+        np.diff(gram_start[:end], append=used[ENTRIES]) - room[:end] ** 2,
+        np.diff(found["begin"][: used[SLOTS] + 1], append=used[NONZEROS]),
+        room[:end] - m[:end],
+        -m[end:],  # no planes behind the last term
+        -np.abs(known - m)[m > 0],
+        -np.abs(used[PLANES:] - np.maximum(m - 1, 0).sum()),
+        -np.not_equal(found["example"] >= 0, m > 0).astype(np.int64),
+    )
+    return np.concatenate(slack)
+
+
+_LIMITS = {
+    **dict.fromkeys(("offset", "values", "gram"), Limits(size=...)),
+    **dict.fromkeys(("square", "alpha"), Limits(size=lambda found, _: found["offset"].size)),
+    "begin": Limits(size=lambda found, _: found["offset"].size + 1),
+    "indices": Limits(size=lambda found, _: found["values"].size, below="blocks.dense.size"),
+    "slack": Limits(of=_slack, least=0),
+}
+
+
 @state.like.register
 def _(cache: Cache, given: Any) -> Cache:
-    of_terms = "start", "n_planes", "room", "gram_start", "known", "example", "used"
-    found = taken(state.of(cache), given, *of_terms, indices=cache.blocks.dense.size)
-    used, slots = found["used"], found["offset"].size
-    check_sizes(found, slots, "square", "alpha")
-    check_sizes(found, slots + 1, "begin")
-    check_sizes(found, found["values"].size, "indices")
-    sizes = cache.example.size, slots, found["values"].size, found["gram"].size, slots
-    check_below(used, np.array(sizes) + 1, "used")
-    check_below(found["room"], slots + 1, "room")
-
-    start, m, room, gram_start, known, example = (
-        found[name][: used[TERMS]] for name in of_terms[:-1]
-    )
-    begin, live = found["begin"][: used[SLOTS] + 1], m > 0
-    ordered = (  # pairs a ≤ b: the end of a term and the beginning of the next; |W_i| and its room
-        (start + m, np.append(start[1:], used[SLOTS])),
-        (gram_start + room**2, np.append(gram_start[1:], used[ENTRIES])),
-        (begin, np.append(begin[1:], used[NONZEROS])),
-        (m, room),
-    )
-    for holds, what in (
-        (all((one <= other).all() for one, other in ordered), "has planes that overlap"),
-        ((live == (example >= 0)).all(), "example is none of the planes"),
-        (not found["n_planes"][used[TERMS] :].any(), "has planes behind the last term"),
-        ((known[live] == m[live]).all(), "known is another number"),
-        (used[PLANES] == m.sum() - live.sum(), "used counts other planes"),
-    ):
-        state.expect(bool(holds), what)
+    found = state.parts_like(state.of(cache), given, _LIMITS, cache)
     blocks = cache.blocks._replace(**{name: found[name] for name in _OF_BLOCKS})
-    numbers = cache.numbers._replace(
-        start=found["start"], **{name: found[name] for name in _OF_NUMBERS}
+    numbers = cache.numbers._replace(**{name: found[name] for name in ("start", *_OF_NUMBERS)})
+    made = cache._replace(
+        blocks=blocks, numbers=numbers, example=found["example"], used=found["used"]
     )
-    made = Cache(blocks, numbers, found["example"], used, cache.indices, cache.values)
-    return _with_scratch(made, int(room.max(initial=0)))
+    return _with_scratch(made, int(found["room"][: made.used[TERMS]].max(initial=0)))

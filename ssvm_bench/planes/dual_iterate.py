@@ -47,7 +47,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import allocating_kernel, kernel
 from ssvm_bench.base.linalg import best_scale, rounded_once, squared_norm
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.base.state import Stateful, expect
+from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations
@@ -289,6 +289,9 @@ class DualIterate(Stateful, ABC):
         *("_state.w", "_state.offset", "_state.steps", "_state.now", "_state.multiplier"),
         "blocks",
     )
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        "blocks": Limits(of=lambda found, _: found["blocks"].n_planes, most="N")
+    }
     has_kernel = False
 
     def __init__(self, problem: Problem, blocks: Any, N: int) -> None:
@@ -296,11 +299,6 @@ class DualIterate(Stateful, ABC):
         self.N = N
         self.blocks = blocks
         self._state = at_zero(self.inner_d, problem.lam, problem.oracle.nonnegative)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; the restored storage has no more space than its planes need."""
-        super().restore(state)
-        expect(bool((self.blocks.n_planes <= self.N).all()), "has more planes than there may be")
 
     @property
     def shared(self) -> PassState:

@@ -326,6 +326,9 @@ def term_offset(numbers, beta):
 # ---- as arrays, and back (:mod:`.operations`) ----------------------------------------------------
 
 
+_ALMOST_ONE = 1.0 + 1e-9
+
+
 @state.of.register
 def _(blocks: LineRows) -> dict[str, np.ndarray]:
     numbers = blocks.numbers
@@ -334,11 +337,9 @@ def _(blocks: LineRows) -> dict[str, np.ndarray]:
 
 @state.like.register
 def _(blocks: LineRows, given: Any) -> LineRows:
-    own = state.of(blocks)
-    found = operations.taken(own, given, *own)
-    operations.check_below(np.abs(found["beta"]), 1.0 + 1e-9, "beta")
-    for name, numbers in own.items():
-        numbers[:] = found[name]
+    own, limits = state.of(blocks), {"beta": state.Limits(least=-_ALMOST_ONE, most=_ALMOST_ONE)}
+    for name, found in state.parts_like(own, given, limits).items():
+        own[name][:] = found
     return blocks
 
 
@@ -349,7 +350,7 @@ def _(blocks: FixedRows) -> dict[str, np.ndarray]:
 
 @state.like.register
 def _(blocks: FixedRows, given: Any) -> FixedRows:
-    operations.taken({}, given)
+    state.parts_like({}, given)
     return blocks
 
 

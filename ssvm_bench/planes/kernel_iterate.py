@@ -16,7 +16,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import matrix_product
-from ssvm_bench.base.state import expect
+from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.kernel_features import KernelFeatures, KernelOracle
 from ssvm_bench.oracles.scoring import label_loss, parts, waits
@@ -46,6 +46,14 @@ class KernelIterate(LabelingIterate):
         *LabelingIterate.STATE,
         *("evaluations", "_uncounted", "_owner", "features.used", "features.now"),
     )
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        **LabelingIterate.LIMITS,
+        "_owner": Limits(
+            of=lambda found, _: found["_owner"][found["_owner"] >= 0],
+            below="features.slot.size",
+            distinct=True,
+        ),
+    }
     has_kernel = True
 
     def __init__(self, problem: Problem, oracle: KernelOracle, N: int) -> None:
@@ -68,17 +76,13 @@ class KernelIterate(LabelingIterate):
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; recompute the rows that were kept, without counting kernel values."""
         super().restore(state)
-        features = self.features
-        self.blocks = self.blocks._replace(features=features)
+        self.blocks = self.blocks._replace(features=self.features)
         (kept,) = np.nonzero(self._owner >= 0)
-        owners = self._owner[kept]
-        expect(bool((owners < features.slot.size).all()), "has a row of no part")
-        expect(np.unique(owners).size == owners.size, "has two rows of a part")
-        features.slot[:] = -1
-        features.slot[owners] = kept
+        self.features.slot[:] = -1
+        self.features.slot[self._owner[kept]] = kept
         for begin in range(0, kept.size, _BLOCK):
             block = kept[begin : begin + _BLOCK]
-            features.rows[block] = self._values(self._owner[block])
+            self.features.rows[block] = self._values(self._owner[block])
 
     def squared_norm(self, w: np.ndarray) -> float:
         """Return ‖w‖²."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.base.state import array, expect
+from ssvm_bench.base.state import Limits, array, check, expect
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import (
@@ -71,27 +71,26 @@ class LabelingIterate(DualIterate):
         if not self._own_rows:
             return state
         features = self.oracle.features
-        count, end = features.used[0] * features.stride, transition_base(features)
+        count, base = features.used[0] * features.stride, transition_base(features)
         return state | {
-            "_state.w": np.concatenate((self.w[:count], self.w[end:])),
+            "_state.w": np.concatenate((self.w[:count], self.w[base:])),
             "touched": np.argsort(features.rows, kind="stable")[: features.used[0]],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`; reserve space for candidates, too."""
-        state, nowhere = dict(state), np.zeros(0, np.uint32)
+        state, features, nowhere = dict(state), self.oracle.features, np.zeros(0, np.uint32)
         indices = array(nowhere, state.pop("indices", nowhere))
-        operations.check_below(indices, self.w.size, "indices")
-        by_label = isinstance(self.oracle.features, DenseFeatures)
+        check(indices, Limits(below=self.w.size))
+        by_label = isinstance(features, DenseFeatures)
         expect(state.pop("by_label", False) == by_label, "is of a w in another layout")
         if self._own_rows:
             touched = self._restored_rows(state)
         super().restore(state)
         if self._own_rows:
-            features, there = self.oracle.features, np.zeros(self.oracle.features.n_features, bool)
-            there[touched] = True
-            others = np.repeat(self.blocks.seen_count > 1, np.diff(features.indptr))
-            expect(bool(there[features.indices[others]].all()), "touched lacks a feature")
+            used = np.repeat(self.blocks.seen_count > 1, np.diff(features.indptr))
+            there = np.isin(features.indices[used], touched)
+            expect(bool(there.all()), "touched lacks a feature")
         self._support.forget()
         self._support.update(self.blocks, indices)
         self._reserve(np.ones(self.problem.n, np.int64))
@@ -100,15 +99,13 @@ class LabelingIterate(DualIterate):
         """Set the rows from a state, expand its w, and return the features that have rows."""
         features, base = self.oracle.features, transition_base(self.oracle.features)
         touched = array(np.zeros(0, np.int64), state.pop("touched", None))
-        operations.check_below(touched, features.n_features, "touched")
-        operations.check_distinct(np.zeros_like(touched), touched, "touched")
-        count = touched.size * features.stride
-        of_transitions = self.w.size - base
-        given = array(self.w, state.get("_state.w"), (count + of_transitions,))
-        state["_state.w"] = w = np.zeros_like(self.w)
-        w[:count], w[base:] = given[:count], given[count:]
+        check(touched, Limits(below=features.n_features, distinct=True))
         made = with_rows(features, touched)
         features.rows[:], features.used[:] = made.rows, made.used
+        w, count = np.zeros_like(self.w), touched.size * features.stride
+        given = array(w, state["_state.w"], (count + w.size - base,))
+        w[:count], w[base:] = given[:count], given[count:]
+        state["_state.w"] = w
         return touched
 
     @property

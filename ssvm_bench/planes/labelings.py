@@ -38,6 +38,7 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
+from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import fetch, touch
 from ssvm_bench.oracles.scoring import labeling_loss, longest, parts
@@ -91,6 +92,11 @@ class Labelings(operations.storage_with("features", *_SEEN, *_PLANES, *_SCRATCH)
     move_theta, move_delta : ndarrays of float64
         Scratch: weights w_t of the term's transitions, and δ_t.
     """
+
+    @property
+    def most_moves(self) -> int:
+        """Number of weights of transitions, those of unused labels included."""
+        return int(self.features.n_labels * self.features.stride)
 
 
 def allocate(features: Any) -> Labelings:
@@ -574,8 +580,8 @@ def true_move(blocks, i, l):
     part = features.offsets[i] + l
     move = features.truth[part] * features.stride + features.truth[part - 1]
     begin = blocks.moves_start[i]
-    k = 0
-    while blocks.moves[begin + k] != move:  # the list has had it from the beginning
+    k, last = 0, blocks.moves_count[i] - 1
+    while k < last and blocks.moves[begin + k] != move:  # the list has had it from the beginning
         k += 1
     return k
 
@@ -714,55 +720,55 @@ _COUNTS = ("n_planes", "term_offset", "seen_count", "moves_count")
 @state.of.register
 def _(blocks: Labelings) -> dict[str, np.ndarray]:
     of_planes = blocks.n_planes * np.diff(blocks.features.offsets)
-    in_use = {
+    entries = {
         ("offset", "active"): operations.entries(blocks.start, blocks.n_planes),
         ("seen", "mu"): np.arange(blocks.seen.shape[1]) < blocks.seen_count[:, None],
         ("moves", "nu"): operations.entries(blocks.moves_start, blocks.moves_count),
         ("labels", "links"): operations.entries(blocks.plane_start, of_planes),
     }
-    return operations.lying(blocks, _COUNTS, in_use)
+    return operations.in_use(blocks, _COUNTS, entries)
+
+
+def _entries_of_planes(found: Any, blocks: Labelings) -> np.ndarray:
+    """Return the number of entries of ``labels`` of each term."""
+    return found["n_planes"] * np.diff(blocks.features.offsets)
+
+
+def _choices(found: Any, blocks: Labelings) -> np.ndarray:
+    """Return, for each part of each plane, how many labels of it have been seen."""
+    offsets = blocks.features.offsets
+    terms = np.repeat(np.arange(offsets.size - 1), found["n_planes"])
+    return found["seen_count"][operations.entries(offsets[terms], np.diff(offsets)[terms])]
+
+
+def _first_seen(found: Any, _: Labelings) -> np.ndarray:
+    """Return the first label seen in each part."""
+    return found["seen"][operations.starts_of(found["seen_count"])]
+
+
+def _transitions(found: Any, blocks: Labelings) -> np.ndarray:
+    """Return, for each part of each plane, how many transitions of its term have been seen."""
+    return np.repeat(np.maximum(found["moves_count"], 1), _entries_of_planes(found, blocks))
+
+
+_LIMITS = {
+    **dict.fromkeys(("offset", "active"), Limits(size="n_planes")),
+    "seen_count": Limits(least=1),
+    "seen": Limits(size="seen_count", below="features.n_labels", distinct=True),
+    "mu": Limits(size="seen_count"),
+    "moves_count": Limits(most="move_theta.size"),
+    "moves": Limits(size="moves_count", below="most_moves", distinct=True),
+    "nu": Limits(size="moves_count"),
+    "labels": Limits(size=_entries_of_planes, below=_choices),
+    "links": Limits(size=_entries_of_planes, below=_transitions),
+    "true labels": Limits(of=_first_seen, equals="features.truth"),
+}
 
 
 @state.like.register
 def _(blocks: Labelings, given: Any) -> Labelings:
-    features = blocks.features
-    truth, K, stride = features.truth, features.n_labels, features.stride
-    lengths = np.diff(features.offsets)
-    ends = {"seen_count": K + 1, "moves_count": blocks.move_theta.size + 1}
-    found = operations.taken(state.of(blocks), given, *_COUNTS, seen=K, moves=K * stride, **ends)
+    found = state.parts_like(state.of(blocks), given, _LIMITS, blocks)
     n_planes, _, seen_count, moves_count = (found[name] for name in _COUNTS)
-    operations.check_below(
-        n_planes, found["offset"].size + 1, "n_planes"
-    )  # so that no sum overflows
-    for count, *names in (
-        (n_planes, "offset", "active"),
-        (n_planes * lengths, "labels", "links"),
-        (seen_count, "seen", "mu"),
-        (moves_count, "moves", "nu"),
-    ):
-        operations.check_sizes(found, int(count.sum()), *names)
-
-    state.expect(bool((seen_count > 0).all()), "seen_count has a part without labels")
-    operations.check_distinct(np.repeat(np.arange(truth.size), seen_count), found["seen"], "seen")
-    first = found["seen"][operations.starts_of(seen_count)]
-    state.expect(np.array_equal(first, truth), "seen does not begin with the true labels")
-    of_moves = np.repeat(np.arange(lengths.size), moves_count)
-    operations.check_distinct(of_moves, found["moves"], "moves")
-    if features.transitions:
-        later = np.ones(truth.size, bool)
-        later[features.offsets[:-1]] = False
-        (at,) = np.nonzero(later)
-        true = truth[at].astype(np.int64) * stride + truth[at - 1]
-        terms, size = np.repeat(np.arange(lengths.size), lengths)[at], K * stride
-        there = np.isin(terms * size + true, of_moves * size + found["moves"])
-        state.expect(bool(there.all()), "moves lacks one of the true labels")
-
-    terms = np.repeat(np.arange(lengths.size), n_planes)
-    places = operations.entries(features.offsets[:-1][terms], lengths[terms])
-    operations.check_below(found["labels"], seen_count[places], "labels")
-    links = np.repeat(moves_count[terms], lengths[terms])
-    operations.check_below(found["links"], np.maximum(links, 1), "links")
-
     width = max(blocks.seen.shape[1], int(seen_count.max()))
     kept = np.arange(width) < seen_count[:, None]
     for name in ("seen", "mu"):
@@ -770,7 +776,7 @@ def _(blocks: Labelings, given: Any) -> Labelings:
         found[name][kept] = flat
     starts = {
         "start": operations.starts_of(n_planes),
-        "plane_start": operations.starts_of(n_planes * lengths),
+        "plane_start": operations.starts_of(_entries_of_planes(found, blocks)),
         "moves_start": operations.starts_of(moves_count),
     }
-    return blocks._replace(is_new=np.ones(truth.size, bool), **found, **starts)
+    return blocks._replace(is_new=np.ones(seen_count.size, bool), **found, **starts)

@@ -19,6 +19,7 @@ import numpy as np
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.base.linalg import dot, dot_at
+from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles.base import Plane, Problem
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.dual_iterate import DualIterate, scale_term
@@ -115,8 +116,9 @@ def make_room(storage: SparseRows, i: int, size: int, nonzeros: int) -> SparseRo
     """
     if storage.n_planes[i] + 1 > storage.room[i]:
         count, begin = int(storage.room[i]), int(storage.start[i])
-        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, 2 * count)
-        storage.start[i], storage.room[i] = end, 2 * count
+        room = max(2 * count, 1)
+        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, room)
+        storage.start[i], storage.room[i] = end, room
     if size > storage.width[i]:
         count, begin, width = int(storage.size[i]), int(storage.support_start[i]), size * 3 // 2
         storage, end = _moved_to_end(storage, COORDINATES, _OF_SUPPORT, begin, count, width)
@@ -364,46 +366,40 @@ _COUNTS = ("n_planes", "term_offset", "size")
 @state.of.register
 def _(blocks: SparseRows) -> dict[str, np.ndarray]:
     slots = operations.entries(blocks.start, blocks.n_planes)
-    nonzeros = operations.entries(blocks.begin[slots], blocks.length[slots])
-    in_use = {
+    entries = {
         ("offset", "active", "length"): slots,
-        ("indices", "values"): nonzeros,
+        ("indices", "values"): operations.entries(blocks.begin[slots], blocks.length[slots]),
         ("support", "phi"): operations.entries(blocks.support_start, blocks.size),
     }
-    return operations.lying(blocks, _COUNTS, in_use)
+    return operations.in_use(blocks, _COUNTS, entries)
+
+
+def _size_of_support(found: Any, _: SparseRows) -> np.ndarray:
+    """Return |J_i| for each non-zero of each plane."""
+    return np.repeat(np.repeat(found["size"], found["n_planes"]), found["length"])
+
+
+_LIMITS = {
+    **dict.fromkeys(("offset", "active", "length"), Limits(size="n_planes")),
+    "phi": Limits(size="size"),
+    "support": Limits(size="size", below="w_here.size", distinct=True),
+    "values": Limits(size="length"),
+    "indices": Limits(size="length", below=_size_of_support),
+}
 
 
 @state.like.register
 def _(blocks: SparseRows, given: Any) -> SparseRows:
-    found = operations.taken(state.of(blocks), given, *_COUNTS, support=blocks.w_here.size)
-    n_planes, length, size = found["n_planes"], found["length"], found["size"]
-    for count, name, of, *others in (
-        (n_planes, "n_planes", "offset", "active", "length"),
-        (size, "size", "phi", "support"),
-        (length, "length", "values", "indices"),
-    ):
-        operations.check_below(count, found[of].size + 1, name)  # so that no sum overflows
-        operations.check_sizes(found, int(count.sum()), of, *others)
-    operations.check_below(
-        found["indices"], np.repeat(np.repeat(size, n_planes), length), "indices"
-    )
-    operations.check_distinct(np.repeat(np.arange(size.size), size), found["support"], "support")
-
-    room = n_planes + 1  # one for a candidate
-    start = operations.starts_of(room)
-    places = operations.entries(start, n_planes)
-    found["begin"] = operations.starts_of(length)
-    for name in _OF_SLOTS:
-        flat, found[name] = found[name], np.zeros(room.sum(), found[name].dtype)
-        found[name][places] = flat
-    nonzeros = found["values"].size
+    found = state.parts_like(state.of(blocks), given, _LIMITS, blocks)
+    n_planes, size, nonzeros = found["n_planes"], found["size"], found["values"].size
     return blocks._replace(
         **found,
-        start=start,
-        room=room,
+        start=operations.starts_of(n_planes),
+        begin=operations.starts_of(found["length"]),
+        room=n_planes.copy(),
         width=size.copy(),
         support_start=operations.starts_of(size),
-        used=np.array([room.sum(), found["phi"].size, nonzeros, nonzeros, 0]),
+        used=np.array([found["offset"].size, found["phi"].size, nonzeros, nonzeros, 0]),
     )
 
 

@@ -25,8 +25,9 @@ import numpy as np
 
 from ssvm_bench.base import state
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import Limits
 from ssvm_bench.planes import operations
-from ssvm_bench.planes.operations import check_below, check_sizes, entries, taken
+from ssvm_bench.planes.operations import entries
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -218,19 +219,31 @@ def _(numbers: Simplex) -> dict[str, np.ndarray]:
     }
 
 
+def _weights(found: Any, _: Simplex) -> np.ndarray:
+    """Return the number of weights of each term."""
+    return np.maximum(found["known"], 1)
+
+
+def _products(found: Any, numbers: Simplex) -> np.ndarray:
+    """Return the number of inner products of each term."""
+    return _weights(found, numbers) ** 2 * min(numbers.gram.size, 1)
+
+
+_LIMITS = {
+    **dict.fromkeys(("alpha", "product"), Limits(size=_weights)),
+    "gram": Limits(size=_products),
+}
+
+OF_SIMPLEX = {
+    "policy.simplex": Limits(
+        of=lambda found, _: found["policy.simplex"].known, most="phi.blocks.n_planes"
+    )
+}
+"""What must hold of the numbers of a policy, beside an iterate that is restored before."""
+
+
 @state.like.register
 def _(numbers: Simplex, given: Any) -> Simplex:
-    found, with_gram = taken(state.of(numbers), given, "known", "square"), numbers.gram.size > 0
-    known, square = found.pop("known"), found.pop("square")
-    count = np.maximum(known, 1)
-    check_below(known, found["alpha"].size + 1, "known")  # so that no sum overflows
-    check_sizes(found, int(count.sum()), "alpha", "product")
-    check_sizes(found, int(np.square(count).sum()) if with_gram else 0, "gram")
-    return no_weights(count, square, known, with_gram)._replace(**found)
-
-
-def fitted(numbers: Simplex, n_planes: np.ndarray) -> Simplex:
-    """Check restored numbers against |W_i|, and return them with space for one more plane each."""
-    known = bool((numbers.known <= n_planes).all())
-    state.expect(known, "has weights of planes that are not there")
-    return reserve(numbers, n_planes + 1)
+    found = state.parts_like(state.of(numbers), given, _LIMITS, numbers)
+    room, with_gram = _weights(found, numbers), numbers.gram.size > 0
+    return no_weights(room, found["square"], found["known"], with_gram)._replace(**found)

@@ -23,12 +23,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.claims import fidelity
-from ssvm_bench.claims import table as claims
+from ssvm_bench.claims import display, fidelity
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment
 from ssvm_bench.datasets import sources
@@ -60,7 +59,7 @@ def kinds() -> dict[str, Kind]:
     papers = registry.papers()
     found = [
         *convergence.KINDS,
-        *(claims.kind(papers), fidelity.kind(papers)),
+        *(display.kind(papers), fidelity.kind(papers)),
         *(targets.KIND, targets.COMPARISON, convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]
@@ -248,8 +247,8 @@ def draw(
     origins = grid.origin_of if grid else {}
     places = grouped(raw, lambda run: origins.get(run.own_folder, experiment.runs))
     hashes = {folder.parent.name for folder in chosen}
-    for place, members in places.items():
-        thinned = stored_traces.write(members, where, place, skipped, hashes)
+    for name, members in places.items():
+        thinned = stored_traces.write(members, where, name, skipped, hashes)
         chosen.update({run.own_folder: run for run in thinned})
     record = where.made / optima.FILE
     before = record.stat().st_mtime_ns if record.exists() else 0
@@ -257,14 +256,14 @@ def draw(
     committed = f"runs={COMMITTED}" * (where.whose == COMMITTED and where.made != where.root)
     variant = ",".join(filter(None, (grid.variant if grid else "", committed)))
     made = [*outputs(experiment, drawn, where.root, variant=variant, log_x=log_x)]
-    if kind.TABLES in formats and not any(each.has_tables for each in made):
+    if kind.TABLES in formats and not any(output.tables for _, output in made):
         said = f"{experiment.name} has no tables, so that there is nothing to write as tex"
         if set(formats) == {kind.TABLES}:
             raise ConfigError(f"{said}. Its figures can be {', '.join(kind.PICTURES)}.")
         logger.warning("%s.", said)
     contents: dict[Path, bytes] = {}
-    for each in made:
-        contents |= each.contents(where.made, formats)
+    for place, output in made:
+        contents |= kind.files_of(output, where.made / place, formats)
     folder = where.made / "figures" / experiment.name / variant
     if experiment.digest and _experiment_of(folder, where.root) not in ("", experiment.digest):
         logger.warning(
@@ -278,7 +277,7 @@ def draw(
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
     changed = [record] * (record.exists() and record.stat().st_mtime_ns != before)
-    return [*contents, *(where.made / "traces" / place for place in places), *changed]
+    return [*contents, *(where.made / "traces" / name for name in places), *changed]
 
 
 def _experiment_of(folder: Path, root: Path) -> str:
@@ -309,37 +308,6 @@ def _warn_of_others(folder: Path, written: Iterable[Path], runs: Runs) -> None:
         )
 
 
-class Made(NamedTuple):
-    """An output from an experiment's runs.
-
-    Attributes
-    ----------
-    place : Path
-        Path of its files below the results folder, without suffix.
-    shown : Output or bytes
-        Numbers and figures; or the content of ``provenance.json``.
-    """
-
-    place: Path
-    shown: Output | bytes
-
-    def texts(self) -> dict[str, bytes]:
-        """Return suffix → content of its files except pictures."""
-        return {"json": self.shown} if isinstance(self.shown, bytes) else self.shown.texts()
-
-    def contents(self, folder: Path, formats: Sequence[str]) -> dict[Path, bytes]:
-        """Return path → content of its files in a results folder; raises as `kind.files_of`."""
-        stem = folder / self.place
-        if isinstance(self.shown, bytes):
-            return {stem.with_name(f"{stem.name}.json"): self.shown}
-        return kind.files_of(self.shown, stem, formats)
-
-    @property
-    def has_tables(self) -> bool:
-        """Whether its document has tables."""
-        return isinstance(self.shown, Output) and bool(self.shown.tables)
-
-
 def by_source(data: FigureData) -> dict[str, FigureData]:
     """Return source → input of the figures on its data."""
 
@@ -362,8 +330,10 @@ def outputs(
     wanted: Callable[[Kind], bool] = lambda _: True,
     variant: str = "",
     log_x: bool | None = None,
-) -> Iterator[Made]:
+) -> Iterator[tuple[Path, Output]]:
     """Yield all outputs of an experiment; real and synthetic data have separate ones.
+
+    Before each is the path of its files below the results folder, without suffix.
 
     Parameters
     ----------
@@ -391,7 +361,8 @@ def outputs(
             made = kinds()[name]
             for output in made.files(data, choices) if wanted(made) else ():
                 place = Path() if made.at_top and of_paper else folder
-                yield Made(place / f"{output.name}{suffix}", output)
+                yield place / f"{output.name}{suffix}", output
         of = {"experiment": experiment.digest} if experiment.digest else {}
         text = json.dumps({**of, **provenance_of(data.runs)}, indent=2)
-        yield Made(folder / f"provenance{suffix}", f"{text}\n".encode())
+        place = folder / f"provenance{suffix}"
+        yield place, Output(place.name, json=f"{text}\n".encode())

@@ -214,5 +214,5 @@ def _read(path: Path, root: Path) -> dict[ProblemInstance, Instance]:
     except Exception as error:  # a reader may raise anything on a damaged file
         raise RunFailedError(
             f"Cannot read the best values in {path}: {reason_of(error)}. Restore the file, or "
-            "delete it: then it is made again from the runs there are."
+            "delete it: it is then computed from the existing runs."
         ) from error

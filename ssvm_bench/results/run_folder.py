@@ -240,7 +240,7 @@ def _discard(old: Path) -> None:
         kept = old.with_name(old.name.replace(".old-", ".kept-"))
         with suppress(OSError):
             old.rename(kept)
-            logger.warning("%s has what was there before.", kept)
+            logger.warning("The previous content was moved to %s.", kept)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -433,9 +433,13 @@ def _distance(run: Run) -> np.ndarray:
     return known / np.maximum(np.abs(run["primal"]), TINY)
 
 
-def _mean_passes(run: Run) -> np.ndarray:
-    made, calls = (np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls"))
+def _over(made: np.ndarray, calls: np.ndarray) -> np.ndarray:
+    """Return a quotient; NaN where there were no calls."""
     return np.divide(made, calls, out=np.full_like(calls, np.nan), where=calls > 0)
+
+
+def _mean_passes(run: Run) -> np.ndarray:
+    return _over(*(np.diff(run[of], prepend=np.nan) for of in ("approx_calls", "oracle_calls")))
 
 
 DERIVED: dict[str, Derived] = {
@@ -461,6 +465,10 @@ DERIVED: dict[str, Derived] = {
     ),
     "passes_per_iteration": Derived(
         "approximate over exact calls since the evaluation before", _mean_passes
+    ),
+    "seconds_per_call": Derived(
+        "mean seconds of a call of the exact oracle so far",
+        lambda run: _over(run["oracle_time"], run["oracle_calls"]),
     ),
 }
 """Columns that every run has besides those of its trace."""
@@ -777,6 +785,22 @@ def same_seed(
     pairs = [(here[seed], there[seed]) for seed in here if seed in there]
     ensure(pairs, otherwise)
     return pairs
+
+
+def to_common_target(
+    pairs: Sequence[Sequence[Run]], x: str, y: str, least: float = 0.0, what: str = "duality gap"
+) -> tuple[float, np.ndarray]:
+    """Return the smallest positive y that all runs reach, at least ``least``, and the x of each.
+
+    The x have the shape (pairs, 2); curves are read off as a log plot draws them (`crossing`).
+
+    Raises
+    ------
+    UnmeasurableError
+        If a run has no positive y; ``what`` is y in this message.
+    """
+    target = max(least, *(least_positive(run[y], what) for pair in pairs for run in pair))
+    return target, np.array([[crossing(run[x], run[y], target) for run in pair] for pair in pairs])
 
 
 class Common(NamedTuple):

@@ -144,7 +144,7 @@ def write_run(
     ------
     RunFailedError
         If the folder cannot be written (disk full, no permission). Nothing is left behind, and
-        a run that was there before is unchanged.
+        an earlier run is unchanged.
     """
     stored = io.BytesIO()
     arrays: dict[str, Any] = {**weights} if isinstance(weights, Mapping) else {"w": weights}

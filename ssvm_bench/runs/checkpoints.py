@@ -149,7 +149,7 @@ class Checkpoints:
                 logger.debug("Checkpoint after iteration %s", progress.iteration)
             except Exception as error:  # a component's state may raise or contain anything
                 self._every, self._keep = None, False
-                logger.warning("This run cannot go on from where it ends: %s.", described(error))
+                logger.warning("This run cannot be resumed after it ends: %s.", described(error))
         took = self._now() - begin
         progress.checkpoint_time += took
         if self._every is None:
@@ -320,7 +320,7 @@ def _why_anew(run: ResolvedRun) -> str:
         )
     return (
         f"{before.folder} has ended before, after iteration {at} ({reason}), and has no checkpoint "
-        "to go on from: the run begins anew. One that is made with checkpoint.keep=true can be "
+        "to resume from: the run starts again. A run made with checkpoint.keep=true can be "
         "extended."
     )
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 PATIENCE, LONGEST = 30.0, 120.0
 """Seconds to wait for another process: since its last sign of life, and in total."""
 
-_NOTICE = 2.0  # seconds until the user is told what takes so long
+_NOTICE = 2.0  # seconds until a message says what takes so long
 
 
 class _HeldError(BaseException):  # no component catches it

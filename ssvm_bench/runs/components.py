@@ -16,8 +16,7 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config import registry
-from ssvm_bench.config.prior import PriorConfig
-from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.config.schema import PriorConfig, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.objective import Objective, Terms

@@ -300,7 +300,7 @@ def _rows(state: Any) -> list[dict[str, Any]]:
     try:
         check_rows(state)
     except ValueError as error:
-        raise StateError(f"has rows that are none of a trace: {error}") from None
+        raise StateError(f"has rows that are not those of a trace: {error}") from None
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [dict(zip(state, row, strict=True)) for row in rows]
 

@@ -150,7 +150,7 @@ def run(
         if not config.force:
             places = [folder for one in runs for folder in one.folders]
             for damaged in filter(None, map(damage, places)):
-                logger.warning("%s It is made again.", damaged)
+                logger.warning("%s The run is repeated.", damaged)
             for folder in places:
                 _check_same_data(folder, dataset)
         before = [None if config.force else find_run(one.config) for one in runs]
@@ -161,7 +161,7 @@ def run(
         _tell_unseen(dataset)
         ready = time.perf_counter()
         warm_up(last.config, dataset, last.prior, called=caller is not None)
-        logger.debug("Kernels were there after %.2f s", time.perf_counter() - ready)
+        logger.debug("Kernels were ready after %.2f s", time.perf_counter() - ready)
         if caller is not None:
             locks.callback(caller.close)
             caller.start(last.terms)
@@ -507,8 +507,8 @@ def loop(
             if not progress.resumed:
                 raise
             raise RunFailedError(
-                f"The run went on from a checkpoint with numbers that no run computes ({error}). "
-                "Begin it anew with force=true."
+                f"The run resumed from a checkpoint with numbers that no run computes ({error}). "
+                "Start it again with force=true."
             ) from error
 
 

@@ -108,12 +108,12 @@ class SolverConfig(Options):
         """Raise ``ConfigError`` if the solver cannot follow a path of λ, or lacks a needed one."""
         if self.needs_path and not follows:
             raise ConfigError(
-                f"solver={self.name} goes on from the solution of a larger lam, so it "
-                "needs them: path=[larger,smaller,…]."
+                f"solver={self.name} starts from the solution of a larger lam. "
+                "Give both: path=[larger,smaller,…]."
             )
         if follows and not self.follows_paths:
             raise ConfigError(
-                f"solver={self.name} cannot go on with another λ: "
+                f"solver={self.name} cannot continue with another λ: "
                 "leave path empty, or choose another solver."
             )
 
@@ -122,7 +122,7 @@ class SolverConfig(Options):
         if self.needs_expectations and has_expectations is False:
             raise ConfigError(
                 f"solver={self.name} needs the expectations of a distribution over labelings, "
-                "which the oracles of graphs, of latent positions and of landmarks have not. "
+                "which the oracles of graphs, of latent positions and of landmarks cannot compute. "
                 "Choose another solver for this dataset."
             )
 

@@ -266,7 +266,7 @@ def test_data_tells_where_every_dataset_stands(machine):
     # as docs/components.md says
     assert "`ssvm-bench data fetch ocr` downloads it" in result.stdout
     (told,) = re.findall(r"`ssvm-bench data fetch horseseg` (.*)", result.stdout)
-    assert re.fullmatch(r"tries https://\S+, where it could not be had when this was .*", told)
+    assert re.fullmatch(r"tries https://\S+, which was not available when this was .*", told)
     assert call("data", "status", "ocr").stdout.startswith("ocr ")
 
 

@@ -6,7 +6,7 @@ import pytest
 from program import call, error_of, forget_data, run_here, small_pictures
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import reading, sources, weizmann
+from ssvm_bench.datasets import cache, reading, sources, weizmann
 from ssvm_bench.figures import pictures
 from ssvm_bench.runs import components
 
@@ -53,9 +53,9 @@ def test_status_tells_what_is_prepared(user):
     assert line.startswith(f"weizmann  ready    {path}")
     assert "Not prepared yet: `ssvm-bench data prepare weizmann`" in hint
     kept = user / "weizmann" / f"{path.name}.ssvm-bench.npz"
-    reading.cached(kept, f"{weizmann.RAW.key('real')} sha256=0", dict)
+    cache.cached(kept, f"{weizmann.RAW.key('real')} sha256=0", dict)
     assert shown("status", "weizmann").splitlines()[1:] == [f"          prepared: {kept}"]
-    reading.cached(kept, "weizmann v0 sha256=0", dict)
+    cache.cached(kept, "weizmann v0 sha256=0", dict)
     assert "Not prepared yet" in shown("status", "weizmann")
 
 

@@ -23,9 +23,9 @@ def untouched(monkeypatch):
     ("options", "message"),
     [
         (("solver=ssg", *NEVER), "solver=ssg has no dual value"),
-        (("solver=ssg", "path=[0.5]", "lam=0.1"), "solver=ssg cannot go on with another λ"),
-        (("solver=cutting_plane", "path=[0.5]", "lam=0.1"), "cannot go on with another λ"),
-        (("solver=prox_bmrm", "solver.init=reuse"), "goes on from the solution of a larger lam"),
+        (("solver=ssg", "path=[0.5]", "lam=0.1"), "solver=ssg cannot continue with another λ"),
+        (("solver=cutting_plane", "path=[0.5]", "lam=0.1"), "cannot continue with another λ"),
+        (("solver=prox_bmrm", "solver.init=reuse"), "starts from the solution of a larger lam"),
         (("solver=bmrm", "path=[0.5]", "lam=0.1"), "set solver.init=reuse, or leave path empty"),
         (("solver=prox_bmrm", "path=[0.5]"), "solver.init=sgd does not begin at the solution of"),
         (("solver=eg", *GRAPHS), "solver=eg needs the expectations"),

@@ -15,9 +15,9 @@ from scipy.sparse import csc_array, csr_array
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import reading
+from ssvm_bench.datasets import cache, reading
 from ssvm_bench.datasets.vocabulary import Vocabulary
-from ssvm_bench.runs import components, requirements
+from ssvm_bench.runs import components, resolved
 
 CHAINS = random_chains([3, 1, 4], 3, 2, seed=3)
 GRAPHS = random_graphs([4, 2, 3], 3, 2, seed=1)
@@ -170,8 +170,8 @@ def test_a_prepared_file_with_other_labels_reaches_no_run(tmp_path, monkeypatch)
     arrays["y"][:] = 200
     np.savez(file, **arrays)
     assert made().exit_code == 0  # made again
-    forged = {**reading.stored(file, reading.stored_key(file)), "y": arrays["y"]}
-    reading._keep(file, reading.stored_key(file), forged)
+    forged = {**cache.stored(file, cache.stored_key(file)), "y": arrays["y"]}
+    cache._keep(file, cache.stored_key(file), forged)
     message = error_of(made(), 1)
     assert re.search("the label of part 0 of example .* is 200, and labels are 0 to 9", message)
     assert run_folders(tmp_path) == ["seed=0"]
@@ -187,7 +187,7 @@ def test_a_lambda_that_overflows_is_refused(tmp_path):
 def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
     def check(*options):
         (config,) = compose_runs(["solver=bcfw", "dataset=usps", *options])
-        requirements.check_data(config, data)
+        resolved.check_data(config, data)
 
     data = replace(random_multiclass(6, 10, 2), y=np.array([0, 0, 0, 0, 3, 7]))
 
@@ -199,4 +199,4 @@ def test_weights_of_classes_count_where_numbers_could_overflow(tmp_path):
 
 def test_features_may_all_be_zero():
     (config,) = compose_runs(["solver=bcfw", "dataset=ocr"])
-    requirements.check_data(config, replace(SPARSE, x=csr_array((8, 2))))
+    resolved.check_data(config, replace(SPARSE, x=csr_array((8, 2))))

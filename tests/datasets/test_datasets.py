@@ -67,7 +67,7 @@ def test_usps_parses_digits_packed_or_not():
         (ocr, 2, 7, "x", "line 3: x in column 8, expected a number"),
         (ocr, 2, 7, "2", "line 3: a pixel that is neither 0 nor 1"),
         (ocr, 4, 5, "10", "line 5: fold 10, expected 0 … 9"),
-        (ocr, 4, 5, "7", "line 4: a word that goes on in another fold"),
+        (ocr, 4, 5, "7", "line 4: a word that continues in another fold"),
         (ocr, 0, 2, "7", "line 1: next_id 7, expected −1 or the id of the next line"),
         (ocr, 4, 2, "6", "line 5: next_id 6"),
         (usps, 1, 0, "10.0000", "line 2: label 10, expected 0 … 9"),

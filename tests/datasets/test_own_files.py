@@ -332,7 +332,7 @@ def test_arrays_say_their_structure(tmp_path):
     ("arrays", "message"),
     [
         ({"x": np.array([[object()]], object)}, "array 'x' cannot be used: pickled objects"),
-        ({"z": np.ones(2)}, "has an array 'z', which is none of its names. Valid: "),
+        ({"z": np.ones(2)}, "has an array 'z', which is not a known name. Valid: "),
         ({"y": np.ones(2)}, "it has no array x"),
         ({"x": np.ones((2, 2))}, "it has no array y"),
         ({**TWO, "x": np.ones(2)}, r"x must be an array of numbers.* shape \(2,\)"),
@@ -376,7 +376,7 @@ def test_arrays_say_their_structure(tmp_path):
         ({**TWO, "y": np.array(["a" * 5000, "b"])}, "each of its texts takes 20000 bytes"),
         ({**TWO, "labels": np.zeros(1 << 18, "S1")}, "has 262144 different labels, over 65536"),
         ({**TWO, "y": np.arange(1 << 17)}, "y has 131072 different labels, over 65536"),
-        ({"X": np.ones((2, 1)), "y": np.arange(2)}, "which is none of its names. Did you mean x"),
+        ({"X": np.ones((2, 1)), "y": np.arange(2)}, "which is not a known name. Did you mean x"),
         ({**TWO, "test.x": TWO["x"], "test.y": np.ones((2, 2))}, "its test examples: y must"),
     ],
 )

@@ -18,7 +18,7 @@ from program import put_odd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import registry
-from ssvm_bench.datasets import progress, reading, sources
+from ssvm_bench.datasets import cache, progress, reading, sources
 from ssvm_bench.datasets.base import SourceConfig
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.sources import ParsedFile
@@ -242,14 +242,14 @@ def test_damaged_cache_is_made_again(raw, calls, damage, tmp_path):
 def test_a_cache_with_any_byte_changed_gives_the_right_arrays_or_none(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"x": np.arange(3.0), "y": np.array([], np.uint8), "names": np.array(["a", "bc"])}
-    reading.cached(place, "key", lambda: made)
+    cache.cached(place, "key", lambda: made)
     content = place.read_bytes()
     used = 0
     for k in range(len(content)):
         changed = bytearray(content)
         changed[k] ^= 1 if k % 2 else 128
         place.write_bytes(changed)
-        found = reading.stored(place, "key")
+        found = cache.stored(place, "key")
         if found is not None:
             used += 1
             assert found.keys() == made.keys()
@@ -259,33 +259,33 @@ def test_a_cache_with_any_byte_changed_gives_the_right_arrays_or_none(tmp_path):
     assert used < 0.3 * len(content)  # times, attributes and padding are nobody's business
     for k in range(0, len(content), 5):
         place.write_bytes(content[:k])
-        assert reading.stored(place, "key") is None
+        assert cache.stored(place, "key") is None
 
 
 def test_a_cache_that_was_saved_by_other_hands_is_not_used(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"x": np.arange(3.0), "y": np.array([1, 2])}
-    reading.cached(place, "key", lambda: made)
+    cache.cached(place, "key", lambda: made)
     members = dict(np.load(place))
-    assert reading.stored(place, "key") is not None
+    assert cache.stored(place, "key") is not None
     for change in ({"y": np.array([1, 1])}, {"z": np.zeros(1)}, {"key": np.array(["key", ""])}):
         np.savez(place, **{**members, **change})  # with the right CRC-32 of everything
-        assert reading.stored(place, "key") is None
-        assert reading.stored_key(place) == ""
+        assert cache.stored(place, "key") is None
+        assert cache.stored_key(place) == ""
     np.savez_compressed(place, **members)  # it could unpack to anything
-    assert reading.stored(place, "key") is None
+    assert cache.stored(place, "key") is None
 
 
 def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
     place = tmp_path / "kept.npz"
     made = {"small": np.arange(3), "large": np.full(1000, 7.25)}
-    assert reading.cached(place, "key", lambda: made, ("small",)).keys() == {"small"}
+    assert cache.cached(place, "key", lambda: made, ("small",)).keys() == {"small"}
     content = bytearray(place.read_bytes())
     content[content.index(made["large"].tobytes()[:80])] ^= 1
     place.write_bytes(content)
-    assert reading.stored(place, "key", ("small",))["small"].tolist() == [0, 1, 2]
-    assert reading.stored(place, "key") is None
-    assert reading.stored(place, "another key", ("small",)) is None
+    assert cache.stored(place, "key", ("small",))["small"].tolist() == [0, 1, 2]
+    assert cache.stored(place, "key") is None
+    assert cache.stored(place, "another key", ("small",)) is None
 
 
 def test_no_place_for_a_cache_is_no_failure(raw, tmp_path, monkeypatch):

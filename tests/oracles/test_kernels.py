@@ -194,7 +194,8 @@ def counting():
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"), [([0] * 60, "two rows of a part"), ([60] + [-1] * 59, "row of no part")]
+    ("rows", "words"),
+    [([0] * 60, "_owner has an entry twice"), ([60] + [-1] * 59, "_owner is out of range")],
 )
 def test_a_state_with_rows_that_cannot_be_is_refused(rows, words):
     made = solver(posed(random_multiclass(60, 3, 4), **RBF), "mpbcfw_avg")

@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles import alpha_expansion, mincut
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs.contracts import Findings, check_oracle
-from ssvm_bench.runs.requirements import check_requirements
+from ssvm_bench.runs.resolved import check_requirements
 
 LAM = 0.1
 # Sums of at most 100 terms below 100, taken in different orders: 100 · 2⁻⁵³ · 100 < 2e-12.

@@ -17,7 +17,7 @@ from traces import make_trace
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.config.prior import PriorConfig
+from ssvm_bench.config.schema import PriorConfig
 from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.style import problem_title
 from ssvm_bench.oracles import multiclass, prior
@@ -30,7 +30,7 @@ from ssvm_bench.results.table import Runs, differences, flatten, instance_of, la
 from ssvm_bench.results.trace import read_trace
 from ssvm_bench.runs import components, runner
 from ssvm_bench.runs.recorder import Recorder
-from ssvm_bench.runs.requirements import check_requirements
+from ssvm_bench.runs.resolved import check_requirements
 from ssvm_bench.runs.terminal import Display, PlainLines
 
 pytestmark = pytest.mark.processors

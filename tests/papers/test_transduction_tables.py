@@ -74,7 +74,7 @@ def judged(traces):
 
 
 def verdict(traces, key):
-    return judged(traces).get(key, judging.Row("", "", "")).verdict
+    return judged(traces).get(key, judging.Judged("", "", "")).verdict
 
 
 def stored(run, y):

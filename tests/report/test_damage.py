@@ -440,6 +440,6 @@ def test_a_damaged_run_is_missing_and_is_made_again(tmp_path, name):
     assert f"Passed over: Cannot read the run {folder}: {name}: " in result.stderr
     result = call("run", "solver=fw", *options)
     assert result.exit_code == 0
-    assert "It is made again." in result.stderr
+    assert "The run is repeated." in result.stderr
     columns = ["iteration", "primal", "dual"]
     pd.testing.assert_frame_equal(trace.read_run(folder).frame[columns], before[columns])

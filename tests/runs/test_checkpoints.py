@@ -171,7 +171,7 @@ class Known(state.Stateful):
         (lambda s: s["inner"].update(count=True), "inner/count is no int"),
         (lambda s: s["inner"].update(count=-1), "inner/count is an impossible number"),
         (lambda s: s.update(inner=3), "inner is no mapping"),
-        (lambda s: s.update(bits=1 << 128), "bits is none of a bit generator"),
+        (lambda s: s.update(bits=1 << 128), "bits is not the state of a bit generator"),
         (lambda s: s["pair"].update({"0": math.inf}), "pair/0 is not finite"),
         (lambda s: s["pair"]["1"].update(_wall={}), "pair/1/_wall has other names"),
         (lambda s: s.update(name=1), "name is no str"),
@@ -349,7 +349,7 @@ def test_a_solver_without_a_state_is_told_once():
             solver = Nothing(Clock("work"), says=None)
             made.write_if_due(solver, recorder, checkpoints.Progress(), None)
     (told,) = said
-    assert told.startswith("This run cannot go on from where it ends: ")
+    assert told.startswith("This run cannot be resumed after it ends: ")
     assert "Nothing does not say its STATE" in told
 
 

@@ -138,7 +138,7 @@ def test_without_a_checkpoint_it_begins_anew_and_says_why(tmp_path):
     outcome, (told,) = made(tmp_path / "a", *WORK, iterations(6))
     assert told == (
         f"{before.folder} has ended before, after iteration 4 (max_iterations), and has no "
-        "checkpoint to go on from: the run begins anew. One that is made with "
+        "checkpoint to resume from: the run starts again. A run made with "
         "checkpoint.keep=true can be extended."
     )
     assert outcome.folder == before.folder

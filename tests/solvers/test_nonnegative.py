@@ -17,7 +17,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, with_prior
 from ssvm_bench.results.table import instance_of
 from ssvm_bench.results.trace import read_trace
-from ssvm_bench.runs.requirements import check_requirements
+from ssvm_bench.runs.resolved import check_requirements
 from ssvm_bench.solvers.coordinate.nonnegative import ConstrainedConfig
 
 ADULT = ("dataset=adult", "dataset.source=synthetic", "dataset.n_samples=60", "clock=work")

@@ -8,7 +8,7 @@ from program import config_of
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.runs.requirements import check_requirements
+from ssvm_bench.runs.resolved import check_requirements
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
 from ssvm_bench.solvers.block.second_order import products
 

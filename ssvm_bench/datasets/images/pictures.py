@@ -233,7 +233,7 @@ def picture_in(
             opened_picture = Image.open(io.BytesIO(content), formats=formats)
         except Image.UnidentifiedImageError:
             raise ContentError(
-                f"{what} cannot be decoded: it is none of {', '.join(formats)}"
+                f"{what} cannot be decoded: its format is not one of {', '.join(formats)}"
             ) from None
         with opened_picture as picture:
             width, height = picture.size

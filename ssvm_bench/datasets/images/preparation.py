@@ -9,7 +9,7 @@ features    per picture: the histograms, given its superpixels and the words
 Each worker process has one thread and works on one picture at a time. The result depends only on
 the picture and, in the last stage, on the words. So the arrays are the same for any number of
 workers, and finished pieces can be kept in files. A file stores the key of everything it depends
-on; a file that is broken or has another key is made again.
+on; a file that is broken or has another key is replaced.
 
 While one process prepares a dataset, another one that needs it waits. Finished pieces stay in the
 user's cache folder until the arrays are stored, even if the process is killed.
@@ -57,7 +57,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -68,12 +68,13 @@ from ssvm_bench.base.children import DiedError, map_in_order
 from ssvm_bench.base.errors import RunFailedError, needed
 from ssvm_bench.base.random import uniform
 from ssvm_bench.config.validation import one_of
-from ssvm_bench.datasets import reading, sources
+from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.arrays import ends_of
 from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import Make, cached, stored, stored_key
 from ssvm_bench.datasets.images.pictures import MOST, Picture, Pictures
 from ssvm_bench.datasets.progress import shown
-from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, cached, ensure
+from ssvm_bench.datasets.reading import GZIP, Arrays, ContentError, ensure
 from ssvm_bench.datasets.sources import CSR, Content, Names, RawFile, sha256
 
 N_GRADIENT_WORDS = 512
@@ -588,6 +589,15 @@ class PictureConfig(SourceConfig):
         return pictures.derived(x=x)
 
 
+@lru_cache(maxsize=1)
+def _opened(by: Callable[[Path], Pictures], path: Path, _: tuple[int, int]) -> Pictures:
+    """Return the pictures of an archive, from which several datasets may be drawn in turn.
+
+    The last argument distinguishes contents of the file: when it was changed, and its size.
+    """
+    return by(path)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PictureFile(RawFile):
     """An archive of pictures with a label per pixel.
@@ -632,7 +642,8 @@ class PictureFile(RawFile):
             return self.scenes(self.n_synthetic)
         path = self.get()
         with self.explained(path):
-            return self.open(path)
+            about = path.stat()
+            return _opened(self.open, path, (about.st_mtime_ns, about.st_size))
 
     def read(self, path: Path) -> Content:
         """Return the digest of the files that are read from the archive, and their preparation."""
@@ -662,14 +673,14 @@ class PictureFile(RawFile):
         maps = np.split(arrays["segments"], np.cumsum(shapes.prod(axis=1))[:-1])
         return [maps[i].reshape(shapes[i]) for i in numbers]
 
-    def kept(self, place: Path, key: str, source: str, make: reading.Make, only: Names) -> Arrays:
+    def kept(self, place: Path, key: str, source: str, make: Make, only: Names) -> Arrays:
         """Return some arrays of a source, from their cache file or newly prepared and stored."""
-        found = reading.stored(place, key, only)
+        found = stored(place, key, only)
         if found is not None:
             return found
         with self._alone(source):
             arrays = cached(place, key, make, only)
-            if reading.stored_key(place) != key:
+            if stored_key(place) != key:
                 again = f"{place} cannot be written: the next run prepares it again."
                 print(again, file=sys.stderr)
             files.remove(self._work(source), _PIECES)

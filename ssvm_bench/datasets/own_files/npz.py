@@ -84,7 +84,7 @@ def parse(raw: bytes) -> dict[str, Arrays]:
         if key not in (*_KNOWN, *_OF_SCIPY) or split not in ("", *HELD_OUT):
             hint = nearest(key.lower(), _KNOWN).rstrip(".")
             raise ContentError(
-                f"it has an array {shown(name)!r}, which is none of its names. {hint}"
+                f"it has an array {shown(name)!r}, which is not a known name. {hint}"
             )
         found.setdefault(split, {})[key] = values
     ensure("" in found, "it has no array x, the features of the parts")

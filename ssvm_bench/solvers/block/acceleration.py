@@ -30,13 +30,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
-from ssvm_bench.base.state import Stateful, expect
+from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes.dual_iterate import everywhere, set_multiplier
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
 from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
@@ -69,6 +69,7 @@ class Acceleration(Stateful):
     """
 
     STATE = ("kappa", "_failed")  # between iterations
+    LIMITS: ClassVar[Mapping[str, Limits]] = {"kappa": Limits(least=0.0, most="most")}
 
     def __init__(self, lam: float, most: float) -> None:
         self.lam = lam
@@ -80,11 +81,6 @@ class Acceleration(Stateful):
         # compile the kernels that the one approximate pass of a warm-up does not call
         self.turn(nothing)
         self.leave(nothing)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        super().restore(state)
-        expect(0.0 <= self.kappa <= self.most, "has no such κ")
 
     @property
     def tilde(self) -> float:

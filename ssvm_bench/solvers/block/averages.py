@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
-from ssvm_bench.base.state import Stateful, expect, parts_like
+from ssvm_bench.base.state import Limits, Stateful, parts_like
 from ssvm_bench.planes.dual_iterate import Average, no_average
 
 if TYPE_CHECKING:
@@ -155,6 +155,13 @@ class Tail(Stateful):
     """
 
     STATE = ("stride", "_passes")
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        "stride": Limits(least=1),
+        "steps": Limits(size=..., of=lambda found, _: found["steps"][:1], equals=(0,)),
+        "sums": Limits(
+            size=lambda found, tail: (found["steps"].size, tail.sums[0][1].size),
+        ),
+    }
 
     def __init__(self, size: int) -> None:
         self.sums = [(0, np.zeros(size))]
@@ -167,11 +174,8 @@ class Tail(Stateful):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        found = parts_like(self.state(), state, ("steps", "sums"))
+        found = parts_like(self.state(), state, self.LIMITS, self)
         self.stride, self._passes, steps, sums = found.values()
-        expect(sums.shape == (steps.size, self.sums[0][1].size), "has sums of another shape")
-        expect(steps.size > 0 and steps[0] == 0, "does not begin with no step")
-        expect(self.stride > 0, "has no stride")
         self.sums = list(zip(steps.tolist(), sums, strict=True))
 
     def end_of_pass(self, k: int, total: np.ndarray) -> None:

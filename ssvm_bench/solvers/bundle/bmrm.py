@@ -24,7 +24,7 @@ T, K          constants of Algorithm 2; K relative to ‖w₁‖
 accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
               w_{t+1} all the same, and the search for α̂ begins there, which saves a pass
 epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0; a run that asks for a
-              smaller gap goes on with a tenth of ε, and so on
+              smaller gap continues with a tenth of ε, and so on
 init          w₁: ``zero``; ``sgd``: the w with the lowest F among those after each of 10 passes of
               ``ssg``, whose 10 evaluations count as oracle passes (the report has SGD-QN, with a
               diagonal of second order; here SGD is plain, with steps 1/(λ t)); ``reuse``: the
@@ -46,14 +46,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import squared_norm
-from ssvm_bench.base.state import expect
+from ssvm_bench.base.state import Limits
 from ssvm_bench.config.validation import Count, Positive, Share, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.solvers import ssg
@@ -162,7 +162,9 @@ class BundleMethod(Solver):
         *("epsilon", "heights", "_best", "qps", "rejected", "qp_time", "gram_time"),
         *("_pretrains", "_sgd"),
     )
-    GROWS = ("heights",)
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        "heights": Limits(size=..., of=lambda found, _: found["heights"].size, most="model.size")
+    }
 
     def __init__(self, config: Config, problem: Problem, clock: Clock, seed: int) -> None:
         super().__init__(problem, clock)
@@ -177,11 +179,6 @@ class BundleMethod(Solver):
             self._sgd = ssg.SubgradientMethod(of_ssg, problem, clock, seed)
         self.heights = np.zeros(0)
         self._begin(np.zeros(problem.d))
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Solver`."""
-        super().restore(state)
-        expect(self.heights.size <= self.model.size, "has heights of planes that are not there")
 
     def _begin(self, w: np.ndarray) -> None:
         """Begin at w as w₁, with an empty model."""

@@ -26,12 +26,13 @@ Sums are in a fixed order, which BLAS's are not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base import state as states
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.state import Limits, Stateful, parts_like
 from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.solvers.bundle import qp
 
@@ -42,8 +43,26 @@ _ROOM = 64
 _OF_PLANES = ("_planes", "_offsets", "_block", "_used", "_along")
 _WEIGHTS = ("weights_0", "weights_1")
 
-_FEASIBLE = 1e-6
-"""By so much, rounding may make the sum of a block's weights differ from 1."""
+_ONE: dict[str, Any] = {"least": 1.0 - 1e-6, "most": 1.0 + 1e-6}
+"""Sums of the weights of a block, up to rounding."""
+
+
+def _size(found: Mapping[str, Any], _: Any = None) -> int:
+    """Return the number of planes of a state."""
+    return len(found["_planes"])
+
+
+def _blocks(found: Mapping[str, Any], model: CuttingPlaneModel) -> np.ndarray:
+    """Return the blocks that have planes, in a state; all if there are no planes at all."""
+    return np.unique(found["_block"]) if _size(found) else np.arange(model.P)
+
+
+def _sums(name: str, found: Mapping[str, Any], _: Any) -> np.ndarray:
+    """Return the sums of some weights of a state, block by block; NaN if any is negative."""
+    beta = found[name]
+    if not beta.size:
+        return np.ones(1)
+    return np.bincount(found["_block"], np.where(beta >= 0.0, beta, np.nan))
 
 
 class Reduced(NamedTuple):
@@ -69,7 +88,7 @@ class Reduced(NamedTuple):
     heights: np.ndarray
 
 
-class CuttingPlaneModel(states.Stateful):
+class CuttingPlaneModel(Stateful):
     """The planes of P blocks.
 
     Parameters
@@ -85,6 +104,14 @@ class CuttingPlaneModel(states.Stateful):
     size : int
         Number of planes m.
     """
+
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        "_planes": Limits(size=lambda found, model: (len(found["_planes"]), model.d)),
+        **dict.fromkeys(_OF_PLANES[1:], Limits(size=_size)),
+        "gram": Limits(size=lambda found, _: 2 * (_size(found),)),
+        "blocks": Limits(of=_blocks, equals=lambda _, model: np.arange(model.P)),
+        **{name: Limits(size=..., of=partial(_sums, name), **_ONE) for name in _WEIGHTS},
+    }
 
     def __init__(self, d: int, P: int, truth: bool) -> None:
         self.d, self.P = d, P
@@ -114,28 +141,16 @@ class CuttingPlaneModel(states.Stateful):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
-        of_planes = *_OF_PLANES, *_WEIGHTS, "gram"
-        found = states.parts_like(self.state(), state, of_planes)
-        self._center, self._iteration = found.pop("_center"), found.pop("_iteration")
+        found = parts_like(self.state(), state, self.LIMITS, self)
+        self._center, self._iteration = found["_center"], found["_iteration"]
         self.size = m = len(found["_planes"])
-        sizes = {"_planes": (m, self.d), "gram": (m, m)}
-        for name, one in found.items():
-            there = one.shape == sizes.get(name, (m,)) or (one.size == 0 and name in _WEIGHTS)
-            states.expect(there, f"{name} has another shape")
-        blocks = np.unique(found["_block"])
-        states.expect(m == 0 or np.array_equal(blocks, np.arange(self.P)), "_block lacks a block")
         while m > self._offsets.size:
             self._grow()
         for name in _OF_PLANES:
             getattr(self, name)[:m] = found[name]
         self._gram[:m, :m] = found["gram"]
-        self._weights = {}
-        for proximal, name in enumerate(_WEIGHTS):
-            if found[name].size:
-                sums = np.bincount(found["_block"], found[name])
-                feasible = (found[name] >= 0.0).all() and (np.abs(sums - 1.0) < _FEASIBLE).all()
-                states.expect(bool(feasible), f"{name} are no weights")
-                self._weights[bool(proximal)] = enlarged(found[name], self._offsets.size)
+        given = {bool(k): found[name] for k, name in enumerate(_WEIGHTS) if found[name].size}
+        self._weights = {key: enlarged(beta, self._offsets.size) for key, beta in given.items()}
 
     def add(self, stars: np.ndarray, offsets: np.ndarray) -> None:
         """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,)."""

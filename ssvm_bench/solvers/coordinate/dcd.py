@@ -57,7 +57,7 @@ from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import abstract, implements, kernel
 from ssvm_bench.base.linalg import line_search, squared_norm
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.base.state import Stateful
+from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.config.validation import Count, Natural, NotNegative, one_of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations, simplex
@@ -300,6 +300,7 @@ class TurnVisits(CoordinateVisits):
     """Visits in which each plane takes a turn."""
 
     STATE = (*CoordinateVisits.STATE, "policy.simplex", "policy.violations", "_bits")
+    LIMITS: ClassVar[Mapping[str, Limits]] = simplex.OF_SIMPLEX
     policy: Coordinates
 
     def __init__(self, phi: DualIterate, config: Config, limits: Cone, seed: int) -> None:
@@ -322,7 +323,7 @@ class TurnVisits(CoordinateVisits):
     def restore(self, state: Mapping[str, Any]) -> None:
         """See `Stateful`."""
         super().restore(state)
-        numbers = simplex.fitted(self.policy.simplex, self.phi.blocks.n_planes)
+        numbers = simplex.reserve(self.policy.simplex, self.phi.blocks.n_planes + 1)
         self.policy = self.policy._replace(simplex=numbers)
 
     def prepare(self, order: np.ndarray, new: int) -> None:

@@ -33,6 +33,7 @@ from ssvm_bench.config.validation import Count, Natural, Share, one_of
 from ssvm_bench.datasets import reading, stanford, weizmann
 from ssvm_bench.datasets.arrays import csr
 from ssvm_bench.datasets.base import Dataset, SourceConfig
+from ssvm_bench.datasets.cache import cached
 from ssvm_bench.datasets.images import preparation
 from ssvm_bench.datasets.images.pictures import Picture, Pictures
 from ssvm_bench.datasets.images.preparation import N_FEATURES, counts
@@ -120,7 +121,7 @@ def _prepared(config: Config, source: str) -> Arrays:
             return preparation.prepare(one, work, one.names[0], 1, parameters)
 
     key = f"{preparation.key(parameters)} {content}"
-    return reading.cached(reading.user_folder() / "scribbles" / name, key, make)
+    return cached(reading.user_folder() / "scribbles" / name, key, make)
 
 
 def scene(config: Config, number: int) -> Scene:

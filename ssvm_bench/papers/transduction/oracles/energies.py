@@ -123,7 +123,7 @@ def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
         low, high = cliques.low[c], cliques.high[c]
         if (fixed > high).any():
             j = int(np.argmax(fixed > high))
-            told = f"{fixed[j]} of its points are told to have the label {j}"
+            told = f"{fixed[j]} of its points are given the label {j}"
             _fail(c, f"{told}, and at most {high[j]} may")
         if high.sum() < size or np.maximum(low, fixed).sum() > size:
             _fail(c, f"its {size} points cannot have counts of at least {low} and at most {high}")

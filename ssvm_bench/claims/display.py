@@ -9,26 +9,14 @@ from functools import partial
 import pandas as pd
 
 from ssvm_bench.claims import judging
-from ssvm_bench.claims.judging import (
-    FAILS,
-    HOLDS,
-    INCOMPARABLE,
-    OTHER_SETTINGS,
-    UNKNOWN,
-    Row,
-)
-from ssvm_bench.claims.paper import Paper, usual
+from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, OTHER_SETTINGS, UNKNOWN, Judged
+from ssvm_bench.claims.paper import Paper
+from ssvm_bench.claims.questions import usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
 from ssvm_bench.figures.document import Block, Heading, List, Table, Warning, beside, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output, kind_of
 from ssvm_bench.results import measurements, words
 from ssvm_bench.results.table import grouped
-
-
-def table(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the rows as a table, one column per field of `Row`."""
-    return pd.DataFrame(rows, columns=list(Row._fields))
-
 
 TEXTS = beside(__file__)
 
@@ -42,13 +30,14 @@ AND_DRAWN = ", and on data drawn as the paper's are"
 ANEW = "A repeat is a run on data drawn anew."
 
 
-def output(paper: Paper, rows: Sequence[Row]) -> Output:
-    """Return the claims as a table of numbers and as a document."""
+def output(paper: Paper, rows: Sequence[Judged]) -> Output:
+    """Return the claims as a table of numbers, a column for each field, and as a document."""
     title = f"What {paper.title} claims, and what we measure"
-    return Output(paper.file, table(rows), title, list(blocks(paper, rows)))
+    table = pd.DataFrame(rows, columns=[*Judged._fields])
+    return Output(paper.file, table, title, list(blocks(paper, rows)))
 
 
-def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
+def blocks(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
     """Yield a paper's claims: tables per source, then how each claim is measured."""
     yield TEXTS["reading"]
     if any(row.verdict == INCOMPARABLE for row in rows):
@@ -77,7 +66,7 @@ def blocks(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     yield List([f"{text[0].upper()}{text[1:]}." for text in measured], numbered=True)
 
 
-def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
+def _costs(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
     """Yield the costs of a call, a plane and a visit, and their derivation."""
     numbers = {claim.key: f"{number}" for number, claim in enumerate(paper.claims, 1)}
     given = " and ".join(numbers[claim.key] for claim in paper.claims if claim.given)
@@ -90,7 +79,9 @@ def _costs(paper: Paper, rows: Sequence[Row]) -> Iterator[Block]:
     yield List(paper.derivation)
 
 
-def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Block]:
+def _of_variants(
+    paper: Paper, rows: Sequence[Judged], numbers: Mapping[str, int]
+) -> Iterator[Block]:
     """Yield the tables of rows of one source and one kind of time; rows not counted come last."""
     starts = _starts(rows)
     claimed = [row for row in rows if not row.beside]
@@ -116,58 +107,65 @@ def _of_variants(paper: Paper, rows: Sequence[Row], numbers: Mapping[str, int]) 
             yield _details(kind.capitalize(), mine, numbers, len(starts) > 1)
 
 
-def _details(title: str, rows: Sequence[Row], numbers: Mapping[str, int], several: bool) -> Table:
+def _details(
+    title: str, rows: Sequence[Judged], numbers: Mapping[str, int], several: bool
+) -> Table:
     """Return a table with a line per row."""
     extra = ("start",) if several else ()
     header = ("#", "claim (section)", "dataset", *extra, "paper", "ours", "verdict", "note")
-    cells = []
-    for key, of_claim in grouped(rows, lambda row: row.key).items():
-        claim = [f"{numbers[key]}", f"{of_claim[0].claim} ({of_claim[0].section})"]
-        for title, of_dataset in grouped(of_claim, lambda row: row.title).items():
-            dataset = [title]
-            for row in of_dataset:
-                several_repeats = row.repeats > 1 and row.verdict != INCOMPARABLE
-                agree = f", {row.agree} of {row.repeats}" if several_repeats else ""
-                found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
-                cells.append([*claim, *dataset, *([row.start] if several else ()), *found])
-                claim, dataset = ["", ""], [""] if several else [title]
-    return Table(title, header, cells, len(header), headed=False)
+    lines = []
+    for of_claim in grouped(rows, lambda row: row.key).values():
+        by_title = grouped(of_claim, lambda row: row.title).values()
+        for row in (row for mine in by_title for row in mine):
+            several_repeats = row.repeats > 1 and row.verdict != INCOMPARABLE
+            agree = f", {row.agree} of {row.repeats}" if several_repeats else ""
+            about = f"{numbers[row.key]}", f"{row.claim} ({row.section})", row.title
+            found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
+            lines.append([*about, *([row.start] if several else ()), *found])
+    return Table(title, header, [*_once(lines, 2 + several)], len(header), headed=False)
+
+
+def _once(lines: Sequence[list[str]], count: int) -> Iterator[list[str]]:
+    """Yield lines without those of their first cells that are the same in the line above."""
+    above: list[str] = []
+    for line in lines:
+        same = next((k for k in range(count) if line[: k + 1] != above[: k + 1]), count)
+        yield [""] * same + line[same:]
+        above = line
 
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?", INCOMPARABLE: "–"}
 
 
-def overview(rows: Sequence[Row], numbers: Mapping[str, int] | None = None) -> Table:
+def overview(rows: Sequence[Judged], numbers: Mapping[str, int] | None = None) -> Table:
     """Return a table of claims by datasets, with a line per start: verdict and median."""
-    numbers = numbers or _numbers(rows)
-    titles, starts = list(dict.fromkeys(row.title for row in rows)), _starts(rows)
-    several = len(starts) > 1
+    numbers, titles = numbers or _numbers(rows), list(dict.fromkeys(row.title for row in rows))
+    several = len(_starts(rows)) > 1
     header = ("#", "claim", *(("start",) if several else ()), *titles)
-    cells = []
+    lines = []
     for key, of_claim in grouped(rows, lambda row: row.key).items():
-        claim = [f"{numbers[key]}", of_claim[0].claim]
         for start, mine in grouped(of_claim, lambda row: row.start).items():
             marks = {row.title: _mark(row) for row in mine}
-            line = [*claim, *([start] if several else ())]
-            cells.append([*line, *(marks.get(title, "") for title in titles)])
-            claim = ["", ""]
+            about = [f"{numbers[key]}", mine[0].claim, *([start] if several else ())]
+            lines.append([*about, *(marks.get(title, "") for title in titles)])
+    cells = [*_once(lines, 2)]
     return Table("Claims: verdict and median", header, cells, len(header), headed=False)
 
 
-def _numbers(rows: Sequence[Row]) -> dict[str, int]:
+def _numbers(rows: Sequence[Judged]) -> dict[str, int]:
     """Return the claims' numbers, in the order of the paper."""
     return {key: number for number, key in enumerate(dict.fromkeys(row.key for row in rows), 1)}
 
 
-def _starts(rows: Sequence[Row]) -> list[str]:
+def _starts(rows: Sequence[Judged]) -> list[str]:
     return list(dict.fromkeys(row.start for row in rows))
 
 
-def _mark(row: Row) -> str:
+def _mark(row: Judged) -> str:
     return f"{MARKS[row.verdict]} {row.ours.partition(' (')[0]}".strip()
 
 
-def _basis(rows: Sequence[Row]) -> str:
+def _basis(rows: Sequence[Judged]) -> str:
     """Return the number of repeats and the clock of the rows of one dataset."""
     repeats = [row.repeats for row in rows if row.repeats]
     if not repeats:

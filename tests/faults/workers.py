@@ -37,7 +37,7 @@ def cases(rng: random.Random, folder: Path) -> Iterator[Case]:
         if slurm_cluster.is_installed():
             os.environ.update(held.enter_context(slurm_cluster.cluster()))
             backends.append("submitit")
-        os.environ["RAY_AUTH_MODE"] = "disabled"
+        os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": "/tmp"}  # short paths of sockets
         length, expected = {}, {}
         for name in backends:
             place, begin = begun(name, folder, folder / f"undisturbed-{name}"), time.monotonic()

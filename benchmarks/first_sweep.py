@@ -21,7 +21,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.papers.dual_coordinate.paper import FIRST_SWEEP
+from ssvm_bench.papers.dual_coordinate.measures import FIRST_SWEEP
 from ssvm_bench.runs import components
 
 ROUNDS = 15

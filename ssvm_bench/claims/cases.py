@@ -160,17 +160,21 @@ class Case:
 
         return about(self) == about(other) and self.data["n"] < other.data["n"]
 
+    @property
+    def half(self) -> Case:
+        """The case on a part of the examples whose size is nearest to one half."""
+        parts = [other for other in self.others if other.is_part_of(self)]
+        ensure(parts, "no finished runs on a part of the examples")
+        return min(parts, key=lambda part: abs(2 * int(part.data["n"]) - int(self.data["n"])))
+
     def repeats(self, solver: str) -> list[Run]:
         """Return the runs of a solver; raises as `Selection.by_seed`."""
         return Selection(solver).of(self)
 
-    def timed(self, *kinds: Selection) -> list[Mapping[int, Run]]:
-        """Return the runs of each kind by seed; raise unless their times can be compared."""
-        found = [runs.by_seed(self) for runs in kinds]
-        clocks = check_clocks(run for of in found for run in of.values())
-        counts = "work" in clocks and not self.variant.counted
+    def timed(self, runs: Iterable[Run]) -> None:
+        """Raise `UnmeasurableError` unless the times of these runs can be compared."""
+        counts = "work" in check_clocks(runs) and not self.variant.counted
         ensure(not counts, "clock=work counts work, it measures no time")
-        return found
 
 
 def check_clocks(runs: Iterable[Run]) -> set[str]:
@@ -213,6 +217,15 @@ class Selection(NamedTuple):
         name = solver_label(" ".join([self.solver, *options]))
         return name + " from the solution of a larger λ" * bool(self.warm_start)
 
+    def __str__(self) -> str:
+        """Return the name, as texts of claims have it."""
+        return self.name
+
+    @property
+    def median(self) -> str:
+        """What their curve is in texts."""
+        return f"the median of {self.name}"
+
     def has(self, run: Run) -> bool:
         """Return whether a run is one of them."""
         is_so = run.solver == self.solver and self.options.items() <= run.solver_options.items()
@@ -221,6 +234,10 @@ class Selection(NamedTuple):
     def of(self, case: Case) -> list[Run]:
         """Return the repeats on a problem instance; raises as `by_seed`."""
         return list(self.by_seed(case).values())
+
+    def by_name(self, case: Case) -> dict[str, list[Run]]:
+        """Return their name → the repeats on a problem instance, as a `Family` does."""
+        return {self.name: self.of(case)}
 
     def by_seed(self, case: Case) -> Mapping[int, Run]:
         """Return seed → run on a problem instance, in the order of the seeds.
@@ -250,7 +267,20 @@ class Family(NamedTuple):
     name: str
     members: Sequence[Selection]
 
-    def of(self, case: Case) -> dict[str, list[Run]]:
+    def __str__(self) -> str:
+        """Return the name, as texts of claims have it."""
+        return self.name
+
+    def has(self, run: Run) -> bool:
+        """Return whether a run is one of them."""
+        return any(kind.has(run) for kind in self.members)
+
+    @property
+    def median(self) -> str:
+        """What their curve is in texts."""
+        return f"the lowest median of {self.name}"
+
+    def by_name(self, case: Case) -> dict[str, list[Run]]:
         """Return name → repeats of those members that have runs; raise if none has."""
         found = {kind.name: kind.of(case) for kind in self.members if kind.solver in case.solvers}
         ensure(found, f"no finished runs of {' or '.join(kind.name for kind in self.members)}")
@@ -273,11 +303,10 @@ def cases(
 
     groups, found = grouped(traces, key), []
     for group in sorted(groups):  # "real" < "real (altered)" < "synthetic"
-        members = groups[group]
         _, (counted, _, start), dataset, problem, source = group
         runs: dict[str, dict[int, Run]] = {}
-        known = Runs(members, {problem: best[problem]} if problem in best else None)
-        for trace, label in zip(known, labels(known), strict=True):
+        members = Runs(groups[group], {problem: best[problem]} if problem in best else None)
+        for trace, label in zip(members, labels(members), strict=True):
             runs.setdefault(label, {})[_repeat(trace, draws)[1]] = trace
         variant = Variant(start, counted)
         found.append(Case(dataset, source, problem, runs, best.get(problem), variant=variant))

@@ -15,12 +15,13 @@
         measured: iterations of {multi} over those of {single}; holds below {high}
         paper: {usps: fewer}                  # dataset → what the paper says of it
         measure: {by: to_gap, single: '{single}', multi: '{multi}', x: iteration}
-        high: < 1                             # without the sign, the end belongs to the range
+        high: < 1                             # or 4/3: without a sign, the end is in the range
         show: times
 
 Values of ``each`` are entries of the statement, and placeholders in its texts and arguments. Where
-one names a kind of runs, a text has the kind's name, and the measure gets the kind itself. A
-statement with ``together: true`` is repeated in turn with the one before it.
+one names a kind of runs, a text has the kind's name, and the measure gets the kind itself. Several
+tables of ``each`` are a list. A statement with ``together: true`` is repeated in turn with the one
+before it. A kind with ``of: […]`` instead of a solver is a `Family`.
 
 A *measure* is a function of a claim's subject and of these values that returns `Measured`: one
 number per repeat, facts for the note, and a range that depends on the runs, if there is one. It
@@ -33,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -186,14 +188,16 @@ _PARTS = {"name", "each", "together", *Claim._fields} - {"key"}
 
 
 def end_of_range(value: Any) -> float:
-    """Return an end of a range; ``< 1`` and ``> 1`` exclude the number.
+    """Return an end of a range, a number or a fraction; ``< 1`` and ``> 1`` exclude the number.
 
-    >>> end_of_range(2), end_of_range("< 1") < 1.0 < end_of_range("> 1")
-    (2.0, True)
+    >>> end_of_range(2), end_of_range("1/2"), end_of_range("< 1") < 1.0 < end_of_range("> 1")
+    (2.0, 0.5, True)
     """
-    if not isinstance(value, str) or value[:1] not in "<>":
+    if not isinstance(value, str):
         return float(value)
-    return math.nextafter(float(value[1:]), -math.inf if value[0] == "<" else math.inf)
+    end = float(Fraction(value.lstrip("<>").strip()))
+    away = {"<": -math.inf, ">": math.inf}
+    return math.nextafter(end, away[value[0]]) if value[0] in away else end
 
 
 def read_claims(
@@ -217,17 +221,17 @@ def read_claims(
         If a statement has an unknown entry, or names a measure, a table or a format that does not
         exist.
     """
-    said = yaml.safe_load(path.read_text(encoding="utf-8"))
-    kinds = {name: kind_of_runs(name, of) for name, of in said.get("runs", {}).items()}
+    said, kinds = yaml.safe_load(path.read_text(encoding="utf-8")), kinds_of_runs(path)
     tables = {**said.get("each", {}), **(tables or {})}
     found: list[list[list[Claim]]] = []
     for name, statement in said["claims"].items():
         where = f"The claim {name} in {path}"
         _check(where, "entry", statement, _PARTS)
         each = statement.get("each", {"": {}})
-        if isinstance(each, str):
-            _check(where, "table", [each], tables)
-            each = tables[each]
+        if not isinstance(each, dict):
+            names = [each] if isinstance(each, str) else each
+            _check(where, "table", names, tables)
+            each = {of: values for name in names for of, values in tables[name].items()}
         name = statement.get("name", name)
         claims = [
             _claim(where, f"{name}_{of}".rstrip("_"), {**statement, **values}, measures, kinds)
@@ -240,14 +244,20 @@ def read_claims(
     return tuple(claim for group in found for row in group for claim in row)
 
 
-def kind_of_runs(name: str, said: Mapping[str, Any]) -> Selection | Family:
-    """Return a kind of runs, or a family of kinds, from its entry in the file."""
-    if "of" in said:
-        members = tuple(kind_of_runs(name, member) for member in said["of"])
-        return Family(said["name"], members)  # type: ignore[arg-type]
-    fixed = ("solver", "name", "prefer", "warm_start")
-    options = {option: value for option, value in said.items() if option not in fixed}
-    return Selection(options=options, **{of: said[of] for of in fixed if of in said})
+def kinds_of_runs(path: Path) -> dict[str, Selection | Family]:
+    """Return the kinds of runs in a file of claims by their names there."""
+    said = yaml.safe_load(path.read_text(encoding="utf-8")).get("runs", {})
+    return {
+        name: Family(of["name"], tuple(map(_selection, of["of"]))) if "of" in of else _selection(of)
+        for name, of in said.items()
+    }
+
+
+def _selection(said: Mapping[str, Any]) -> Selection:
+    """Return a kind of runs from its entry in the file: what is not about it is an option."""
+    about = {of: said[of] for of in ("solver", "prefer", "warm_start") if of in said}
+    options = {of: value for of, value in said.items() if of not in {"name", *about}}
+    return Selection(options=options, title=said.get("name", ""), **about)
 
 
 def _claim(
@@ -260,26 +270,30 @@ def _claim(
     """Return the claim of a statement, whose placeholders are among its entries."""
     _check(where, "format", [said.get("show", "number")], SHOWS)
     show = SHOWS[said.get("show", "number")]
-    values = {of: _filled(value, {}, kinds) for of, value in said.items() if of not in _WORDS}
-    ends = [
+    values = {of: _filled(value, {}, kinds) for of, value in said.items() if of not in _READ}
+    low, high = (
         end_of_range(_filled(said.get(name, end), values, kinds))
         for name, end in (("low", -math.inf), ("high", math.inf))
-    ]
+    )
     shown = words.percent if show is words.percent else "{:.3g}".format
-    texts = {name: getattr(value, "name", value) for name, value in values.items()}
-    texts |= {name: shown(end) for name, end in zip(("low", "high"), ends, strict=True)}
-    by = said["measure"]["by"]
+    texts = values | {"low": shown(low), "high": shown(high)}
+    measure = dict(said["measure"])
+    by = measure.pop("by")
     _check(where, "measure", [by], measures)
-    given = {of: value for of, value in said["measure"].items() if of != "by"}
-    arguments = _filled(given, values, kinds)
-    more = {name: values[name] for name in Claim._fields if name in said and name not in _WORDS}
-    said_in = {part: _filled(said.get(part, {}), texts, {}) for part in _TEXTS}
-    measured = partial(measures[by], **arguments)
-    return Claim(key, **said_in, measure=measured, show=show, low=ends[0], high=ends[1], **more)
+    return Claim(
+        key,
+        **{part: said.get(part, "").format(**texts) for part in ("section", "text", "measured")},
+        paper=_filled(said.get("paper", {}), texts, {}),
+        measure=partial(measures[by], **_filled(measure, values, kinds)),
+        show=show,
+        low=low,
+        high=high,
+        **{name: value for name, value in values.items() if name in Claim._fields},
+    )
 
 
-_TEXTS = ("section", "text", "measured", "paper")
-_WORDS = (*_TEXTS, "key", "measure", "show", "low", "high")
+_READ = ("key", "section", "text", "measured", "paper", "measure", "show", "low", "high")
+"""The entries that are read one by one."""
 
 
 def _filled(value: Any, values: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:

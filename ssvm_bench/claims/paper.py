@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from ssvm_bench.claims import measures
 from ssvm_bench.claims.cases import Costs
 from ssvm_bench.claims.claim import Claim, Measured, read_claims
 from ssvm_bench.claims.questions import Number, Question
@@ -85,7 +86,6 @@ class Paper:
     short: str = ""
     order: int = 1
     measures: Mapping[str, Callable[..., Measured]] = field(default_factory=dict)
-    claims_: tuple[Claim, ...] = ()
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = ()
     looks: Mapping[str, Look] = field(default_factory=dict)
@@ -117,7 +117,8 @@ class Paper:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """Its claims on one or more datasets each, in the order of their table."""
-        return self.claims_ or read_claims(self.folder / "claims.yaml", self.measures, self.tables)
+        known = {**vars(measures), **self.measures}
+        return read_claims(self.folder / "claims.yaml", known, self.tables)
 
     @cached_property
     def costs(self) -> dict[str, Costs]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Selection, variant_of
+from ssvm_bench.claims.cases import Case, variant_of
 from ssvm_bench.claims.claim import Claim, Measured
 from ssvm_bench.figures.style import solver_label
 from ssvm_bench.results.table import Run, ensure
@@ -178,10 +178,11 @@ def number_claim(asked: Number, datasets: Iterable[str]) -> Claim:
 
 def _after(case: Case, asked: Number) -> Measured:
     """Measure a quantity of each repeat."""
-    runs = Selection(asked.solver)
-    found = case.timed(runs)[0] if asked.what == TIMED else runs.by_seed(case)
+    runs = case.repeats(asked.solver)
+    if asked.what == TIMED:
+        case.timed(runs)
     rows = {}
-    for run in found.values():
+    for run in runs:
         ensure(run["iteration"][-1] >= asked.after, f"a run ended before iteration {asked.after}")
         rows[run] = int(np.flatnonzero(run["iteration"] <= asked.after)[-1])
     at = [int(run["iteration"][row]) for run, row in rows.items()]

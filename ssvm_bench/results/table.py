@@ -787,6 +787,22 @@ def same_seed(
     return pairs
 
 
+def to_common_target(
+    pairs: Sequence[Sequence[Run]], x: str, y: str, least: float = 0.0, what: str = "duality gap"
+) -> tuple[float, np.ndarray]:
+    """Return the smallest positive y that all runs reach, at least ``least``, and the x of each.
+
+    The x have the shape (pairs, 2); curves are read off as a log plot draws them (`crossing`).
+
+    Raises
+    ------
+    UnmeasurableError
+        If a run has no positive y; ``what`` is y in this message.
+    """
+    target = max(least, *(least_positive(run[y], what) for pair in pairs for run in pair))
+    return target, np.array([[crossing(run[x], run[y], target) for run in pair] for pair in pairs])
+
+
 class Common(NamedTuple):
     """The iterations ≥ 1 at which both of two runs have a value, and these values.
 

@@ -15,8 +15,9 @@ from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog
 from ssvm_bench.figures.kind import FigureData
-from ssvm_bench.papers.dual_coordinate import measures, paper
-from ssvm_bench.papers.dual_coordinate.paper import PAPER, SCHEDULES, SUBGRADIENT
+from ssvm_bench.papers.dual_coordinate import measures
+from ssvm_bench.papers.dual_coordinate.figures import KIND, RUNS
+from ssvm_bench.papers.dual_coordinate.paper import PAPER
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.table import Best, Runs, instance_of
 
@@ -28,6 +29,8 @@ BATCH_DATA = ("adult", "abalone", "usps", "ocr", "mnist")
 LABELLED = BATCH_DATA[2:]
 STREAMS = ("mnist", "digits")
 BEST = Best(1.0, 1.0)
+SCHEDULES = ("one_pass", "larank", "mining")
+STEADY, CONSTANT = 4 / 3, 1.01  # factors up to which planes have not grown, and storage is constant
 
 
 def trace(solver, dataset, primal, dual, seconds, seed=0, *, n=N, met=True, path=(), **more):
@@ -58,7 +61,7 @@ def dcd(
     columns["single_steps"] = 10.0 * np.minimum(sweeps, 2) + sweeps
     columns["pair_steps"] = 4.0 * np.maximum(sweeps - 2, 0)
     primal, dual = options.pop("primal", 1 + error), options.pop("dual", 1 - error)
-    options = {**measures.SWEEPS, **columns, **options}
+    options = {**RUNS["batch"].options, **columns, **options}
     run = trace("dcd", dataset, primal, dual, seconds, seed, **options)
     time = run["time"]
     set_columns(run, time=time + (later - 1.0) * np.maximum(time - time[time.size // 2], 0.0))
@@ -84,7 +87,7 @@ def started(dataset, seed=0, *, hot=True, visits=100.0):
 
 def streamed(dataset, seed=0, *, left=400.0, **more):
     """Return a run of one pass without a cache, in which so many examples leave with a weight."""
-    run = online(dataset, "one_pass", seed, verify=False, cache=paper.ROOM, **more)
+    run = online(dataset, "one_pass", seed, verify=False, cache=100, **more)
     set_columns(run, fixed_examples=[0.0, left])
     return run
 
@@ -94,7 +97,10 @@ def subgradients(dataset, seed=0):
     primal = 1 + 8 / np.maximum(ITERATIONS, 1)
     primal[0] = 2
     dual = np.full(primal.size, math.nan)
-    return [trace(of.solver, dataset, primal, dual, 1.0, seed, met=False) for of in SUBGRADIENT]
+    return [
+        trace(of.solver, dataset, primal, dual, 1.0, seed, met=False)
+        for of in RUNS["any_ssg"].members
+    ]
 
 
 def made(runs_of, seeds=2):
@@ -141,7 +147,7 @@ def of_paper():
 
 def bench(ratio):
     """Return the rows of a bench in which a first sweep takes so many times LIBLINEAR's."""
-    about = ("real", paper.FIRST_SWEEP, ratio, 0.9 * ratio, 1.1 * ratio, "×")
+    about = ("real", measures.FIRST_SWEEP, ratio, 0.9 * ratio, 1.1 * ratio, "×")
     return [Measurement(name, *about) for name in ("adult", "abalone")]
 
 
@@ -158,7 +164,7 @@ def judged():
 
 def one(runs, key, dataset, **options):
     """Return the only row of a claim on a dataset, on which there is an online run, too."""
-    runs = [*runs, *([] if any(map(paper.ONLINE.has, runs)) else [online(dataset, "gap")])]
+    runs = [*runs, *([] if any(map(RUNS["online"].has, runs)) else [online(dataset, "gap")])]
     (row,) = (r for r in judge(runs, **options) if (r.key, r.dataset) == (key, dataset))
     return row
 
@@ -192,20 +198,20 @@ def test_contrary_runs_flip_every_verdict():
 @pytest.mark.parametrize(
     ("missing", "unknown"),
     [
-        (measures.TRUE_BOUND, {"tracked_faster", "tracked_above"}),
-        (measures.WARM, {"path"}),
-        (measures.COLD, {"hot_start"}),
-        (measures.SEQUENTIAL, {"random_order"}),
-        (measures.COMPUTED, {"products", "slower_later"}),
-        (measures.LENGTHS, {"products"}),
-        (paper.STREAMED, {"storage"}),
+        ("true_bound", {"tracked_faster", "tracked_above"}),
+        ("warm", {"path"}),
+        ("cold", {"hot_start"}),
+        ("sequential", {"random_order"}),
+        ("computed", {"products", "slower_later"}),
+        ("lengths", {"products"}),
+        ("streamed", {"storage"}),
     ],
     ids=["true", "path", "cold", "sequential", "computed", "lengths", "streamed"],
 )
 def test_without_the_runs_of_a_kind_its_claims_are_unknown(missing, unknown):
-    rows = judge([run for run in of_paper() if not missing.has(run)])
+    rows = judge([run for run in of_paper() if not RUNS[missing].has(run)])
     notes = {row.key: row.note for row in rows if row.verdict == UNKNOWN}
-    assert notes == dict.fromkeys(unknown, f"no finished runs of {missing.name}")
+    assert notes == dict.fromkeys(unknown, f"no finished runs of {RUNS[missing]}")
 
 
 def test_what_the_bench_has_not_measured_is_unknown():
@@ -219,7 +225,7 @@ def test_what_the_bench_has_not_measured_is_unknown():
 
 def test_warm_starts_are_runs_at_the_end_of_a_path_and_no_repeats_of_others():
     warm_start, cold = dcd("usps", path=["2/n"]), dcd("usps")
-    kinds = (measures.WARM, measures.BATCH)
+    kinds = (RUNS["warm"], RUNS["batch"])
     found = [kind.has(run) for run in (warm_start, cold) for kind in kinds]
     assert found == [True, False, False, True]
 
@@ -230,11 +236,14 @@ def measured(key, *runs):
 
 
 def test_warm_starts_and_inner_products_are_compared_by_seconds():
-    note = "250 ms and 40 sweeps from λ = 2/n, 1 s and 40 from α = 0"
-    assert measured("path", dcd("usps", path=["2/n"], seconds=0.25), dcd("usps")) == (0.25, note)
+    ratio, note = measured("path", dcd("usps", path=["2/n"], seconds=0.25), dcd("usps"))
+    said = "DCD from the solution at twice the λ: 250 ms and 40 sweeps; DCD: 1 s and 40 sweeps; "
+    assert (ratio, said in note) == (0.25, True)
     seconds = {"lengths": 2.0, "compute": 3.0, "keep": 1.0}
     runs = [dcd("usps", products=of, seconds=seconds[of]) for of in seconds]
-    assert measured("products", *runs) == (1.5, "3 s against 2 s")
+    ratio, note = measured("products", *runs)
+    assert ratio == 1.5
+    assert f"{RUNS['computed']}: 3 s and 40 sweeps; {RUNS['lengths']}: 2 s and 40 sweeps" in note
 
 
 def test_steps_and_visits_are_counted():
@@ -242,7 +251,7 @@ def test_steps_and_visits_are_counted():
     run = dcd("usps", single_steps=single, pair_steps=10.0 * (ITERATIONS > 1))
     assert measured("single_first", run) == (0.5, "of all sweeps 66.7 %")
     runs = started("usps", visits=500.0), started("usps", hot=False, visits=2000.0)
-    note = "0.5 visits for each new example, 2 from α = 0"
+    note = "visits for each new example: 0.5; from α = 0: 2"
     assert measured("hot_start", *runs) == (0.25, note)
 
 
@@ -252,8 +261,8 @@ def test_orders_are_compared_at_the_gap_after_one_random_sweep():
     runs += [online("neighbours", "gap"), online("usps", "gap")]
     row = one(runs, "random_order", "neighbours")
     assert row.median == pytest.approx(2.5, rel=0.01)
-    assert "to the smallest gap of all runs 40 sweeps against 16" in row.note
-    assert row.note.endswith("the same elsewhere: usps 1×")
+    assert "smallest gap of all runs, DCD in sequential order: 40; DCD: 16; " in row.note
+    assert row.note.endswith("the ratio of these on usps: 1×")
 
 
 def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still():
@@ -304,8 +313,8 @@ def test_bounds_that_were_not_computed_or_have_not_all_digits_say_nothing():
     set_columns(run, tracked_bound=tracked)
     row = one([run], "tracked_above", "usps")
     assert row.median == pytest.approx(7 / 9)
-    said = "9 sweeps, of the second half of them 100 %; on the mean UB' is above UB by 6.11 %; "
-    said += "where UB' is below UB, it is by up to 3 % of it; the last is sweep 3"
+    said = "sweeps: 9; of their second half 100 %; on the mean UB' is above UB by 6.11 %; "
+    said += "where UB' is below UB, it is by up to 3 %; the last such sweep is 3"
     assert row.note.startswith(said)
 
 
@@ -317,8 +326,9 @@ def test_a_factor_of_two_is_one_within_a_quarter_of_it_and_its_parts_are_told():
     found = [row(seconds).verdict for seconds in (1.49, 1.5, 2.5, 2.51)]
     assert found == [FAILS, HOLDS, HOLDS, FAILS]
     assert row(1.5).note == (
-        "to 0.01: 1.5 s and 20 sweeps against 1 s and 40; a sweep takes 3× as long, and there are "
-        "0.5× as many looks at an example"
+        "to a tolerance of 0.01; DCD, UB after every sweep: 1.5 s and 20 sweeps; "
+        "DCD: 1 s and 40 sweeps; seconds a sweep, as a ratio: 3×; "
+        "visits of an example, as a ratio: 0.5×"
     )
 
 
@@ -328,7 +338,7 @@ def test_later_sweeps_are_compared_with_the_first_one():
 
     assert row(1.5).median == pytest.approx(1.5)
     assert [row(later).verdict for later in (1.1, 1.0)] == [HOLDS, FAILS]
-    assert row(1.5).note.startswith("in the second half 80 % of the steps are pairs; ")
+    assert row(1.5).note.startswith("pairs among the steps of the second half: 80 %; ")
 
 
 def test_passes_are_counted_until_all_examples_are_within_the_tolerance():
@@ -351,11 +361,12 @@ def test_one_pass_stores_w_and_what_it_has_room_for():
     def row(kept):
         return one([streamed("mnist", kept=kept), streamed("mnist", n=N // 2)], "storage", "mnist")
 
-    most = 53 * paper.CONSTANT - 3
+    most = 53 * CONSTANT - 3
     assert (row(most).verdict, row(most + 0.1).verdict) == (HOLDS, FAILS)
     assert row(50.0).note == (
-        "3 numbers of w and 50 planes; after 1000 examples 450 have weight, after 500 examples "
-        "450, whose kernel matrices have 2e+05 and 2e+05 numbers"
+        "numbers of w: 3; planes: 50; examples with weight after 1000: 450; numbers of their "
+        "kernel matrix after 1000: 2.02e+05; examples with weight after 500: 450; numbers of their "
+        "kernel matrix after 500: 2.02e+05"
     )
 
 
@@ -365,9 +376,9 @@ def test_what_is_kept_is_compared_with_half_of_the_examples():
         set_columns(runs[0], fixed_examples=[0.0, left])
         return one(runs, "cache", "digits")
 
-    most = 50 * paper.STEADY
+    most = 50 * STEADY
     assert (row(most * 0.99).verdict, row(most * 1.01).verdict) == (HOLDS, FAILS)
-    assert row(60.0).note == "60 planes after 1000 examples, 50 after 500; 6 % of the examples"
+    assert row(60.0).note == "planes after 1000 examples: 60; after 500: 50; of the examples 6 %"
     full = row(40.0, left=7.0)
     assert (full.verdict, "7 examples had to leave" in full.note) == (UNKNOWN, True)
     assert "part of the examples" in one([online("digits", "gap")], "cache", "digits").note
@@ -382,8 +393,9 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     seconds = row("schedule_larank", slower)
     assert seconds.median == pytest.approx(3.0)
     assert seconds.note == (
-        "to a relative gap of 0.2: 2 s and 2e+03 calls against 6 s and 3e+03 calls; "
-        "3× as measured, 2.2× with 1 ms more a call, 1.6× with 10 ms"
+        "to a relative gap of 0.2; the online gap: 2 s and 2e+03 calls; "
+        "ten old examples for each new one: 6 s and 3e+03 calls; "
+        "as measured 3×; with 1 ms more a call 2.2×; with 10 ms more a call 1.6×"
     )
     assert row("slow_larank", slower).median == pytest.approx(9 / 4)
     calls = row("calls_larank", slower)
@@ -392,7 +404,7 @@ def test_schedules_are_compared_at_the_gap_that_ours_reaches():
     assert "ended before" in row("calls_larank", never).note
     beyond = row("schedule_larank", never)
     assert (beyond.median, beyond.verdict) == (math.inf, HOLDS)
-    assert beyond.note.endswith("against not reached")
+    assert beyond.note.endswith("ten old examples for each new one: not reached")
     assert "ended before" in row("schedule_larank", never, seconds=1.0).note
 
 
@@ -408,7 +420,8 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
     never = row(4.0, gaps=(1, 0.5))
     assert (never.median, never.verdict) == (math.inf, HOLDS)
     assert never.note == (
-        "to a relative gap of 0.2: gap 1 s, one_pass 2 s, larank 2 s, mining not reached"
+        "to a relative gap of 0.2; the online gap: 1 s; one step for each new example: 2 s; "
+        "ten old examples for each new one: 2 s; hard-negative mining: not reached"
     )
     assert one([online("ocr", "gap")], "crucial", "ocr").note.startswith("no finished runs")
 
@@ -432,9 +445,7 @@ def outputs(monkeypatch):
 
     def tables(runs, *names):
         best = {instance_of(run.metadata): Best(1.0, 0.9) for run in runs}
-        return {
-            one.name: one.table for one in paper.KIND.outputs(FigureData(Runs(runs, best)), names)
-        }
+        return {one.name: one.table for one in KIND.outputs(FigureData(Runs(runs, best)), names)}
 
     return tables
 
@@ -461,7 +472,7 @@ def test_curves_are_named_by_what_is_compared(outputs):
     assert cache[["dataset", "solver", "x", "median", "repeats"]].values.tolist() == [
         [name, "dcd_online schedule=gap", n, 50.0, 2] for name in STREAMS for n in (N // 2, N)
     ]
-    assert outputs(subgradients("ocr")[:1], *paper.KIND.choices.names) == {}
+    assert outputs(subgradients("ocr")[:1], *KIND.choices.names) == {}
 
 
 def test_the_experiment_makes_the_runs_that_the_claims_need():
@@ -483,6 +494,6 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
     for name in STREAMS:
         needed |= {(name, "dcd_online", of, False) for of in ("gap", "one_pass")}
     for name in (*BATCH_DATA, "ocr", "weizmann"):
-        needed |= {(name, runs.solver, False) for runs in SUBGRADIENT}
+        needed |= {(name, runs.solver, False) for runs in RUNS["any_ssg"].members}
     assert needed <= made
     assert content["figures"]["claims"] == ["dual_coordinate"]

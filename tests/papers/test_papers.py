@@ -13,24 +13,11 @@ from ssvm_bench.figures import style
 from ssvm_bench.report.experiment_files import kinds, load
 
 PAPER = """
-from pathlib import Path
-
-import numpy as np
-
-from ssvm_bench.claims.claim import Measured, Statements, measure
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures.kind import Kind, Output
-from ssvm_bench.figures.style import Look
 
-from .counts import calls
-
-SAID = Statements(__file__)
-
-
-@measure
-def most_calls(case, most):
-    return Measured(np.array([calls(run) for run in case.repeats("bcfw")]), high=most)
+from . import measures
 
 
 def outputs(data, names):
@@ -38,28 +25,35 @@ def outputs(data, names):
         yield Output(name, data.traces[0].frame[["iteration", "oracle_calls"]], "Calls", ["All."])
 
 
-PAPER = Paper(
-    folder=Path(__file__).parent,
-    title="the toy paper",
-    kinds=(Kind("toy", Choices(("calls",)), outputs),),
-    looks={"toy_solver": Look("Toy", "#123456", ":"), "bcfw": Look("Mine", "#000000")},
-    titles={"toy_data": "Toys"},
-    file="claims-toy",
-    claims=(SAID.claim("few", most_calls(60)),),
-    experiments=("toy",),
-    solvers=frozenset({"bcfw"}),
-)
+KIND = Kind("toy", Choices(("calls",)), outputs)
+PAPER = Paper.of(__file__, measures=vars(measures), kinds=(KIND,))
 """
-COUNTS = """
-def calls(run):
-    return float(run["oracle_calls"][-1])
+ABOUT = """
+title: the toy paper
+file: claims-toy
+experiments: [toy]
+solvers: [bcfw]
+looks: {toy_solver: [Toy, '#123456', ':'], bcfw: [Mine, '#000000']}
+titles: {toy_data: Toys}
+"""
+MEASURES = """
+from ssvm_bench.claims.claim import Measured
+
+
+def calls(case, runs):
+    return Measured([run["oracle_calls"][-1] for run in runs.of(case)])
 """
 CLAIMS = """
-few:
-  section: '1'
-  text: BCFW makes few calls.
-  measured: calls at the end, at most 60
-  paper: {usps: few}
+runs:
+  bcfw: {solver: bcfw}
+claims:
+  few:
+    section: '1'
+    text: BCFW makes few calls.
+    measured: calls at the end, at most {high}
+    paper: {usps: few}
+    measure: {by: calls, runs: bcfw}
+    high: 60
 """
 QUESTIONS = """
 order:
@@ -93,9 +87,10 @@ def _own_folders(monkeypatch):
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder of config files with a paper and its experiment."""
-    files = {"paper.py": PAPER, "counts.py": COUNTS, "claims.yaml": CLAIMS}
+    files = {"paper.py": PAPER, "measures.py": MEASURES, "about.yaml": ABOUT}
+    files |= {"claims.yaml": CLAIMS, "questions.yaml": QUESTIONS}
     files = {f"paper/toy/{name}": text for name, text in files.items()}
-    files |= {"paper/toy/questions.yaml": QUESTIONS, "experiments/toy.yaml": EXPERIMENT}
+    files["experiments/toy.yaml"] = EXPERIMENT
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -3,7 +3,6 @@
 import functools
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +10,18 @@ import yaml
 from traces import make_trace, set_columns
 
 from ssvm_bench.claims import display, judging
+from ssvm_bench.claims.claim import kinds_of_runs
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.papers.bcfw_poster import measures
-from ssvm_bench.papers.bcfw_poster import paper as poster
-from ssvm_bench.papers.bcfw_poster.paper import FACTOR
+from ssvm_bench.papers.bcfw_poster.paper import PAPER
 from ssvm_bench.results.table import Best, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
-POSTER = replace(poster.PAPER, folder=Path("no/remarks"))
+POSTER = replace(PAPER)
+vars(POSTER)["remarks"] = {}  # notes without them
+RUNS = kinds_of_runs(PAPER.folder / "claims.yaml")
+FACTOR = 4 / 3  # numbers of calls within it are the same
 
 N, HALF = 200, 100
 PASSES = np.unique(np.round(1.1 ** np.arange(45)))
@@ -179,14 +181,14 @@ def test_the_cutting_planes_of_the_poster_are_those_without_a_cache():
         return trace.metadata["config"]["solver"].get("cache")
 
     plain = against("cutting_plane") | {"rate_one_slack", "size_one_slack"}
-    for left_out, claims in ((0, plain), (5, against("cached"))):
+    for left_out, name, claims in ((0, "one_slack", plain), (5, "cached", against("cached"))):
         found = unknown(judge([t for t in everything() if cache(t) != left_out]))
-        assert found == dict.fromkeys(claims, f"no finished runs of 1-slack (cache={left_out})")
+        assert found == dict.fromkeys(claims, f"no finished runs of {RUNS[name]}")
     better = [t for t in of_poster() if cache(t) != 5]
     better.append(run("one_slack_cached", falling(20)))
     assert one(better, "ahead_bcfw_cached").verdict == FAILS
     row = one(better, "ahead_bcfw_cutting_plane")
-    assert (row.verdict, "1-slack (cache=0) has" in row.note) == (HOLDS, True)
+    assert (row.verdict, f"of {RUNS['one_slack']} over ours" in row.note) == (HOLDS, True)
 
 
 def test_self_checks_and_other_baselines_are_not_counted():
@@ -227,15 +229,15 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     assert 10**0.75 < 6  # so behind after one pass; ahead after two, three and four
     assert (row.median, row.verdict) == (3 / 4, FAILS)
     assert row.note == (
-        "4 numbers of passes, not lower at 1 of 4 points, the last at pass 1; "
-        "after 4 passes, EG has 2× our suboptimality"
+        "numbers of passes: 4; not lower at 1; the last at pass 1; "
+        "after 4 passes, the suboptimality of EG over ours is 2×"
     )
 
 
 def test_nothing_is_compared_beyond_the_end_of_a_baseline():
     runs = [run("bcfw", [10, 6, 2, 0.9]), run("eg", [10, 7, 3])]
     runs.append(run("fw", [10, 7], passes=[0, 0.5]))
-    assert one(runs, "ahead_bcfw_eg").note.startswith("2 numbers of passes;")
+    assert one(runs, "ahead_bcfw_eg").note.startswith("numbers of passes: 2;")
     assert one(runs, "ahead_bcfw_fw").verdict == UNKNOWN
 
 
@@ -251,7 +253,7 @@ def test_the_lowest_of_a_family_counts_and_averages_are_compared_with_the_same_a
     better = [*without(of_poster(), "ssg_tail"), run("ssg_tail", falling(20))]
     lowest = one(better, "ahead_bcfw_any_ssg")
     assert (lowest.verdict, lowest.median) == (FAILS, 0)
-    assert "SSG-tavg has 0.4" in lowest.note
+    assert "of SSG-tavg over ours is 0.4×" in lowest.note
     found = [one(better, f"ahead_bcfw{form}_ssg").verdict for form in ("", "_avg", "_tail")]
     assert found == [HOLDS, HOLDS, FAILS]
 
@@ -264,16 +266,16 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     ours = [first, made("bcfw", 10, 0.99, 0.98, 0.099, 0.009, seed=1)]
     row = one([*ours, made("eg", 10, 0.99, 0.98, 0.97, 0.099)], "passes_bcfw_eg")
     assert (row.min, row.max) == pytest.approx((8 / 4, 8 / 2), rel=0.01)
-    assert row.note.endswith("to 0.1: 2.99 passes, EG 7.98")
+    assert row.note.endswith("to 0.1: 2.99 passes (2 passes – 3.99 passes); EG to 0.1: 7.98 passes")
     row = one([*ours, made("eg", 10, 0.99, 0.98, 0.97, 0.2)], "passes_bcfw_eg")
     assert (row.median, row.verdict) == (math.inf, HOLDS)
-    assert row.note.endswith("to 0.1: 2.99 passes, no baseline")
+    assert row.note.endswith("; no baseline gets to 0.1")
     early = made("eg", 10, 0.99, 0.98)
     assert "ended before" in one([*ours, early], "passes_bcfw_eg").note
     short = made("eg", 10, 0.99, 0.98, 0.95, passes=(0, 1, 2, 3.5))
     third = made("bcfw", 10, 0.99, 0.45, 0.3, 0.09, seed=2)
     row = one([*ours, third, short], "passes_bcfw_eg")
-    assert row.note.endswith("to 0.5: 1.87 passes, no baseline")  # 0.1 takes longer than it ran
+    assert row.note.endswith("; no baseline gets to 0.5")  # 0.1 takes longer than it ran
     row = one([made("bcfw", 10, 0.15, 0.11), early], "passes_bcfw_eg")
     assert (row.verdict, "after the first pass" in row.note) == (UNKNOWN, True)
 
@@ -311,7 +313,7 @@ def test_a_call_costs_its_share_of_the_time_and_finds_planes():
     set_columns(tail, working_set_mean=[1.0, 1.5, 1.8])
     set_columns(empty, working_set_mean=0.0)
     row = one([tail, baseline], "sparse")
-    assert (row.median, row.note) == (pytest.approx(0.4), "0.8 planes a term after 2 passes")
+    assert (row.median, row.note) == (pytest.approx(0.4), "planes a term: 0.8; passes: 2")
     assert "has not kept" in one([empty, baseline], "sparse").note
 
 
@@ -328,7 +330,9 @@ def test_errors_of_the_oracle_are_compared_with_what_they_leave():
 def test_calls_are_compared_with_those_on_half_of_the_examples():
     row = one(everything(), "size_bcfw")
     assert (row.median, row.repeats) == (pytest.approx(1.0, rel=0.02), 3)  # read off
-    assert one(everything(), "size_fw").note.endswith("1.2e+04 calls at n = 200, 6e+03 at 100")
+    assert one(everything(), "size_fw").note.endswith(
+        "; calls at n = 200: 1.2e+04; calls at n = 100: 6e+03"
+    )
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(FACTOR * 0.98, HOLDS), (FACTOR * 1.03, FAILS)])
@@ -387,4 +391,4 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
     assert {run for run in made if run[2]} == {(solver, 0.01, True) for solver in sizes}
     assert content["figures"]["claims"] == ["poster"]
     default = vars(one_slack.Config("one_slack", "one_slack"))
-    assert {**default, **poster.CACHED.options} == default
+    assert {**default, **RUNS["cached"].options} == default

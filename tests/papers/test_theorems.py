@@ -28,8 +28,8 @@ BOUNDS = {  # as the papers have them; k₀ = ⌈log₂ 2.5⌉
 }
 OPTIONS = {"bcfw": {"step": "line_search", "sampling": "uniform"}}
 OPTIONS |= {"one_slack": {"cache": 0}, "ssg": {"sampling": "uniform"}}
-THEOREMS = {"bcfw": theorems.BCFW, "fw": theorems.FW}
-THEOREMS |= {"one_slack": theorems.ONE_SLACK, "ssg": theorems.SSG}
+NAMES = {"bcfw": "block Frank-Wolfe", "fw": "batch Frank-Wolfe"}
+NAMES |= {"one_slack": "1-slack cutting planes", "ssg": "stochastic subgradients"}
 
 
 def run(name, error, seed=0, radius=R, calls=CALLS, n=N, **options):
@@ -141,7 +141,7 @@ def test_calls_are_bounded_in_proportion_to_n(name):
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_solvers_keep_to_their_bounds(name):
-    data, theorem = random_chains([3, 1, 4, 2, 3], 3, 2, seed=3), THEOREMS[name]
+    data, theorem = random_chains([3, 1, 4, 2, 3], 3, 2, seed=3), theorems.THEOREMS[NAMES[name]]
     posed = problem(data, 0.1)
     optimum = iterated(solver(posed, "mpbcfw_pairwise"), 300).reported().dual
     lowest = at_0 = posed.primal(np.zeros(posed.d))

@@ -1,15 +1,10 @@
 """Measures of the poster's claims about passes, numbers of examples, and duality gaps.
 
-Each measure is one number per repeat, computed from traces. The other claims are measured by
-:mod:`theorems` and :mod:`ssvm_bench.claims.comparisons`; ``paper.py`` lists all claims.
-
 .. code-block:: text
 
     passes             calls of the exact oracle / n
     suboptimality      P(w) − D,     D the best dual value on the problem instance
     relative           (P(w) − D)/D
-
-The module :mod:`ssvm_bench.claims.comparisons` describes how curves are compared.
 
 - The calls needed on n and on fewer examples are compared between runs with the same seed and
   options, at the smallest suboptimality that all of these runs reach.
@@ -21,16 +16,14 @@ The module :mod:`ssvm_bench.claims.comparisons` describes how curves are compare
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ssvm_bench.claims.cases import Case, Selection, ends
-from ssvm_bench.claims.comparisons import family_runs, half_of, suboptimality, to_common
-from ssvm_bench.claims.old import Measured, measure
-from ssvm_bench.results.table import Run, crossing, ensure, same_seed
-from ssvm_bench.results.words import number
+from ssvm_bench.claims.cases import Case, Family, Selection, ends
+from ssvm_bench.claims.claim import Fact, Measured
+from ssvm_bench.results.table import Run, Runs, crossing, ensure, same_seed, to_common_target
+from ssvm_bench.results.words import seconds
 
 LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Relative primal suboptimalities."""
@@ -56,12 +49,8 @@ def least_known(case: Case) -> float:
 # ---- at equal numbers of passes ---------------------------------------------------------------
 
 
-@measure
 def sooner(
-    case: Case,
-    ours: Selection,
-    family: Sequence[Selection],
-    axis: Literal["passes", "time"] = "passes",
+    case: Case, ours: Selection, family: Selection | Family, axis: str = "passes"
 ) -> Measured:
     """Measure the ratio of a family's passes (or seconds) to ours at a relative suboptimality.
 
@@ -69,160 +58,121 @@ def sooner(
     curve is only the line from w = 0. It is the smallest level that a baseline reaches, or that no
     baseline has reached when all our repeats have; if there is none, it is the largest one.
     """
-    mine, baselines = ours.of(case), family_runs(case, family)
+    mine, baselines = ours.of(case), family.by_name(case)
+    theirs = [run for repeats in baselines.values() for run in repeats]
+    unit = "{:.3g} passes" if axis == "passes" else "{:.3g} s"
     if axis == "time":
-        case.timed(ours, *(runs for runs in family if runs.solver in case.solvers))
-    unit = "s" if axis == "time" else "passes"
-    ends = min(float(run[axis][-1]) for runs in baselines.values() for run in runs)
-    found: list[tuple[np.ndarray, float]] = []
-    notes = []
+        case.timed([*mine, *theirs])
+    optimum, end = abs(case.reference.dual), min(float(run[axis][-1]) for run in theirs)
+
+    def at(level: float, runs: Sequence[Run], x: str) -> np.ndarray:
+        return np.array([crossing(run[x], run["suboptimality"], level * optimum) for run in runs])
+
+    found: list[tuple[float, np.ndarray, float, str]] = []
     for level in LEVELS:
-        passes = np.array([_first_at(case, run, level, "passes") for run in mine])
+        passes, spent = at(level, mine, "passes"), at(level, mine, axis)
         if (passes >= 1).all() and np.isfinite(passes).all():
-            spent = np.array([_first_at(case, run, level, axis) for run in mine])
-            median, name = _first(case, baselines, level, axis)
-            told = math.isfinite(median) or ends >= spent.max()
-            if told or not found:
-                text = f"{name} {median:.3g}" if math.isfinite(median) else "no baseline"
-                notes.append(f"to {level:g}: {np.median(spent):.3g} {unit}, {text}")
-                found.append((spent, median))
+            median, name = min(
+                (float(np.median(at(level, repeats, axis))), name)
+                for name, repeats in baselines.items()
+            )
+            if not found or math.isfinite(median) or end >= spent.max():
+                found.append((level, spent, median, name))
     ensure(found, "there is no level that all repeats reach, and after the first pass")
-    spent, median = found[-1]
+    facts: dict[str, Fact] = {}
+    for level, spent, median, name in found[-2:]:
+        facts[f"to {level:g}:"] = spent, unit.format
+        if math.isfinite(median):
+            facts[f"{name} to {level:g}:"] = median, unit.format
+        else:
+            facts[f"no baseline gets to {level:g}"] = ""
+    _, spent, median, _ = found[-1]
     ended = "a baseline ended before it reached that suboptimality"
-    note = "; ".join(notes[-2:])
-    return Measured(median / spent, note=note, bounds=ends / spent, ended=ended)
-
-
-def _first_at(case: Case, run: Run, level: float, axis: str) -> float:
-    target = level * abs(case.reference.dual)
-    return crossing(run[axis], suboptimality(case, run), target)
-
-
-def _first(
-    case: Case, baselines: Mapping[str, Sequence[Run]], level: float, axis: str
-) -> tuple[float, str]:
-    """Return the smallest median of passes (or seconds) to a level, and that baseline's name."""
-    return min(
-        (float(np.median([_first_at(case, run, level, axis) for run in repeats])), name)
-        for name, repeats in baselines.items()
-    )
+    return Measured(median / spent, facts=facts, bounds=end / spent, ended=ended)
 
 
 # ---- the number of examples --------------------------------------------------------------------
 
 
-@measure
 def growth_with_n(case: Case, runs: Selection) -> Measured:
     """Measure the calls to a suboptimality on all examples over those on half of them, per seed."""
-    calls, note = calls_on_both(case, half_of(case), runs)
-    return Measured(calls[:, 0] / calls[:, 1], note=note)
-
-
-def calls_on_both(case: Case, part: Case, runs: Selection) -> tuple[np.ndarray, str]:
-    """Return the calls to the smallest suboptimality that all runs reach, and a note on them.
-
-    Returns
-    -------
-    calls : ndarray of float64, shape (pairs of runs, 2)
-        On all examples, and on a part.
-    note : str
-    """
-    pairs = same_seed(runs.by_seed(case), runs.by_seed(part))
+    half = case.half
+    pairs = same_seed(runs.by_seed(case), runs.by_seed(half))
     alike = all(a.solver_options == b.solver_options for a, b in pairs)
     ensure(alike, f"runs of {runs.name} differ in more than the examples")
-    target, (here, there), calls = _calls(pairs, (case, part))
-    n, fewer = case.data["n"], part.data["n"]
-    note = f"to {target:.3g}: {here:.3g} calls at n = {n}, {there:.3g} at {fewer}"
-    return calls, note
+    names = (f"calls at n = {of.data['n']}:" for of in (case, half))
+    return _over(pairs, (case, half), names)
 
 
-def _calls(
-    pairs: Sequence[tuple[Run, Run]], on: tuple[Case, Case]
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the smallest suboptimality that all runs reach, median calls to it, and all calls."""
+def calls_over(case: Case, runs: Selection, exact: Selection) -> Measured:
+    """Measure the ratio of the calls to a suboptimality to those with an exact oracle, per seed."""
+    pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
+    return _over(pairs, (case, case), ("calls:", "of the exact oracle:"))
 
-    def curve(case: Case, run: Run) -> tuple[np.ndarray, np.ndarray]:
-        return run["oracle_calls"], suboptimality(case, run)
 
-    curves = [[*map(curve, on, pair)] for pair in pairs]
-    target, calls = to_common(curves, max(map(least_known, on)), "suboptimality")
+def _over(
+    pairs: Sequence[tuple[Run, Run]], on: tuple[Case, Case], names: Iterable[str]
+) -> Measured:
+    """Measure the ratio of the calls to the smallest suboptimality that all runs reach."""
+    least = max(map(least_known, on))
+    target, calls = to_common_target(pairs, "oracle_calls", "suboptimality", least, "suboptimality")
     ensure(not (calls < [int(case.data["n"]) for case in on]).any(), TOO_LOOSE)
-    return target, np.median(calls, axis=0), calls
+    facts = {"to a suboptimality of": target, **dict(zip(names, calls.T, strict=True))}
+    return Measured(calls[:, 0] / calls[:, 1], facts=facts)
 
 
 # ---- time and planes of a call ----------------------------------------------------------------
 
 
-@measure
 def time_of_a_call(case: Case, ours: Selection, baseline: Selection) -> Measured:
     """Measure the ratio of our time per oracle call to that of a baseline, for each seed."""
-    mine, theirs = case.timed(ours, baseline)
-    pairs = same_seed(mine, theirs)
-    seconds = ends(pairs, "time") / ends(pairs, "oracle_calls")
-    here, there = 1e6 * np.median(seconds, axis=0)
-    note = f"{here:.3g} µs a call, {baseline.name} {there:.3g} µs"
-    return Measured(seconds[:, 0] / seconds[:, 1], note=note)
+    pairs = same_seed(ours.by_seed(case), baseline.by_seed(case))
+    case.timed([*ours.of(case), *baseline.of(case)])
+    mine, theirs = (ends(pairs, "time") / ends(pairs, "oracle_calls")).T
+    facts = {f"a call of {ours}:": (mine, seconds), f"of {baseline}:": (theirs, seconds)}
+    return Measured(mine / theirs, facts=facts)
 
 
-@measure
 def planes_of_calls(case: Case, runs: Selection) -> Measured:
     """Measure the planes found, without those of the ground truths, per oracle call."""
-    n, shares, counts = int(case.data["n"]), [], []
-    for run in runs.of(case):
-        found = n * (run["working_set_mean"] - 1)
-        made = run["oracle_calls"]
-        ensure(made[-1] and not found[-1] < 0, "a run has not kept the planes that it found")
-        shares.append(found[-1] / made[-1])
-        counts.append(found[-1] / n)
-    note = f"{np.median(counts):.3g} planes a term after {made[-1] / n:.3g} passes"
-    return Measured(np.array(shares), high=1.0, note=note)
+    found, passes = (Runs(runs.of(case)).last(of) for of in ("working_set_mean", "passes"))
+    found = found - 1
+    ensure((passes > 0).all() and (found >= 0).all(), "a run has not kept the planes that it found")
+    facts = {"planes a term:": found, "passes:": passes}
+    return Measured(found / passes, facts=facts)
 
 
 # ---- inexact subproblems ----------------------------------------------------------------------
 
 
-@measure
 def gap_over_error(case: Case, runs: Selection) -> Measured:
     """Measure the smallest (P − F)/P over ε, the share by which the oracle may fall short."""
     mine = runs.of(case)
     error = float(mine[0].solver_options["error"])
     gaps = np.array([np.nanmin(run["relative_gap"]) for run in mine])
-    note = f"relative gap {np.median(gaps):.3g}, where ε = {error:g}"
-    return Measured(gaps / error, high=1.0, note=note)
-
-
-@measure
-def calls_over(case: Case, runs: Selection, exact: Selection) -> Measured:
-    """Measure the ratio of the calls to a suboptimality to those with an exact oracle, per seed."""
-    pairs = same_seed(runs.by_seed(case), exact.by_seed(case))
-    target, (here, there), calls = _calls(pairs, (case, case))
-    note = f"to {target:.3g}: {here:.3g} calls, {there:.3g} of the exact oracle"
-    return Measured(calls[:, 0] / calls[:, 1], note=note)
+    return Measured(gaps / error, facts={"relative gap": gaps, "where ε is": error})
 
 
 # ---- the duality gap --------------------------------------------------------------------------
 
 
-@measure
 def certified(case: Case, runs: Selection) -> Measured:
     """Measure the share of rows whose gap is at least P(w) − the lowest primal value of any run."""
     primal = case.reference.primal
     duals = [run["dual"] for run in runs.of(case)]
     allowed = primal + ROUNDING * abs(primal)
-    note = f"lowest primal {primal:.6g}, highest dual of these {max(map(np.max, duals)):.6g}"
-    return Measured(np.array([np.mean(dual <= allowed) for dual in duals]), 1.0, note=note)
+    bounds = {"lowest primal": primal, "highest dual of these": max(map(np.max, duals))}
+    facts = {name: (value, "{:.6g}".format) for name, value in bounds.items()}
+    return Measured([np.mean(dual <= allowed) for dual in duals], facts=facts)
 
 
-@measure
 def gap_over_suboptimality(case: Case, runs: Selection) -> Measured:
     """Measure the largest ratio of duality gap to primal suboptimality from the first pass on."""
-    largest, middle = [], []
+    ratios = []
     for run in runs.of(case):
-        error = suboptimality(case, run)
+        error = run["suboptimality"]
         late = (run["passes"] >= 1) & (error > 0) & (error >= least_known(case))
         ensure(late.any(), TOO_LOOSE)
-        ratios = run["gap"][late] / error[late]
-        largest.append(ratios.max())
-        middle.append(np.median(ratios))
-    note = f"median over the iterations {number(float(np.median(middle)))}"
-    return Measured(np.array(largest), note=note)
+        ratios.append(run["gap"][late] / error[late])
+    facts = {"median over the iterations": [np.median(of_run) for of_run in ratios]}
+    return Measured([of_run.max() for of_run in ratios], facts=facts)

@@ -57,16 +57,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.claims.cases import Case, Selection
-from ssvm_bench.claims.comparisons import half_of, suboptimality
-from ssvm_bench.claims.old import Measured, measure
-from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, calls_on_both, least_known
+from ssvm_bench.claims.claim import Fact, Measured
+from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, growth_with_n, least_known
 from ssvm_bench.results.table import UnmeasurableError, ensure
-from ssvm_bench.results.words import number
 
 LEAST_ROWS = 3
 """The least number of rows that a line is fitted to."""
@@ -74,29 +72,22 @@ LEAST_ROWS = 3
 TOO_SHORT = "no iteration that the theorem is about was evaluated in all repeats"
 
 
-Bound: TypeAlias = Callable[[np.ndarray, float, float, int, float], np.ndarray]
-"""k ≥ 1, R², λ, n and h₀ → bound; infinite where there is none."""
-
-
 class Theorem(NamedTuple):
     """A bound of an error after k steps.
 
     Attributes
     ----------
-    runs : Selection
-        The runs that it is about.
     error : str
         ``"gap"``, the lowest so far, or ``"primal"``.
     in_passes : bool
         Whether a step takes n calls, rather than one.
     bound : callable
-        See `Bound`.
+        k ≥ 1, R², λ, n and h₀ → bound; infinite where there is none.
     """
 
-    runs: Selection
     error: Literal["gap", "primal"]
     in_passes: bool
-    bound: Bound
+    bound: Callable[[np.ndarray, float, float, int, float], np.ndarray]
 
 
 def _block_frank_wolfe(k: np.ndarray, R2: float, lam: float, m: int, h0: float) -> np.ndarray:
@@ -107,7 +98,7 @@ def _batch_frank_wolfe(k: np.ndarray, R2: float, lam: float, n: int, h0: float) 
     return _block_frank_wolfe(k, R2, lam, 1, h0)
 
 
-def _one_slack(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.ndarray:
+def _cutting_planes(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.ndarray:
     excess = lam * h0 / (4 * R2)
     later = k - (math.ceil(math.log2(excess)) if excess > 1 else 0)
     return np.where(later >= 4, 16 * R2 / (lam * np.maximum(later, 1)), math.inf)
@@ -118,31 +109,26 @@ def _subgradient(k: np.ndarray, R2: float, lam: float, n: int, h0: float) -> np.
     return 17 * 4 * R2 * (1 + np.log(T)) / (lam * T)
 
 
-UNIFORM = {"sampling": "uniform"}
-BCFW = Theorem(
-    Selection("bcfw", {"step": "line_search", **UNIFORM}), "gap", False, _block_frank_wolfe
-)
-INEXACT = BCFW._replace(runs=Selection("bcfw_inexact", {"falls": True, **UNIFORM}))
-FW = Theorem(Selection("fw"), "gap", True, _batch_frank_wolfe)
-ONE_SLACK = Theorem(Selection("one_slack", {"cache": 0}), "gap", True, _one_slack)
-SSG = Theorem(Selection("ssg", UNIFORM), "primal", False, _subgradient)
+THEOREMS = {
+    "block Frank-Wolfe": Theorem("gap", False, _block_frank_wolfe),
+    "batch Frank-Wolfe": Theorem("gap", True, _batch_frank_wolfe),
+    "1-slack cutting planes": Theorem("gap", True, _cutting_planes),
+    "stochastic subgradients": Theorem("primal", False, _subgradient),
+}
+"""The theorems by their names in ``claims.yaml``."""
 
 
-def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
-    """Return the largest error / bound of runs on a problem instance, and a note.
+def over_bound(case: Case, runs: Selection, theorem: str, radius: float | None = None) -> Measured:
+    """Measure the largest error / bound; a radius is R, by default that of the case.
 
     The note says where the ratio is the largest, and how the error falls (`_slope`).
-
-    Raises
-    ------
-    UnmeasurableError
-        If there are no such runs, or the optimum is not known well enough.
     """
-    gap, n = theorem.error == "gap", int(case.data["n"])
-    calls, error = _mean_error(case, theorem)
-    h0 = float(error[0]) if gap else math.nan
-    k = (calls - calls[0]) / (n if theorem.in_passes else 1)
-    bound = theorem.bound(k, radius**2, case.problem.lam, n, h0)
+    error_of, in_passes, bound_of = THEOREMS[theorem]
+    R, gap = radius or case.radius, error_of == "gap"
+    calls, error = _mean_error(case, runs, "gap" if gap else "suboptimality")
+    n, h0 = int(case.data["n"]), float(error[0]) if gap else math.nan
+    k = (calls - calls[0]) / (n if in_passes else 1)
+    bound = bound_of(k, R**2, case.problem.lam, n, h0)
     bounded = (k >= 1) & np.isfinite(bound)
     ensure(bounded.any(), TOO_SHORT)
     so_far = np.minimum.accumulate(error) if gap else error
@@ -150,21 +136,25 @@ def nearest(case: Case, theorem: Theorem, radius: float) -> tuple[float, str]:
     if not gap and (so_far > bound)[bounded].any():
         loose = case.reference.primal - case.reference.dual
         ensure((so_far - loose > bound)[bounded].any(), TOO_LOOSE)
-    slope = _slope(calls, error, 0.0 if gap else least_known(case))
-    note = f"nearest after {calls[at]:.3g} calls: {so_far[at]:.3g}, bound {bound[at]:.3g}"
-    note += f" with R ≤ {radius:.3g}; slope of log error against log calls, in their second half: "
-    return float(so_far[at] / bound[at]), note + number(slope)
+    facts: dict[str, Fact] = {
+        "nearest after": (calls[at], "{:.3g} calls".format),
+        "error": so_far[at],
+        "bound": bound[at],
+        "with R ≤": R,
+        "slope of log error against log calls, in their second half:": _slope(
+            calls, error, 0.0 if gap else least_known(case)
+        ),
+    }
+    return Measured(so_far[at] / bound[at], facts=facts)
 
 
-def _mean_error(case: Case, theorem: Theorem) -> tuple[np.ndarray, np.ndarray]:
+def _mean_error(case: Case, runs: Selection, error: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the calls at which all repeats were evaluated, and their mean error there."""
-    runs = theorem.runs.of(case)
-    calls = [run["oracle_calls"].astype(int) for run in runs]
-    gap = theorem.error == "gap"
-    errors = [run["gap"] if gap else suboptimality(case, run) for run in runs]
+    mine = runs.of(case)
+    calls = [run["oracle_calls"].astype(int) for run in mine]
     common = reduce(np.intersect1d, calls)
-    pairs = zip(calls, errors, strict=True)
-    return common, np.mean([error[np.searchsorted(x, common)] for x, error in pairs], axis=0)
+    errors = [run[error][np.searchsorted(x, common)] for x, run in zip(calls, mine, strict=True)]
+    return common, np.mean(errors, axis=0)
 
 
 def _slope(calls: np.ndarray, error: np.ndarray, least: float) -> float:
@@ -176,21 +166,13 @@ def _slope(calls: np.ndarray, error: np.ndarray, least: float) -> float:
     return float(np.polyfit(np.log(calls[late]), np.log(error[late]), 1)[0])
 
 
-@measure
-def over_bound(case: Case, theorem: Theorem) -> Measured:
-    """Measure the largest error / bound."""
-    ratio, note = nearest(case, theorem, case.radius)
-    return Measured(np.array([ratio]), high=1.0, note=note)
-
-
-@measure
-def over_bound_on_both(case: Case, theorem: Theorem) -> Measured:
+def over_bound_on_both(case: Case, runs: Selection, theorem: str) -> Measured:
     """Measure the largest error / bound on all examples and on half of them, with one R."""
-    part, radius = half_of(case), case.radius  # R of all examples is no smaller
-    ratio = max(nearest(where, theorem, radius)[0] for where in (case, part))
-    note = f"R ≤ {radius:.3g}"
+    R = case.radius  # that of all examples is no smaller
+    ratio = max(over_bound(on, runs, theorem, R).values[0] for on in (case, case.half))
+    facts: dict[str, Fact] = {"R ≤": R}
     try:
-        note += f"; {calls_on_both(case, part, theorem.runs)[1]}"
+        facts |= growth_with_n(case, runs).facts
     except UnmeasurableError as error:
-        note += f"; growth with n is not known: {error}"
-    return Measured(np.array([ratio]), high=1.0, note=note)
+        facts["growth with n is not known:"] = str(error)
+    return Measured(ratio, facts=facts)

@@ -22,11 +22,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import Case, Selection, ends
+from ssvm_bench.claims.cases import Case, Selection
 from ssvm_bench.claims.claim import Fact, Measured
 from ssvm_bench.results.table import (
     Common,
     Run,
+    Runs,
     common,
     crossing,
     ensure,
@@ -36,7 +37,7 @@ from ssvm_bench.results.table import (
     same_seed,
     target,
 )
-from ssvm_bench.results.words import percent, seconds, times
+from ssvm_bench.results.words import percent, seconds, span, times
 
 AS_FAST = 1.1
 """Two times are alike up to this ratio; a difference of a tenth is not visible in a figure."""
@@ -63,10 +64,10 @@ def _where(found: Sequence[Common], ahead: str = "lower") -> dict[str, Fact]:
     """Return the number of common evaluations, and where the multi-plane run is not ahead."""
     ensure(found, NOTHING_COMMON)
     last = [float(both.behind[-1]) for both in found if both.behind.size]
-    facts: dict[str, Fact] = {"common evaluations": [both.iterations.size for both in found]}
+    facts: dict[str, Fact] = {"common evaluations:": [both.iterations.size for both in found]}
     if last:
         facts[f"not {ahead} at"] = [both.behind.size for both in found]
-        facts["last at iteration"] = last
+        facts["the last at iteration"] = last
     return facts
 
 
@@ -79,7 +80,8 @@ def share_below(case: Case, single: Selection, multi: Selection) -> Measured:
     found = evaluated(case, single, multi)
     facts = _where(found)
     if after := evaluated(case, single, multi, "primal", "primal_after_exact"):
-        facts["after the exact pass lower at"] = [both.share_below for both in after], percent
+        facts["after the exact pass, lower at"] = [both.share_below for both in after], percent
+        facts |= {f"after it, {of}": fact for of, fact in [*_where(after).items()][1:]}
     return Measured([both.share_below for both in found], low=1.0, facts=facts)
 
 
@@ -118,7 +120,7 @@ def gain_over_usps(case: Case, single: Selection, multi: Selection) -> Measured:
     shared = pd.concat([*sides[0], *sides[1]], axis=1, join="inner")
     ensure(not shared.empty, "no iteration was evaluated, with positive values, on both datasets")
     mine, usps = np.split(np.exp(shared.mean().to_numpy()), [len(sides[0])])
-    facts: dict[str, Fact] = {"gain here": mine, "on USPS": usps, "iterations": len(shared)}
+    facts: dict[str, Fact] = {"gain here:": mine, "on USPS:": usps, "iterations:": len(shared)}
     return Measured(mine / np.median(usps), facts=facts)
 
 
@@ -150,9 +152,9 @@ def to_gap(
         ``"slowest"`` or ``"fastest"``: the single-plane repeat whose time bounds the range, which
         always includes ratios alike by `AS_FAST`; empty: no bound.
     """
-    if x == "time":
-        case.timed(single, multi)
     singles, multis = single.of(case), multi.of(case)
+    if x == "time":
+        case.timed([*singles, *multis])
     gap = target(singles)
     spent = np.array([reach(run, gap, x) for run in singles])
     base = float(np.median(spent))
@@ -167,8 +169,8 @@ def to_gap(
         max(spent.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
         {
             "to a gap of": gap,
-            "of the primal": gap / max(abs(primal), 1e-12),
-            f"by {single.name}": (spent, unit),
+            "relative to the primal:": gap / max(abs(primal), 1e-12),
+            f"{single}:": (spent, unit),
         },
         bounds=np.array([run[x][-1] / base for run in multis]),
         ended=f"{multi.name} ended before it reached that gap",
@@ -191,7 +193,7 @@ def not_sooner(case: Case, single: Selection, multi: Selection) -> Measured:
             np.array([crossing(run["iteration"], run["gap"], gap) for gap in known]) for run in runs
         )
         found.append(known[other >= one].min())
-    facts = {"the smallest gap that both reach": np.array(smallest) / optimum}
+    facts = {"the smallest gap that both reach:": np.array(smallest) / optimum}
     return Measured(np.array(found) / optimum, facts=facts)
 
 
@@ -210,7 +212,10 @@ def averaged_sooner(case: Case, plain: Selection, averaged: Selection) -> Measur
     ensure(base != 0, "the primal does not fall below its first value")
     return Measured(
         reached(averaged.of(case)) / base,
-        facts={"to a suboptimality of the optimum of": goal / relative, plain.name: base},
+        facts={
+            "to a suboptimality, relative to the optimum, of": goal / relative,
+            f"iterations of {plain}:": base,
+        },
         bounds=np.array([run["iteration"][-1] / base for run in averaged.of(case)]),
         ended=f"{averaged.name} ended before it reached that",
     )
@@ -219,18 +224,31 @@ def averaged_sooner(case: Case, plain: Selection, averaged: Selection) -> Measur
 # ---- the oracle -------------------------------------------------------------------------------
 
 
-def oracle_share(case: Case, solver: Selection, bounds: Mapping[str, Sequence[float]]) -> Measured:
-    """Measure oracle time / time of whole runs; ``bounds`` has the range for each dataset."""
+def oracle_share(
+    case: Case,
+    solver: Selection,
+    bounds: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    paper: Mapping[str, Sequence[float]] = MappingProxyType({}),
+) -> Measured:
+    """Measure oracle time / time of whole runs.
+
+    ``bounds`` has the range for each dataset, ``paper`` the paper's seconds of a call: outside that
+    range, the note says what the share would be with these.
+    """
     calls, inside, whole = _spent(case, solver)
+    rest = (whole - inside) / calls
     facts: dict[str, Fact] = {
-        "per call inside the oracle": (inside / calls, seconds),
-        "outside": ((whole - inside) / calls, seconds),
-        "over the last quarter of the iterations": (
+        "a call inside the oracle:": (inside / calls, seconds),
+        "outside:": (rest, seconds),
+        "the share over the last quarter of the iterations:": (
             [_late_share(run) for run in solver.of(case)],
             percent,
         ),
     }
     low, high = bounds.get(case.dataset, (-math.inf, math.inf))
+    if case.dataset in paper and not low <= np.median(inside / whole) <= high:
+        least, most = (call / (call + float(np.median(rest))) for call in paper[case.dataset])
+        facts["the share if a call took as long as the paper's:"] = span((least, most), percent)
     return Measured(inside / whole, low, high, facts)
 
 
@@ -240,13 +258,13 @@ def call_time(case: Case, solver: Selection, paper: Mapping[str, Sequence[float]
     Where the paper gives a single number, the range is from half of it to twice it.
     """
     calls, inside, _ = _spent(case, solver)
-    low, high = paper[case.dataset]
-    low, high = (low / 2, high * 2) if low == high else (low, high)
+    least, most = paper[case.dataset]
+    low, high = (least / 2, most * 2) if least == most else (least, most)
     median, facts = float(np.median(inside / calls)), dict[str, Fact]()
     if 0 < median < low:
-        facts["at least as many times faster than the paper's"] = low / median, times
+        facts["faster than the paper's:"] = span((least / median, most / median), times)
     elif median > high:
-        facts["at least as many times slower than the paper's"] = median / high, times
+        facts["slower than the paper's:"] = span((median / most, median / least), times)
     return Measured(inside / calls, low, high, facts)
 
 
@@ -259,8 +277,9 @@ def _late_share(run: Run) -> float:
 
 def _spent(case: Case, solver: Selection) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the oracle calls, oracle time and time of whole runs."""
-    runs = [[*case.timed(solver)[0].values()]]
-    calls, inside, whole = (ends(runs, name)[0] for name in ("oracle_calls", "oracle_time", "time"))
+    runs = Runs(solver.of(case))
+    case.timed(runs)
+    calls, inside, whole = map(runs.last, ("oracle_calls", "oracle_time", "time"))
     ensure((calls > 0).all() and (whole > 0).all(), "a run made no oracle call")
     return calls, inside, whole
 
@@ -288,8 +307,8 @@ def of_passes(case: Case, solver: Selection, quantile: float) -> Measured:
     series = [passes(run) for run in solver.of(case)]
     low, high = np.quantile(np.stack([np.quantile(one, [0.1, 0.9]) for one in series]), 0.5, axis=0)
     facts: dict[str, Fact] = {
-        "in 80 % of the iterations": f"{low:.3g} to {high:.3g}",
-        "iterations": [one.size for one in series],
+        "in 80 % of the iterations:": f"{low:.3g} to {high:.3g}",
+        "iterations:": [one.size for one in series],
     }
     return Measured([np.quantile(one, quantile) for one in series], facts=facts)
 
@@ -319,11 +338,11 @@ def later_than_on(case: Case, solver: Selection, datasets: Sequence[str]) -> Mea
         for of, largest in zip(series, most, strict=True)
     )
     facts: dict[str, Fact] = {
-        "largest": most[0],
+        "largest:": most[0],
         "half of it at iteration": mine,
-        "on the horses": most[1],
-        "at iteration": theirs,
-        "iterations": size,
+        "largest on the horses:": most[1],
+        "half of that at iteration": theirs,
+        "iterations that all have:": size,
     }
     return Measured(mine / np.median(theirs), facts=facts)
 
@@ -355,18 +374,18 @@ def of_planes(
         shares.append([end_over_peak(at, part) if part.size else math.nan for part in known])
     ends_ = np.array([[run["working_set_mean"].max(), run["working_set_mean"][-1]] for run in runs])
     facts: dict[str, Fact] = {
-        "peak": ends_[:, 0],
+        "peak:": ends_[:, 0],
         "at iteration": [run["iteration"][run["working_set_mean"].argmax()] for run in runs],
-        "at the end": ends_[:, 1],
+        "at the end:": ends_[:, 1],
     }
     if case.dataset in until:
         of_gaps = zip(GAPS, np.array(shares).T, strict=True)
         facts |= {
-            f"of the largest so far, at a relative gap of {percent(gap)}": share
+            f"share of the largest so far, at a relative gap of {percent(gap)}:": share
             for gap, share in of_gaps
             if not np.isnan(share).any()
         }
-        facts["at the end, of the largest"] = ends_[:, 1] / ends_[:, 0]
+        facts["share of the largest at the end:"] = ends_[:, 1] / ends_[:, 0]
     return Measured(values, facts=facts)
 
 
@@ -405,9 +424,9 @@ def of_limits(case: Case, solver: Selection) -> Measured:
     size = np.array([run["iteration"][-1] + 1 for run in runs])
     M, N = (np.array([run.solver_options.get(name, 1000) for run in runs]) for name in "MN")
     facts: dict[str, Fact] = {
-        "passes of an iteration at most": most.max(),
-        "planes a term on average at most": max(run["working_set_mean"].max() for run in runs),
-        "never more than one an iteration": size.max(),
+        "passes of an iteration, at most:": most.max(),
+        "planes a term on average, at most:": max(run["working_set_mean"].max() for run in runs),
+        "a term's planes, one for each iteration, at most:": size.max(),
     }
     return Measured(np.maximum(most / M, size / N), facts=facts)
 
@@ -427,5 +446,5 @@ def over_best_fixed(case: Case, single: Selection, rule: Selection) -> Measured:
         for runs in (by_rule, *fixed.values())
     )
     others = sorted(zip(fixed, spent, strict=True), key=lambda pair: pair[0])
-    facts = {f"with M = {m}, over that with the rule,": (of / mine, times) for m, of in others}
+    facts = {f"M = {m} over the rule:": (of / mine, times) for m, of in others}
     return Measured(mine / np.min(spent, axis=0), facts=facts)

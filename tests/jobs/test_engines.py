@@ -168,8 +168,9 @@ def test_jobs_stay_in_the_queue_when_the_command_is_left(name, tmp_path, argumen
     assert "as job" not in again.stderr
     assert run_folders(tmp_path / "results") == ["seed=0", "seed=1"]
     assert len(marks(tmp_path / "marks", "0", 2)) == 1
-    status = call(*arguments, "--backend=submitit", "--status")
-    assert "SLURM has no jobs of these results." in status.stdout
+    status = (*arguments, "--backend=submitit", "--status")
+    wait_until(lambda: "SLURM has no jobs of these results." in call(*status).stdout)
+    assert not list((tmp_path / "results").glob(".call-*"))  # whoever looked removed them
 
 
 @pytest.mark.parametrize("name", ENGINES[2:])

@@ -263,6 +263,9 @@ def test_orders_are_compared_at_the_gap_after_one_random_sweep():
     assert row.median == pytest.approx(2.5, rel=0.01)
     assert "smallest gap of all runs, DCD in sequential order: 40; DCD: 16; " in row.note
     assert row.note.endswith("the ratio of these on usps: 1×")
+    stuck = dcd("neighbours", order="sequential", half=math.inf)
+    note = one([dcd("neighbours"), stuck], "random_order", "neighbours").note
+    assert note == "a run reached no gap below that of its start"
 
 
 def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still():
@@ -273,6 +276,7 @@ def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still():
     cheap = row(seconds=0.25)
     assert (cheap.verdict, cheap.ours) == (HOLDS, "< 0.25×")
     assert "more than 1 s" in cheap.note
+    assert row(seconds=0.5).verdict == HOLDS
     assert row(seconds=0.75).verdict == UNKNOWN == row(seconds=0.25, met=False).verdict
 
 

@@ -201,3 +201,17 @@ def test_what_two_runs_have_in_common_weighs_the_iterations_between():
     assert both.share_below == 1.0
     assert both.behind.size == 0
     assert table.common(other, one, "primal").share_below == 0.0
+
+
+def test_the_target_of_pairs_is_what_all_of_their_runs_reach():
+    times = [0.0, 1.0, 3.0]
+    quick, slow = (run_of(dual=[0.0] * 3, primal=of, time=times) for of in ([8, 2, 1], [8, 4, 2]))
+    target, at = table.to_common_target([(quick, slow), (slow, quick)], "time", "gap")
+    assert target == 2.0
+    np.testing.assert_allclose(at, [[1.0, 3.0], [3.0, 1.0]])
+    target, at = table.to_common_target([(quick, slow)], "time", "gap", least=4.0)
+    assert target == 4.0
+    np.testing.assert_allclose(at, [[0.5, 1.0]])
+    below = run_of(primal=[-1.0] * 3, dual=[0.0] * 3)
+    with pytest.raises(table.UnmeasurableError, match="no positive error"):
+        table.to_common_target([(quick, below)], "time", "gap", what="error")

@@ -12,7 +12,6 @@ are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -41,62 +40,72 @@ MEASURED, MISSING = "measured", "not measured"
 
 
 class Effect(NamedTuple):
-    """A claim or number, by default and with another value of a question's option.
+    """What another value of a question's option does to a claim or a number.
 
     Attributes
     ----------
-    question, option, default, other : str
-        The question's name, its option, and the two values.
-    source, dataset, title : str
-        Source and dataset in the traces, and the dataset's title.
-    start, counted
-        The `Variant` of the runs.
+    question : Question
+    value
+        The other value; None if the bench answers.
     number : int
         The claim's number in the table of its paper; 0 if this is not a claim.
-    key, what : str
-        Name and description of the claim or number.
-    repeats : int
-        Number of seeds.
-    ours, theirs : str
-        By default and with the other value, as text: median (minimum–maximum).
-    our_verdict, their_verdict : str
-        The claim's verdicts; empty if this is not a claim.
-    our_median, our_min, our_max, their_median, their_min, their_max : float
-        The same values as numbers; NaN if not measured.
-    change : str
-        Whether the verdict changes, or whether the number was measured.
-    shift : str
-        ``LOWER``, ``HIGHER`` or ``ALIKE``; empty if not measured.
-    note : str
-        The reason why it was not measured.
+    ours, theirs : Judged
+        By default and with the other value; without a verdict where there are no runs.
     """
 
-    question: str
-    option: str
-    default: str
-    other: str
-    source: str
-    dataset: str
-    title: str
-    start: str
-    counted: bool
+    question: Question
+    value: Any
     number: int
-    key: str
-    what: str
-    repeats: int = 0
-    ours: str = ""
-    theirs: str = ""
-    our_verdict: str = ""
-    their_verdict: str = ""
-    our_median: float = math.nan
-    our_min: float = math.nan
-    our_max: float = math.nan
-    their_median: float = math.nan
-    their_min: float = math.nan
-    their_max: float = math.nan
-    change: str = MISSING
-    shift: str = ""
-    note: str = ""
+    ours: Judged
+    theirs: Judged
+
+    @property
+    def note(self) -> str:
+        """The reasons why it was not measured, if it was not."""
+        both = self.ours, self.theirs
+        return "; ".join({row.note: None for row in both if row.verdict in (UNKNOWN, "")})
+
+    @property
+    def change(self) -> str:
+        """Whether the verdict changes, or whether the number was measured."""
+        if self.note:
+            return MISSING
+        if not self.number:
+            return MEASURED
+        return STAYS if self.ours.verdict == self.theirs.verdict else CHANGES
+
+    @property
+    def repeats(self) -> int:
+        """Number of seeds."""
+        return min(self.ours.repeats, self.theirs.repeats)
+
+    @property
+    def shift(self) -> str:
+        """``LOWER``, ``HIGHER`` or ``ALIKE``; empty if not measured, or by the bench."""
+        if self.note or self.question.bench:
+            return ""
+        lower, higher = self.theirs.max < self.ours.min, self.theirs.min > self.ours.max
+        return ALIKE if self.repeats < 2 else LOWER if lower else HIGHER if higher else ALIKE
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The effect as columns of a table."""
+        question, row, sides = self.question, self.theirs, {"our": self.ours, "their": self.theirs}
+        default = None if question.bench else question.default
+        found: dict[str, Any] = {"question": question.key, "option": question.option}
+        found |= {"default": _shown(default), "other": _shown(self.value)}
+        found |= {of: getattr(row, of) for of in ("source", "dataset", "title", "start", "counted")}
+        found |= {"number": self.number, "key": row.key, "what": row.claim}
+        found |= {"repeats": self.repeats, "ours": self.ours.ours, "theirs": row.ours}
+        found |= {f"{of}_verdict": each.verdict * bool(self.number) for of, each in sides.items()}
+        for of, each in sides.items():
+            found |= {f"{of}_{name}": getattr(each, name) for name in ("median", "min", "max")}
+        return found | {"change": self.change, "shift": self.shift, "note": self.note}
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written on the command line; empty if there is none."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def find(
@@ -141,65 +150,33 @@ def _of_runs(
         )
         for claim, name in product(claims, question.datasets):
             if stands_for[name] in claim.paper:
-                about = _about(question, source, name)._replace(
-                    default=_shown(question.default),
-                    other=_shown(value),
-                    number=numbers.get(claim.key, 0),
-                    key=claim.key,
-                    what=claim.text,
-                )
-                found = [
-                    _compared(about, ours[at], row)
-                    for at, row in theirs.items()
-                    if at[:2] == (claim.key, name) and at in ours and row.note != NO_RUNS
+                known = {at: row for at, row in theirs.items() if at[:2] == (claim.key, name)}
+                none = _without_runs(claim.key, claim.text, source, name)
+                pairs = [
+                    (ours[at], row)
+                    for at, row in known.items()
+                    if at in ours and row.note != NO_RUNS
                 ]
-                yield from found or [about]
+                for pair in pairs or [(none, none)]:
+                    yield Effect(question, value, numbers.get(claim.key, 0), *pair)
 
 
-def _about(question: Question, source: str, dataset: str) -> Effect:
-    """Return what has no runs on a dataset, of the usual variant."""
-    about = (question.key, question.option, "", "", source, dataset, dataset_name(dataset))
-    return Effect(*about, *USUAL, 0, question.bench, question.bench, note=NO_RUNS)
-
-
-def _shown(value: Any) -> str:
-    """Return a value as it is written on the command line."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _compared(about: Effect, ours: Judged, theirs: Judged) -> Effect:
-    """Return the effect in rows of one claim and variant."""
-    names = ("median", "min", "max", *("verdict",) * bool(about.number))
-    values = {f"our_{name}": getattr(ours, name) for name in names}
-    values |= {f"their_{name}": getattr(theirs, name) for name in names}
-    values = {
-        f"{side}_{name}": getattr(row, name)
-        for name in names
-        for side, row in (("our", ours), ("their", theirs))
-    }
-    values |= {name: getattr(theirs, name) for name in ("title", "start", "counted")}
-    reasons = "; ".join({row.note: None for row in (ours, theirs) if row.verdict == UNKNOWN})
-    values |= {"repeats": min(ours.repeats, theirs.repeats), "note": reasons}
-    found = about._replace(ours=ours.ours, theirs=theirs.ours, **values)
-    if reasons:
-        return found
-    change = STAYS if ours.verdict == theirs.verdict else CHANGES
-    shift = LOWER if theirs.max < ours.min else HIGHER if theirs.min > ours.max else ALIKE
-    shift = shift if found.repeats > 1 else ALIKE
-    return found._replace(change=change if about.number else MEASURED, shift=shift)
+def _without_runs(key: str, what: str, source: str, dataset: str, note: str = NO_RUNS) -> Judged:
+    title = dataset_name(dataset)
+    return Judged(key, what, "", source, dataset, title, verdict="", note=note)
 
 
 def _of_bench(
     question: Question, dataset: str, bench: Sequence[Measurement], source: str
 ) -> Effect:
-    about, of = _about(question, source, dataset), (dataset, source, question.bench)
-    found = [row for row in bench if row[:3] == of]
-    if not found:
-        return about._replace(note=f"no such row in {measurements.FOLDER}/")
-    *_, value, low, high, unit = found[-1]
-    text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
-    ends: dict[str, Any] = {"their_median": value, "their_min": low, "their_max": high}
-    return about._replace(change=MEASURED, theirs=text, note="", **ends)
+    found = [row for row in bench if row[:3] == (dataset, source, question.bench)]
+    note = "" if found else f"no such row in {measurements.FOLDER}/"
+    ours = theirs = _without_runs(question.bench, question.bench, source, dataset, note)
+    if found:
+        *_, value, low, high, unit = found[-1]
+        text = f"{number(value)} {unit} ({number(low)} – {number(high)})"
+        theirs = ours._replace(ours=text, median=value, min=low, max=high)
+    return Effect(question, None, 0, ours, theirs)
 
 
 # ---- the document -----------------------------------------------------------------------------
@@ -213,12 +190,11 @@ SAID = {
 
 def blocks(paper: Paper, effects: Sequence[Effect]) -> Iterator[Block]:
     """Yield a table with a row per question and value, then one for each with all its numbers."""
-    (source,) = {effect.source for effect in effects}
+    source = effects[0].theirs.source
     yield TEXTS["fidelity"]
     if source not in GENUINE:
         yield Warning(f"{HEADINGS.get(source, source)}. {TEXTS['warning']}")
-    of = {question.key: question for question in paper.questions}
-    settled = grouped(effects, lambda effect: (of[effect.question], effect.other))
+    settled = grouped(effects, lambda effect: effect[:2])
     header = ("question", "left open in", "ours → other", "dataset", "repeats", "answer")
     cells = [
         [
@@ -240,17 +216,17 @@ def blocks(paper: Paper, effects: Sequence[Effect]) -> Iterator[Block]:
 
 def _values(effect: Effect) -> str:
     """Return the default and the other value as they are written on the command line."""
-    if not effect.option:
-        return NONE
-    return f"`{effect.option}={effect.default}` → `{effect.other}`"
+    question = effect.question
+    values = f"`{question.option}={_shown(question.default)}` → `{_shown(effect.value)}`"
+    return values if question.option else NONE
 
 
 def _where(effects: Sequence[Effect]) -> str:
     """Return the datasets of each variant, followed by what is unusual about it."""
     found = []
-    variants = grouped(effects, lambda effect: (effect.start, effect.counted))
+    variants = grouped([effect.theirs for effect in effects], lambda row: (row.start, row.counted))
     for (start, counted), mine in variants.items():
-        said = [*dict.fromkeys(effect.title for effect in mine)]
+        said = [*dict.fromkeys(row.title for row in mine)]
         said += [f"start at {start}"] * (start != USUAL.start)
         found.append(", ".join(said + ["at the paper's costs"] * counted))
     return "; ".join(found)
@@ -266,7 +242,7 @@ def answer(question: Question, effects: Sequence[Effect]) -> str:
     if not measured:
         return f"{bold(MISSING)}: make it with `{question.made_by}`"
     if question.bench:
-        found = "; ".join(f"{one.theirs} on {one.title}" for one in measured)
+        found = "; ".join(f"{one.theirs.ours} on {one.theirs.title}" for one in measured)
         said = [f"{question.bench[0].upper()}{question.bench[1:]}: {bold(found)}"]
     else:
         judged = [one for one in measured if one.number]
@@ -284,8 +260,9 @@ def _verdicts(judged: Sequence[Effect]) -> str:
     if not changed:
         return bold(f"No verdict of {claims} changes")
     which = "; ".join(
-        f"{_name(one)} ({one.our_verdict}, {one.ours} → {one.their_verdict}, {one.theirs})"
+        f"{_name(one)} ({ours.verdict}, {ours.ours} → {theirs.verdict}, {theirs.ours})"
         for one in changed
+        for ours, theirs in [one[3:]]
     )
     return bold(f"{len(changed)} of {len(judged)} verdicts of {claims} change") + f": {which}"
 
@@ -294,7 +271,7 @@ def _shifts(measured: Sequence[Effect]) -> Iterator[str]:
     """Yield a sentence per shift; claims that are alike are left out."""
     for shift, mine in grouped(measured, lambda effect: effect.shift).items():
         named = [
-            f"{_name(one)} ({one.ours.partition(' (')[0]} → {one.theirs.partition(' (')[0]})"
+            "{} ({} → {})".format(_name(one), *(row.ours.partition(" (")[0] for row in one[3:]))
             for one in mine
             if not one.number or shift != ALIKE
         ]
@@ -303,8 +280,8 @@ def _shifts(measured: Sequence[Effect]) -> Iterator[str]:
 
 
 def _name(effect: Effect) -> str:
-    what = f"claim {effect.number}" if effect.number else effect.what
-    return f"{what} on {effect.title}"
+    what = f"claim {effect.number}" if effect.number else effect.theirs.claim
+    return f"{what} on {effect.theirs.title}"
 
 
 # ---- all numbers ------------------------------------------------------------------------------
@@ -318,9 +295,9 @@ def _table(effects: Sequence[Effect]) -> Table:
         judged = effect.number or effect.change == MISSING
         change = [bold(effect.change, effect.change == CHANGES)] * bool(judged)
         change.append(bold(effect.shift, effect.shift in (LOWER, HIGHER)))
-        first = str(effect.number or ""), effect.what, _where([effect])
-        sides = (effect.our_verdict, effect.ours), (effect.their_verdict, effect.theirs)
+        sides = [[row.verdict * bool(effect.number), row.ours] for row in effect[3:]]
         ours, theirs, changed = (", ".join(filter(None, said)) for said in (*sides, change))
+        first = str(effect.number or ""), effect.theirs.claim, _where([effect])
         repeats = str(effect.repeats or NONE)
         cells.append([*first, repeats, ours or NONE, theirs or NONE, changed, effect.note])
     return Table("", header, cells, len(header), headed=False)
@@ -335,7 +312,8 @@ def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     effects = find(paper, runs, data.runs.best, data.results_dir, source)
     title = f"What {paper.title} leaves open, and what it changes here"
     file = paper.file.replace("claims", "fidelity")
-    yield Output(file, pd.DataFrame(effects), title, list(blocks(paper, effects)))
+    table = pd.DataFrame([effect.columns for effect in effects])
+    yield Output(file, table, title, list(blocks(paper, effects)))
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:

@@ -53,7 +53,7 @@ def test_the_report_s_numbers_are_those_of_real_mnist():
     for other in ({"source": "synthetic"}, {"dataset": "usps"}, {"lam_n": 3.0}, {"n": 6000}):
         assert math.isnan(printed("validation", **{**of, **other}))
     assert math.isnan(printed("iterations", **{**of, "method": Method("prox_p_bmrm", 8)}))
-    named = prox._replace(options="accept=always")
+    named = prox._replace(options=("accept=always",))
     assert printed("iterations", **{**of, "method": named}) == 698
 
 

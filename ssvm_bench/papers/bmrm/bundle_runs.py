@@ -43,13 +43,13 @@ class Method(NamedTuple):
 
     solver: str
     P: int = 1
-    options: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """Return the label of the curve: the solver's name, P, and the options that differ."""
         several = f"P={self.P}" if self.solver in SEVERAL else ""
-        return " ".join(filter(None, (self.solver, several, self.options)))
+        return " ".join(filter(None, (self.solver, several, *self.options)))
 
     @property
     def title(self) -> str:
@@ -57,7 +57,7 @@ class Method(NamedTuple):
         name = style.solver_label(self.solver)
         if self.solver in SEVERAL:
             name = name.replace("P-BMRM", f"P={self.P}-BMRM")
-        words = " ".join(CONTROLS.get(text, text) for text in self.options.split(" "))
+        words = " ".join(CONTROLS.get(text, text) for text in self.options)
         return f"{name} ({words})" if words else name
 
 
@@ -110,14 +110,12 @@ class Setup(NamedTuple):
         return self.data, self.lam
 
     @property
-    def instance(self) -> dict[str, Any]:
-        """The data and λ as columns of a table: those of `Data`, ``lam`` and ``lam_n``."""
-        return {**self.data._asdict(), "lam": self.lam, "lam_n": self.lam_n}
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The method as columns of a table: ``solver``, its label, and ``title``."""
-        return {"solver": self.method.label, "title": self.method.title}
+    def columns(self) -> dict[str, Any]:
+        """The setup as columns of a table; ``solver`` is the method's label."""
+        method, about = self.method, {**self.data._asdict(), "lam": self.lam, "lam_n": self.lam_n}
+        about |= {"report_lam": self.report_lam, "epsilon": self.epsilon}
+        about |= {"solver": method.label, "title": method.title}
+        return {**about, "P": method.P, "options": " ".join(method.options)}
 
 
 def setups(runs: Sequence[Run]) -> dict[Setup, Runs]:
@@ -135,7 +133,7 @@ def setups(runs: Sequence[Run]) -> dict[Setup, Runs]:
 
 def _setup_of(run: Run, label: str) -> Setup:
     solver, *options = label.split(" ")
-    others = " ".join(text for text in options if not text.startswith("P="))
+    others = tuple(text for text in options if not text.startswith("P="))
     method = Method(solver, int(run.solver_options.get("P", 1)), others)
     pixels = str(run.options.get("dataset.pixels", ""))
     data = Data(run.dataset, run.source, run.n, pixels, run.fingerprint)
@@ -199,7 +197,7 @@ def printed(setup: Setup, quantity: str) -> float:
     is_matched = setup.report_lam != setup.lam_n
     if "source" not in content and quantity not in (*RATIOS, *["iterations"] * is_matched):
         return math.nan
-    of_method = content["rows"].get(setup.method._replace(options=""), {})
+    of_method = content["rows"].get(setup.method._replace(options=()), {})
     numbers = content.get(quantity) or of_method.get(quantity, {})
     return float(numbers.get(setup.report_lam, math.nan))
 

@@ -41,6 +41,7 @@ import pandas as pd
 
 from ssvm_bench.papers.bmrm.bundle_runs import (
     BMRM,
+    Method,
     Setup,
     pass_seconds,
     printed,
@@ -130,25 +131,26 @@ class Cost(NamedTuple):
     rejected: float = math.nan
 
     @property
+    def method(self) -> Method:
+        """The method."""
+        return self.setup.method
+
+    @property
+    def lam_n(self) -> float:
+        """Our λ times n."""
+        return self.setup.lam_n
+
+    @property
     def row(self) -> dict[str, Any]:
         """The cost as columns of a table, where a range has two, and the report's numbers."""
-        setup, numbers = self.setup, dict[str, Any]()
+        found = self.setup.columns
         for name, value in zip(self._fields[1:], self[1:], strict=True):
-            numbers |= (
-                {f"{name}_from": value.low, f"{name}_to": value.high}
-                if isinstance(value, Range)
-                else {name: value}
-            )
-        return {
-            **setup.instance,
-            "report_lam": setup.report_lam,
-            "epsilon": setup.epsilon,
-            **setup.names,
-            "P": setup.method.P,
-            "options": setup.method.options,
-            **numbers,
-            **{f"report_{name}": printed(setup, name) for name in ("iterations", "speedup")},
-        }
+            if isinstance(value, Range):
+                found |= {f"{name}_from": value.low, f"{name}_to": value.high}
+            else:
+                found[name] = value
+        reported = ("iterations", "speedup")
+        return found | {f"report_{name}": printed(self.setup, name) for name in reported}
 
 
 def costs(traces: Sequence[Run]) -> list[Cost]:
@@ -217,7 +219,7 @@ def _start(run: Run) -> tuple[float, float]:
 def _with_speedups(of: Sequence[Cost]) -> list[Cost]:
     """Return the costs on problems that BMRM has runs on, with speed-ups."""
     found = []
-    plain = grouped((c for c in of if c.setup.method[:2] == BMRM[:2]), lambda c: c.setup.problem)
+    plain = grouped((c for c in of if c.method[:2] == BMRM[:2]), lambda c: c.setup.problem)
     for cost in (cost for cost in of if cost.setup.problem in plain):
         same = [c for c in plain[cost.setup.problem] if c.setup.epsilon == cost.setup.epsilon]
         speedup = UNKNOWN
@@ -256,6 +258,5 @@ def readings(of: Sequence[Cost]) -> dict[str, list[Cost]]:
 def of_report(dataset: str) -> list[Cost]:
     """Return the costs that the report prints for a dataset; of others than its own, none."""
     rows = printed_table(dataset)
-    return _with_speedups(
-        [Cost(setup, 0, 0, Range(k, k), Range(spent, spent)) for setup, k, spent in rows]
-    )
+    found = (Cost(setup, 0, 0, Range(k, k), Range(spent, spent)) for setup, k, spent in rows)
+    return _with_speedups([*found])

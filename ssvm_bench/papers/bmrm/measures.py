@@ -6,7 +6,7 @@ are only known to lie in a range are compared where the ranges decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from ssvm_bench.results.table import ensure, grouped
 from ssvm_bench.results.words import NONE, percent, times
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
-PROX, PROX_16 = Method("prox_bmrm"), Method("prox_p_bmrm", 16)
+PROX, PROX_16, RIVAL = Method("prox_bmrm"), Method("prox_p_bmrm", 16), "classical_bundle"
 
 USUAL = {"T": "T=100", "K": "K=0.01"}
 """The constants of Algorithm 2 that the report recommends, as options of a method."""
@@ -41,38 +41,35 @@ def seconds_text(value: float) -> str:
 
 def rules(costs: Sequence[Cost]) -> dict[str, list[Cost]]:
     """Return the costs to judge by for each rule of accepting points that runs differ in."""
-    known = {f"accept={rule}" for rule in ACCEPT}
-    found = {}
-    for rule in (f"accept={rule}" for rule in ACCEPT):
-        if any(rule in _options(cost) for cost in costs):
-            mine = (cost for cost in costs if rule in _options(cost) or not known & _options(cost))
-            found[rule] = [_without(cost, known) for cost in mine]
-    return found or {"": [*costs]}
+    known = [f"accept={rule}" for rule in ACCEPT]
+    named = {text for cost in costs for text in cost.method.options}
+    return {
+        rule: [
+            _without(cost, [rule])
+            for cost in costs
+            if not ({*known} - {rule}) & {*cost.method.options}
+        ]
+        for rule in [rule for rule in known if rule in named] or [""]
+    }
 
 
-def _options(cost: Cost) -> set[str]:
-    return {*cost.setup.method.options.split()}
-
-
-def _without(cost: Cost, options: set[str]) -> Cost:
+def _without(cost: Cost, options: Collection[str]) -> Cost:
     """Return a cost whose method is named without some options."""
-    method = cost.setup.method
-    rest = " ".join(text for text in method.options.split() if text not in options)
+    method = cost.method
+    rest = tuple(text for text in method.options if text not in options)
     return cost._replace(setup=cost.setup._replace(method=method._replace(options=rest)))
 
 
 def of(costs: Sequence[Cost], method: Method) -> dict[float, Cost]:
     """Return λ n → cost of a method with the usual constants, from the largest λ."""
-    usual = [_without(cost, {*USUAL.values()}) for cost in costs]
-    mine = [
-        cost
-        for cost in usual
-        if cost.setup.method._replace(options="") == method
-        and not any(text[:2] in ("T=", "K=") for text in _options(cost))
-    ]
-    ensure(mine, f"no finished runs of {method.title}")
-    ensure(not any(map(_options, mine)), f"runs of {method.title} differ in more than the seed")
-    return {cost.setup.lam_n: cost for cost in mine}
+    found = {}
+    for cost in (_without(cost, USUAL.values()) for cost in costs):
+        *kind, options = cost.method
+        if kind == [*method[:2]] and not any(text[:2] in ("T=", "K=") for text in options):
+            ensure(not options, f"runs of {method.title} differ in more than the seed")
+            found[cost.lam_n] = cost
+    ensure(found, f"no finished runs of {method.title}")
+    return found
 
 
 def common(costs: Sequence[Cost], name: str, *methods: Method) -> dict[float, list[Any]]:
@@ -85,7 +82,7 @@ def common(costs: Sequence[Cost], name: str, *methods: Method) -> dict[float, li
 
 def _by_planes(costs: Sequence[Cost]) -> dict[int, dict[float, Cost]]:
     """Return P → λ n → cost of BMRM (P = 1) and P-BMRM."""
-    counts = {cost.setup.method.P for cost in costs if cost.setup.method.solver == "p_bmrm"}
+    counts = {cost.method.P for cost in costs if cost.method.solver == "p_bmrm"}
     ensure(counts, "no finished runs of P-BMRM")
     return {1: of(costs, BMRM)} | {P: of(costs, Method("p_bmrm", P)) for P in sorted(counts)}
 
@@ -195,35 +192,30 @@ def qps(costs: Sequence[Cost]) -> Measured:
 
 def less_efficient(costs: Sequence[Cost], options: str) -> Measured:
     """Measure whether the classical method with some options beats BMRM at the smallest λ."""
-    plain, texts, holds = of(costs, BMRM), {}, None
+    rival, plain, texts, holds = Method(RIVAL, 1, (options,)), of(costs, BMRM), {}, None
     for cost in costs:  # from the largest λ
-        if (
-            cost.setup.method == Method("classical_bundle", 1, options)
-            and cost.setup.lam_n in plain
-        ):
-            theirs, mine = cost.iterations, plain[cost.setup.lam_n].iterations
+        if cost.method == rival and cost.lam_n in plain:
+            theirs, mine = cost.iterations, plain[cost.lam_n].iterations
             holds = theirs.below(mine)
-            texts[cost.setup.lam_n] = f"{theirs:.0f} against {mine:.0f}"
+            texts[cost.lam_n] = f"{theirs:.0f} against {mine:.0f}"
     ensure(texts, f"no finished runs with {options}")
     return compared(holds, _listed(texts))
 
 
 def constants(costs: Sequence[Cost], at_most: float) -> Measured:
     """Measure whether the usual T and K take few times the iterations of the best ones."""
-    mine = [cost for cost in costs if cost.setup.method.solver == PROX.solver and _options(cost)]
-    tried = {
-        name: {text for cost in mine for text in _options(cost) if text.startswith(f"{name}=")}
-        for name in USUAL
-    }
-    ensure(any(len(values) > 1 for values in tried.values()), "no finished runs with other T and K")
-    ensure(all(len(values) > 1 for values in tried.values()), "only one of T and K was varied")
+    mine = [cost for cost in costs if cost.method.solver == PROX.solver and cost.method.options]
+    tried = {text for cost in mine for text in cost.method.options}
+    varied = [sum(text.startswith(f"{name}=") for text in tried) > 1 for name in USUAL]
+    ensure(any(varied), "no finished runs with other T and K")
+    ensure(all(varied), "only one of T and K was varied")
     holds, texts = [], {}
-    for lam, rows in grouped(mine, lambda cost: cost.setup.lam_n).items():
-        (own,) = (cost.iterations for cost in rows if {*USUAL.values()} <= _options(cost))
+    for lam, rows in grouped(mine, lambda cost: cost.lam_n).items():
+        (own,) = (cost.iterations for cost in rows if {*USUAL.values()} <= {*cost.method.options})
         best = min(rows, key=lambda cost: cost.iterations.high)
         above = best.iterations.times(1 + 1e-9)  # as small as the best one is enough
         holds.append(own.times(1 / at_most).below(above))
-        texts[lam] = f"{own:.0f}, best {best.iterations:.0f} with {best.setup.method.options}"
+        texts[lam] = f"{own:.0f}, best {best.iterations:.0f} with {' '.join(best.method.options)}"
     return compared(_all(holds), _listed(texts))
 
 

@@ -65,7 +65,7 @@ def risks(traces: Sequence[Run]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per method and λ, from the largest: `Setup.instance`, `Setup.names`, ``repeats``,
+        One row per method and λ, from the largest: those of `Setup.columns`, ``repeats``,
         ``converged`` (how many repeats stopped at their ε), ``validation``, ``test`` (medians, NaN
         where there is none) and ``report_validation``, ``report_test``.
     """
@@ -78,10 +78,11 @@ def risks(traces: Sequence[Run]) -> pd.DataFrame:
             ended = sum(
                 run.converged for run, is_known in zip(runs, known, strict=True) if is_known
             )
-            row = {**setup.instance, **setup.names, "repeats": known.sum(), "converged": ended}
+            row = setup.columns | {"repeats": known.sum(), "converged": ended}
             row |= zip(LOSSES, ends[known].median(), strict=True)
             rows.append(row | {f"report_{of}": bundle_runs.printed(setup, of) for of in LOSSES})
-    return pd.DataFrame(rows)
+    beside = ["report_lam", "epsilon", "P", "options"]
+    return pd.DataFrame(rows).drop(columns=beside, errors="ignore")
 
 
 def _risk_blocks(data: FigureData, losses: pd.DataFrame) -> Iterator[Block]:
@@ -159,7 +160,7 @@ def across(of: Sequence[Cost]) -> Iterator[Table]:
 
 def _judged(of: Sequence[Cost], name: str, printed: Sequence[Cost]) -> Iterator[list[str]]:
     """Yield the rows of the claims; rules and readings that agree share a row."""
-    is_matched = any(cost.setup.report_lam != cost.setup.lam_n for cost in of)
+    is_matched = any(cost.setup.report_lam != cost.lam_n for cost in of)
     for claim in PAPER.claims:
         if name not in claim.paper and (claim.paper or name == ALL):
             continue
@@ -223,7 +224,7 @@ def _other_readings(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
         return
     columns = {
         "λ": [_cells(cost)[0] for cost in block],
-        "method": [cost.setup.method.title for cost in block],
+        "method": [cost.method.title for cost in block],
         "speed-up as measured": [f"{cost.speedup:.2g}" for cost in block],
     }
     for name in (name for name in (AFTER_START, REPORT_PASS) if name in found):
@@ -242,14 +243,14 @@ def _of_report(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
     """Yield a table of the report's times per iteration, if its speed-ups are shown beside ours."""
     if all(math.isnan(bundle_runs.printed(cost.setup, "speedup")) for cost in block):
         return
-    printed = sorted(of_report(data.dataset), key=lambda cost: -cost.setup.lam_n)
-    plain = {c.setup.lam_n: c.iterations.low for c in printed if c.setup.method == BMRM}
+    printed = sorted(of_report(data.dataset), key=lambda cost: -cost.lam_n)
+    plain = {c.lam_n: c.iterations.low for c in printed if c.method == BMRM}
     lines = []
     for cost in printed:
-        iterations, lam = cost.iterations.low, cost.setup.lam_n
+        iterations, lam = cost.iterations.low, cost.lam_n
         speedups = f"{plain[lam] / iterations:.2g}", f"{cost.speedup:.2g}"
         seconds = f"{cost.seconds.low / iterations:.3g}"
-        lines.append([f"{lam:g}", cost.setup.method.title, f"{iterations:g}", seconds, *speedups])
+        lines.append([f"{lam:g}", cost.method.title, f"{iterations:g}", seconds, *speedups])
     header = ("λ", "method", "iterations", "seconds each", "speed-up in iterations", "in seconds")
     yield Table(f"The report's own Table 2, beside {data.title}", header, lines, words=2)
 

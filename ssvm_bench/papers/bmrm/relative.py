@@ -62,7 +62,7 @@ def relative(runs: Runs, axis: str) -> pd.DataFrame:
         repeats = Runs(run for each in mine.values() for run in each)
         return curves.tabulate(repeats, {name: _distance}, axis, log=True, names=labels)
 
-    rows = [{**of.instance, **of.names, "P": of.method.P} for of in setups]
+    rows = [of.columns for of in setups]
     about = pd.DataFrame(rows, columns=[*keys, *more]).drop_duplicates(keys)
     table = about.merge(pd.concat(map(comparison, COMPARISONS)), on=keys)
     return table[[*curves.COLUMNS, *more]]

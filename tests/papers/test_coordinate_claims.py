@@ -428,6 +428,9 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
         "ten old examples for each new one: 2 s; hard-negative mining: not reached"
     )
     assert one([online("ocr", "gap")], "crucial", "ocr").note.startswith("no finished runs")
+    others = [online("ocr", of, gaps=(1, 0.2), seconds=2.0) for of in ("gap", "one_pass", "larank")]
+    early = online("ocr", "mining", gaps=(1, 0.5), seconds=3.0)
+    assert "ended before" in one([*others, early], "crucial", "ocr").note  # 3 s are not twice 2 s
 
 
 def test_what_the_paper_does_not_claim_and_self_checks_are_not_counted():

@@ -263,6 +263,9 @@ def test_orders_are_compared_at_the_gap_after_one_random_sweep():
     assert row.median == pytest.approx(2.5, rel=0.01)
     assert "smallest gap of all runs, DCD in sequential order: 40; DCD: 16; " in row.note
     assert row.note.endswith("the ratio of these on usps: 1×")
+    stuck = dcd("neighbours", order="sequential", half=math.inf)
+    note = one([dcd("neighbours"), stuck], "random_order", "neighbours").note
+    assert note == "a run reached no gap below that of its start"
 
 
 def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still():
@@ -273,6 +276,7 @@ def test_a_warm_start_is_cheap_beside_a_cold_one_that_takes_longer_still():
     cheap = row(seconds=0.25)
     assert (cheap.verdict, cheap.ours) == (HOLDS, "< 0.25×")
     assert "more than 1 s" in cheap.note
+    assert row(seconds=0.5).verdict == HOLDS
     assert row(seconds=0.75).verdict == UNKNOWN == row(seconds=0.25, met=False).verdict
 
 
@@ -424,6 +428,9 @@ def test_schedules_are_crucial_where_the_slowest_takes_twice_as_long_as_the_fast
         "ten old examples for each new one: 2 s; hard-negative mining: not reached"
     )
     assert one([online("ocr", "gap")], "crucial", "ocr").note.startswith("no finished runs")
+    others = [online("ocr", of, gaps=(1, 0.2), seconds=2.0) for of in ("gap", "one_pass", "larank")]
+    early = online("ocr", "mining", gaps=(1, 0.5), seconds=3.0)
+    assert "ended before" in one([*others, early], "crucial", "ocr").note  # 3 s are not twice 2 s
 
 
 def test_what_the_paper_does_not_claim_and_self_checks_are_not_counted():

@@ -280,6 +280,14 @@ def test_passes_to_the_smallest_level_that_all_of_our_repeats_reach():
     assert (row.verdict, "after the first pass" in row.note) == (UNKNOWN, True)
 
 
+def test_the_fastest_of_a_family_counts():
+    assert one(of_poster(), "passes_bcfw_any_ssg").verdict == HOLDS
+    better = [*without(of_poster(), "ssg_tail"), run("ssg_tail", falling(20))]
+    row = one(better, "passes_bcfw_any_ssg")
+    assert (row.verdict, row.median) == (FAILS, pytest.approx(20 / 50, rel=0.05))
+    assert "SSG-tavg to " in row.note
+
+
 def test_runs_are_found_by_their_options():
     traces = of_poster()
     assert one(traces, "step").verdict == HOLDS

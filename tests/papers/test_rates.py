@@ -88,6 +88,9 @@ def test_an_error_above_what_is_proved_shows(factor, said):
     made = run("extragradient", 20, 0.1, lambda eps: 100 / eps, gap_bound=factor * error)
     needed, table = measured([made])
     assert needed["bound"].tolist() == pytest.approx([said] * 3)
+    data = FigureData(Runs([made], known([made])), gaps=ERRORS)
+    (output,) = rates.KIND.outputs(data, ("table",))
+    assert f"| {said:.2g} |" in output.markdown()
     plain, _ = measured([run("fw", 20, 0.1, lambda eps: 100 / eps)])
     assert plain["bound"].isna().all()
     assert len(table) == 2

@@ -127,6 +127,13 @@ def test_a_primal_error_above_its_bound_may_be_one_of_the_optimum():
     assert judged(lower, "rate_ssg", loose).verdict == judging.HOLDS
 
 
+def test_cutting_planes_are_bounded_from_the_fourth_pass_on_after_those_to_a_small_gap():
+    k = np.arange(1, 9)
+    bound = theorems.THEOREMS["1-slack cutting planes"].bound(k, R**2, LAM, N, H0)
+    assert np.isfinite(bound).tolist() == [False] * 5 + [True] * 3  # k₀ = 2
+    assert bound[5] == pytest.approx(16 * R**2 / (LAM * 4))
+
+
 @pytest.mark.parametrize("name", ["fw", "one_slack"])
 def test_calls_are_bounded_in_proportion_to_n(name):
     def verdict(share, of_half, radius=R):

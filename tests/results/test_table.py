@@ -105,6 +105,17 @@ def test_a_frame_has_a_row_per_evaluation_and_ends_one_per_run(runs):
     assert (len(Runs().frame), len(Runs().ends)) == (0, 0)
 
 
+def test_a_run_ends_with_its_relative_gap_and_has_a_dual_where_a_row_has_one():
+    run = run_of(dual=[math.nan, 0.5, 1.0])
+    run.end.update(primal=4.0, gap=-2.0, oracle_calls=6, iteration=2, time=1.0)
+    (end,) = Runs([run]).ends.to_dict("records")
+    assert (end["relative_gap"], end["passes"], end["primal"]) == (-0.5, 3.0, 4.0)
+    assert run.has_dual
+    assert not run_of(dual=[math.nan] * 3).has_dual
+    starts = [run_of(options={"start": of}).start for of in ("oracle", "truth", 0.5)]
+    assert starts == ["oracle", "truth", "truth"]
+
+
 def test_a_plot_has_a_line_and_a_band_for_each_curve(runs):
     axes = runs.where(lambda run: run.has_dual).plot("gap", "iteration", Figure().gca())
     assert [line.get_label() for line in axes.lines] == ["bcfw", "mpbcfw T=10", "mpbcfw T=5"]
@@ -201,3 +212,23 @@ def test_what_two_runs_have_in_common_weighs_the_iterations_between():
     assert both.share_below == 1.0
     assert both.behind.size == 0
     assert table.common(other, one, "primal").share_below == 0.0
+
+
+def test_the_target_of_pairs_is_what_all_of_their_runs_reach():
+    times = [0.0, 1.0, 3.0]
+    quick, slow = (run_of(dual=[0.0] * 3, primal=of, time=times) for of in ([8, 2, 1], [8, 4, 2]))
+    target, at = table.to_common_target([(quick, slow), (slow, quick)], "time", "gap")
+    assert target == 2.0
+    np.testing.assert_allclose(at, [[1.0, 3.0], [3.0, 1.0]])
+    target, at = table.to_common_target([(quick, slow)], "time", "gap", least=4.0)
+    assert target == 4.0
+    np.testing.assert_allclose(at, [[0.5, 1.0]])
+    below = run_of(primal=[-1.0] * 3, dual=[0.0] * 3)
+    with pytest.raises(table.UnmeasurableError, match="no positive error"):
+        table.to_common_target([(quick, below)], "time", "gap", what="error")
+
+
+def test_of_several_evaluations_at_one_x_the_last_is_read_off():
+    x, y = np.array([0.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0])
+    found = table.read_off(np.array([0.5, 1.0, 1.5]), x, y, log=False)
+    np.testing.assert_array_equal(found, [1.5, 3.0, math.nan])

@@ -14,6 +14,9 @@ os.environ.setdefault("PYTHONHASHSEED", "0")
 # tests go on beside each other, a core each: more threads would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# files are on disk after a failure of power, which no test sees: each would wait for milliseconds
+os.fsync = lambda descriptor: None
+
 # a shell starts what runs in the background deaf to Ctrl-C, and nohup to the end of a terminal;
 # programs inherit what is ignored, and not what is handled
 signal.signal(signal.SIGINT, signal.default_int_handler)

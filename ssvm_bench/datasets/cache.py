@@ -38,7 +38,7 @@ def cached(place: Path, key: str, make: Make, only: Collection[str] | None = Non
     place : Path
         The cache file. Failing to write it is no error: the arrays are prepared again next time.
     key : str
-        A text that changes whenever the arrays must be made again.
+        A text that changes whenever the arrays must be prepared again.
     make : callable
         Returns the arrays by name.
     only : collection of str, optional

@@ -197,7 +197,7 @@ class RawFile(ABC):
         return head.startswith(self.heads)
 
     def key(self, source: str) -> str:
-        """Return a text that changes when the arrays of a source must be made again."""
+        """Return a text that changes when the arrays of a source must be prepared again."""
         return f"{self.dataset} {'stand-in ' if source == 'synthetic' else ''}v{self.version}"
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:

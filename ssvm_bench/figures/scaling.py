@@ -186,7 +186,7 @@ def draw(
         if k == 0:
             row = rows.iloc[0].to_dict()
             where = style.dataset_name(row["dataset"])
-            where += " (stand-in)" * (row["source"] == "synthetic")
+            where += " (synthetic)" * (row["source"] == "synthetic")
             set_heading(panel, f"{curve_name(row)}\n{where}, gap {row['gap']:g}")
         panel.set_xscale("log", base=2)
         panel.set_yscale("log", base=2 if quantity == "speedup" else 10)

@@ -163,7 +163,10 @@ class Dask(Backend):
             )
             self._held.callback(cluster.close)
             self._client = self._held.enter_context(distributed.Client(cluster))
-            self._client.run(interrupts.ignore_signals, interrupts.OF_TERMINAL)
+            terminal = interrupts.OF_TERMINAL
+            ignore = {"setup": lambda self, worker: interrupts.ignore_signals(terminal)}
+            deaf = type("Deaf", (distributed.WorkerPlugin,), ignore)  # Ctrl-C is for this program
+            self._client.register_plugin(deaf())
         hosts: Counter[str] = Counter()
         for worker, threads in self._client.nthreads().items():
             hosts[urlsplit(worker).hostname or worker] += threads

@@ -203,7 +203,7 @@ def _of_solvers(
     chosen = [_of_solver(name, everything) for name in names]
     for side, runs in read.items():
         here = {id(run) for run in runs}
-        both = [of.where(lambda run: id(run) in here) for of in chosen]  # noqa: B023  called at once
+        both = [Runs(run for run in of if id(run) in here) for of in chosen]
         if found := pairs.paired(both[0], both[1], same_curve=False):
             if side.whose == MINE and len(read) > 1:
                 logger.info("These are your own runs; --runs %s compares others.", COMMITTED)

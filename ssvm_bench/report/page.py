@@ -409,7 +409,7 @@ def _options(run: Run, solver: bool = False) -> tuple[tuple[str, str], ...]:
 
 NOT_REAL = {
     ALTERED: ("ALTERED DATA", "files that are not the known ones"),
-    "synthetic": ("STAND-IN", "generated data"),
+    "synthetic": ("SYNTHETIC", "generated data"),
 }
 """Source that is not the real data → its mark, and what it is."""
 

@@ -11,7 +11,7 @@ Rows, best values and stop reason of such a beginning are known. Losses and weig
 for the end of the finished run. A run that ended for a reason of its own is the run of every budget
 that does not end earlier, with two exceptions, as a solver's own precision ends only runs that ask
 for no gap (:mod:`ssvm_bench.runs.runner`). A run that has converged at a larger gap than the one
-asked for has not ended for that budget. One that went on is cut where its solver first converged,
+asked for has not ended for that budget. One that continued is cut where its solver first converged,
 if no gap is asked for.
 
 A run has a row at the iteration at which it ends. So an iteration limit must be the iteration of a
@@ -60,7 +60,7 @@ def ending(
     budget : Budget
         Another budget.
     converged_at : int
-        The iteration after which the solver first converged, if the run went on; −1: it did not.
+        The iteration after which the solver first converged, if the run continued; −1: it did not.
     """
     reached, iteration = _reached(rows, budget, converged_at), np.asarray(rows["iteration"])
     there = np.flatnonzero(reached.any(axis=0))
@@ -107,7 +107,7 @@ def _reached(rows: Columns, budget: Budget, converged_at: int) -> np.ndarray:
 
 
 def converged_at(run: Run) -> int:
-    """Return after which iteration a run's solver first converged, if it went on; else −1."""
+    """Return after which iteration a run's solver first converged, if it continued; else −1."""
     return int(run.end.get("converged_at", -1))
 
 

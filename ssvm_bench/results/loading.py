@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -67,17 +68,17 @@ def each(
         Whether to read raw runs.
     """
 
-    def read(path: Path, name: str, by: Callable[[], Sequence[Run]]) -> Source:
+    def read(path: Path, name: str, by: Callable[[Path], Sequence[Run]]) -> Source:
         try:
-            return Source(path, name, by())
+            return Source(path, name, by(path))
         except RunFailedError as error:
             return Source(path, name, problem=error)
 
     for folder in find_runs(where.root) if raw and where.whose != COMMITTED else ():
-        yield read(folder, "", lambda: [read_run(folder)])  # noqa: B023  called at once
+        yield read(folder, "", lambda path: [read_run(path)])
     for name in filter(wanted, stored_traces.names(where)):
         for path in stored_traces.files_of(where, name):
-            yield read(path, name, lambda: stored_traces.read_file(path, where.root))  # noqa: B023
+            yield read(path, name, partial(stored_traces.read_file, results_dir=where.root))
 
 
 class Loaded(NamedTuple):

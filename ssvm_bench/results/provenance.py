@@ -116,7 +116,7 @@ def _output(*command: str) -> str | None:
 # ---- provenance of the runs behind a figure ---------------------------------------------------
 
 
-def provenance_of(traces: Sequence[Run]) -> dict[str, Any]:
+def provenance_of(runs: Sequence[Run]) -> dict[str, Any]:
     """Return the provenance of the runs behind a figure.
 
     Returns
@@ -127,24 +127,24 @@ def provenance_of(traces: Sequence[Run]) -> dict[str, Any]:
         ``system``, ``clock``, and ``engine`` and ``node`` of runs that store them: each value with
         the number of runs that had it; ``datasets``.
     """
-    runs = [trace.metadata for trace in traces]
-    started = sorted(str(run["started"]) for run in runs if run.get("started"))
-    versions = sorted({name for run in runs for name in run.get("versions", {})})
-    changed = (" (with changes)" * bool(run.get("git_dirty")) for run in runs)
-    commits = (f"{run.get('git') or 'unknown'}{of}" for run, of in zip(runs, changed, strict=True))
-    some = [key for key in ("engine", "node") if any(key in run for run in runs)]
-    about = ({**run["dataset"], **_objective(run)} for run in runs)
-    datasets = Counter(json.dumps(of_run, sort_keys=True) for of_run in about)
+    about = [run.metadata for run in runs]
+    started = sorted(str(run["started"]) for run in about if run.get("started"))
+    versions = sorted({name for run in about for name in run.get("versions", {})})
+    changed = (" (with changes)" * bool(run.get("git_dirty")) for run in about)
+    commits = (f"{run.get('git') or 'unknown'}{of}" for run, of in zip(about, changed, strict=True))
+    some = [key for key in ("engine", "node") if any(key in run for run in about)]
+    keys = ("cpu", "cores", "system", *some, "clock")
+    problems = ({**run["dataset"], **_objective(run)} for run in about)
+    datasets = Counter(json.dumps(problem, sort_keys=True) for problem in problems)
     return {
         "runs": len(runs),
-        "timed_beside_other_runs": sum(bool(run.get("concurrent_runs")) for run in runs),
+        "timed_beside_other_runs": sum(bool(run.get("concurrent_runs")) for run in about),
         "started": {"first": started[0], "last": started[-1]} if started else None,
         "commits": _counts(commits),
         "versions": {
-            name: _counts(run.get("versions", {}).get(name) for run in runs) for name in versions
+            name: _counts(run.get("versions", {}).get(name) for run in about) for name in versions
         },
-        **{key: _counts(run.get(key) for run in runs) for key in ("cpu", "cores", "system", *some)},
-        "clock": _counts(run.get("clock") for run in runs),
+        **{key: _counts(run.get(key) for run in about) for key in keys},
         "datasets": [{**json.loads(text), "runs": datasets[text]} for text in sorted(datasets)],
     }
 

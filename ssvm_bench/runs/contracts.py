@@ -173,7 +173,7 @@ def _oracle_of(
 
 def _small(config: Any) -> Iterator[Dataset]:
     """Yield small instances of the structures that an oracle accepts."""
-    for structure in getattr(config, "structures", ()) or STRUCTURES:
+    for structure in config.structures or STRUCTURES:
         if structure not in STRUCTURES:
             raise ConfigError(
                 f"oracle={config.name} is for {structure} labels, of which there is no small "
@@ -189,12 +189,12 @@ def _solver_of(
     """Check a solver on the oracle of a given dataset, or on small built-in problems."""
     solver = config.solver
     module = registry.module("solver", solver.kind)
-    if getattr(solver, "needs_path", False):
+    if solver.needs_path:
         raise ConfigError(f"solver={solver.name} begins at the end of another run: check that one.")
 
     problems = [(given, build)] if given is not None else []
     for of, structure in ((multiclass, "independent"), (viterbi, "chain")):
-        if given is None and structure in (getattr(solver, "structures", ()) or (structure,)):
+        if given is None and structure in (solver.structures or (structure,)):
             ours = partial(of.build, of.Config(name=structure, kind=structure))
             problems.append((small(structure), ours))
     if not problems:
@@ -611,7 +611,7 @@ def check_solver(build: Build, config: Any, oracle: Oracle, findings: Findings) 
         rows = _trace(build, oracle)
     if not rows:
         return
-    has_dual = getattr(config, "has_dual", True)
+    has_dual = config.has_dual
     findings.check(
         "dual ≤ primal in every row",
         lambda: _duality(rows),
@@ -627,7 +627,7 @@ def check_solver(build: Build, config: Any, oracle: Oracle, findings: Findings) 
         expect(last < first, f"{last:.9g}, and {first:.9g} at the beginning")
     with findings.claim("the same seed makes the same trace"):
         _compare(rows, _trace(build, oracle))
-    has_state, compiled = _has_state(built), getattr(config, "needs_expectations", False)
+    has_state, compiled = _has_state(built), config.needs_expectations
     findings.check(
         "a new one that takes its state continues with the same trace",
         lambda: _compare(rows, _trace(build, oracle, _RESTORED)),

@@ -554,7 +554,7 @@ def _round(
 def _at_gap(
     budget: Budget, solver: Solver, recorder: Recorder, progress: Progress, reason: str | None
 ) -> str | None:
-    """Return why a run that asks for a gap ends after an evaluation; None if it goes on.
+    """Return why a run that asks for a gap ends after an evaluation; None if it continues.
 
     Parameters
     ----------

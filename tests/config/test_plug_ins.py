@@ -494,7 +494,7 @@ def test_drawn_data_of_ones_own_are_no_stand_in(tmp_path, monkeypatch):
     assert call("report").exit_code == 0
     page = Path("results/report.html").read_text()
     assert "simulated" in page
-    for mark in ("STAND-IN", "no real data", "as in the paper"):
+    for mark in ("SYNTHETIC", "no real data", "as in the paper"):
         assert mark not in page
     assert style.source_name("drawn", "moons") == "drawn as in the paper"
 

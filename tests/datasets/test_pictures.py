@@ -437,3 +437,14 @@ def test_real_stanford(monkeypatch):
     shares = [0.1448, 0.1402, 0.2252, 0.0685, 0.0400, 0.2261, 0.0134, 0.1366, 0.0051]
     assert counts.sum() == 53_930_560
     assert counts / counts.sum() == pytest.approx(shares, abs=0.0001)
+
+
+def test_an_archive_is_read_once_until_it_changes(tmp_path, monkeypatch):
+    path, read = tmp_path / "pictures.tar", []
+    monkeypatch.setattr(preparation.PictureFile, "get", lambda _: path)
+    raw = replace(weizmann.RAW, open=lambda found: read.append(found.read_bytes()))
+    for content in (b"one", b"other"):
+        path.write_bytes(content)
+        for _ in range(2):
+            raw.pictures("real")
+    assert read == [b"one", b"other"]

@@ -417,6 +417,25 @@ def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp
         assert one.ended[1].text.startswith("it died. That happened 2 times")
 
 
+def test_with_force_a_run_is_made_once_per_call_and_the_longer_one_first(tmp_path):
+    program.run_here(tmp_path / "results", "solver=fw", "budget.max_iterations=2", "clock=work")
+    one = issued(tmp_path, "force=true", "budget.max_iterations=2,5,3")
+    with one.led():
+        assert one.free() == [1]
+        assert (one.take("1", ""), one.take("2", "")) == (1, None)
+        one.record("finished", 1, "synthetic", "finished")
+        assert sorted((one.take("1", ""), one.take("2", ""))) == [0, 2]
+        for run in (0, 2):
+            one.record("finished", run, "synthetic", "finished")
+        assert one.take("1", "") is None
+    other = issued(tmp_path, "budget.max_iterations=2,5")
+    with other.led():
+        assert other.free() == [1]
+        program.run_here(tmp_path / "results", "solver=fw", "budget.max_iterations=5", "clock=work")
+        assert other.free() == []  # others have made the longer one, and with it the other one
+        assert {event.kind for event in other.news({})} == {"finished"}
+
+
 def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):
     one = issued(tmp_path, retries=1)
     (tmp_path / "results").mkdir()

@@ -400,6 +400,7 @@ def test_the_order_of_the_points_decides_no_accuracy():
     """From α = 0 the first labels are by the index; g241c is sorted by class in its file."""
     words = ["dataset=ssl_g241c", "dataset.labeled=100", "oracle.kernel=rbf", "oracle.nu=0.0025"]
     config, data = configured("oracle.scaling=unit", *words)
+    data = data.take(np.arange(0, data.n, 2))
     by_class = np.argsort(data.y, kind="stable")
     first, last = [], []
     for order in (np.arange(data.n), by_class, by_class[::-1]):

@@ -62,7 +62,7 @@ BUNDLES = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm")
 SADDLE = ("excessive_gap", "extragradient")
 COORDINATE = ("dcd", "dcd_online")
 SOLVERS = (*OF_THE_PAPERS, *BEYOND, *RIVALS, *BUNDLES, *SADDLE, *COORDINATE)
-OF_BYTES = ("fw", "bcfw", "mpbcfw", "mpbcfw_fast")
+OF_BYTES = (*OF_THE_PAPERS, *BEYOND)
 """Solvers that get the pixels of chains as bytes.
 
 Others get floats, for which other tests compile their kernels, too: the curves are the same.

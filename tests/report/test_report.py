@@ -92,7 +92,7 @@ def run_of(solver, seed=0, speed=1.0, source="real", **more):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A results folder with real data, stand-ins, odd names, failures, and its report."""
+    """A results folder with real and synthetic data, odd names, failures, and its report."""
     tmp_path = tmp_path_factory.mktemp("results")
     for k, solver in enumerate(SOLVERS):
         for seed in range(3):
@@ -178,7 +178,7 @@ def test_failures_are_listed_with_their_reasons(results, page):
 
 
 def test_synthetic_data_are_marked_and_apart(results, page):
-    assert "USPS (STAND-IN)" in page.text
+    assert "USPS (SYNTHETIC)" in page.text
     assert "USPS, synthetic, no real data: n = 50, d = 1, λ = 1/n." in page.text
     (warning,) = [p for p in page.all("p") if p.get("class") == "warning"]
     assert warning["role"] == "note"

@@ -57,7 +57,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -589,6 +589,15 @@ class PictureConfig(SourceConfig):
         return pictures.derived(x=x)
 
 
+@lru_cache(maxsize=1)
+def _opened(by: Callable[[Path], Pictures], path: Path, _: tuple[int, int]) -> Pictures:
+    """Return the pictures of an archive, from which several datasets may be drawn in turn.
+
+    The last argument distinguishes contents of the file: when it was changed, and its size.
+    """
+    return by(path)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PictureFile(RawFile):
     """An archive of pictures with a label per pixel.
@@ -633,7 +642,8 @@ class PictureFile(RawFile):
             return self.scenes(self.n_synthetic)
         path = self.get()
         with self.explained(path):
-            return self.open(path)
+            about = path.stat()
+            return _opened(self.open, path, (about.st_mtime_ns, about.st_size))
 
     def read(self, path: Path) -> Content:
         """Return the digest of the files that are read from the archive, and their preparation."""

@@ -103,11 +103,6 @@ class Judged(NamedTuple):
     counted: bool = USUAL.counted
     beside: str = ""
 
-    @property
-    def variant(self) -> Variant:
-        """The variant of the runs."""
-        return Variant(self.start, self.counted)
-
 
 # ---- judging ----------------------------------------------------------------------------------
 

@@ -105,13 +105,8 @@ def usual(questions: Sequence[Question], runs: Sequence[Run]) -> list[Run]:
     def varies(run: Run) -> bool:
         return any(question.varied(run) for question in questions)
 
-    known = {_place(run) for run in runs if not varies(run)}
-    return [run for run in runs if not varies(run) or _place(run) not in known]
-
-
-def _place(run: Run) -> tuple[str, str]:
-    data = run.data
-    return str(data["source"]), str(data["name"])
+    known = {(run.source, run.dataset) for run in runs if not varies(run)}
+    return [run for run in runs if not varies(run) or (run.source, run.dataset) not in known]
 
 
 def sides(
@@ -132,25 +127,22 @@ def sides(
     runs : sequence of Run
         Finished runs.
     """
+
+    def kind(run: Run) -> tuple[Any, ...]:
+        return run.source, run.dataset, variant_of(run), run.seed
+
     others = [other for other in questions if other is not question]
-    alike = [
-        run
-        for run in runs
-        if run.dataset in question.datasets and not any(other.varied(run) for other in others)
-    ]
-    usual = [run for run in alike if question.value(run) == question.default]
-    changed = [run for run in alike if question.value(run) == value]
-    common = {_kind(run) for run in usual} & {_kind(run) for run in changed}
-    usual, changed = ([run for run in side if _kind(run) in common] for side in (usual, changed))
+    of = [run for run in runs if run.dataset in question.datasets]
+    alike = [run for run in of if not any(other.varied(run) for other in others)]
+    ours, theirs = (
+        [run for run in alike if question.value(run) == each] for each in (question.default, value)
+    )
+    common = {*map(kind, ours)} & {*map(kind, theirs)}
+    ours, theirs = ([run for run in side if kind(run) in common] for side in (ours, theirs))
     if question.option.startswith("solver."):
-        solvers = {run.solver for run in changed}
-        changed += [run for run in usual if run.solver not in solvers]
-    return usual, changed
-
-
-def _kind(run: Run) -> tuple[Any, ...]:
-    """Return what compared runs must have in common: dataset, variant and seed."""
-    return (*_place(run), variant_of(run), run.seed)
+        solvers = {run.solver for run in theirs}
+        theirs += [run for run in ours if run.solver not in solvers]
+    return ours, theirs
 
 
 # ---- numbers ----------------------------------------------------------------------------------

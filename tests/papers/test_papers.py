@@ -22,7 +22,7 @@ from . import measures
 
 def outputs(data, names):
     for name in names:
-        yield Output(name, data.traces[0].frame[["iteration", "oracle_calls"]], "Calls", ["All."])
+        yield Output(name, data.runs[0].frame[["iteration", "oracle_calls"]], "Calls", ["All."])
 
 
 KIND = Kind("toy", Choices(("calls",)), outputs)

@@ -21,6 +21,8 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import beside
 from ssvm_bench.results.table import Run, Runs, grouped, labels_within
 
+TEXTS = beside(__file__)
+
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """The solvers with P planes per iteration."""
@@ -151,13 +153,7 @@ def elsewhere(runs: Sequence[Run]) -> list[str]:
         base = {name for setup in of_problem if setup.method == BMRM for name in used[setup]}
         others = (setup for setup in of_problem if base and used[setup] - base)
         found |= dict.fromkeys(setup.method.title for setup in others)
-    if not found:
-        return []
-    return [
-        f"Timed on another processor than BMRM: {', '.join(found)}. Their speed-ups compare "
-        "seconds of two processors, except at the report's pass, where those of the oracle do not "
-        "count."
-    ]
+    return [TEXTS["elsewhere"].format(", ".join(found))] if found else []
 
 
 # ---- what the report prints -------------------------------------------------------------------
@@ -241,9 +237,10 @@ def _not_public(name: str, content: Mapping[str, Any]) -> str:
         f"{method.title}: {', '.join(map(str, row['iterations'].values()))}"
         for method, row in content["rows"].items()
     )
-    return (
-        f"The images of the report's benchmark {content['benchmark']} are not public: those of "
-        f"{style.dataset_name(name)} are others, and only orderings and ratios can be compared. "
-        f"Its validation losses are {losses} %, its test loss {test:g} %; "
-        f"iterations of {iterations}."
+    return TEXTS["not_public"].format(
+        benchmark=content["benchmark"],
+        name=style.dataset_name(name),
+        losses=losses,
+        test=f"{test:g}",
+        iterations=iterations,
     )

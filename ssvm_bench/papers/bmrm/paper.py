@@ -26,7 +26,7 @@ possible: where these do not confirm a statement, our runs need not either. The 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
@@ -34,10 +34,10 @@ from ssvm_bench.claims.claim import Claim
 from ssvm_bench.claims.judging import HOLDS, NO_RUNS, UNKNOWN, Judged, judge
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.figures import curves
-from ssvm_bench.figures.document import Block, Table, beside, bold
+from ssvm_bench.figures.document import Block, Table, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.papers.bmrm import bundle_runs, measures, relative
-from ssvm_bench.papers.bmrm.bundle_runs import BMRM, Data, setups
+from ssvm_bench.papers.bmrm.bundle_runs import BMRM, TEXTS, Data, setups
 from ssvm_bench.papers.bmrm.costs import (
     AFTER_START,
     MEASURED,
@@ -53,8 +53,6 @@ from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE, number, share
 
 # ---- Table 1 ----------------------------------------------------------------------------------
-
-TEXTS = beside(__file__)
 
 LOSSES = ("validation", "test")
 
@@ -204,12 +202,9 @@ def _said(found: dict[str, Judged]) -> dict[str, tuple[str, str]]:
 
 
 def _cells(cost: Cost) -> list[str]:
-    setup, report = cost.setup, cost.row
-    lam = f"{setup.lam_n:g}"
-    if setup.report_lam != setup.lam_n:
-        lam += f" (for {setup.report_lam:g})"
+    report = cost.row
     return [
-        *(lam, setup.method.title, f"{cost.iterations:.0f}", number(cost.rejected, ".0f")),
+        *(_lam(cost), cost.method.title, f"{cost.iterations:.0f}", number(cost.rejected, ".0f")),
         *(number(report["report_iterations"], "g"), cost.seconds.text(seconds_text)),
         *(share(cost.qp_share), share(cost.product_share)),
         *(f"{cost.speedup:.2g}", number(report["report_speedup"], "g")),
@@ -217,26 +212,36 @@ def _cells(cost: Cost) -> list[str]:
     ]
 
 
+def _lam(cost: Cost) -> str:
+    """Return λ n, and the report's λ that it stands for, if that is another."""
+    matched, lam = cost.setup.report_lam, cost.lam_n
+    return f"{lam:g}" + f" (for {matched:g})" * (matched != lam)
+
+
+OTHERWISE: dict[str, tuple[str, Callable[[Cost], str]]] = {
+    "speed-up as measured": (MEASURED, lambda cost: f"{cost.speedup:.2g}"),
+    "iterations without SGD": (AFTER_START, lambda cost: f"{cost.iterations:.0f}"),
+    "CPU seconds without SGD": (AFTER_START, lambda cost: cost.seconds.text(seconds_text)),
+    "speed-up without SGD": (AFTER_START, lambda cost: f"{cost.speedup:.2g}"),
+    "speed-up at the report's pass": (REPORT_PASS, lambda cost: f"{cost.speedup:.2g}"),
+    "the report's": (
+        MEASURED,
+        lambda cost: number(bundle_runs.printed(cost.setup, "speedup"), "g"),
+    ),
+}
+"""Columns of the table of other readings: heading → the reading, and what it shows of a cost."""
+
+
 def _other_readings(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
     """Yield a table of the methods' costs in the other readings, if there are any."""
     found = readings(block)
-    if len(found) == 1:
-        return
-    columns = {
-        "λ": [_cells(cost)[0] for cost in block],
-        "method": [cost.method.title for cost in block],
-        "speed-up as measured": [f"{cost.speedup:.2g}" for cost in block],
-    }
-    for name in (name for name in (AFTER_START, REPORT_PASS) if name in found):
-        if name == AFTER_START:
-            columns[f"iterations {name}"] = [f"{cost.iterations:.0f}" for cost in found[name]]
-            seconds = [cost.seconds.text(seconds_text) for cost in found[name]]
-            columns[f"CPU seconds {name}"] = seconds
-        columns[f"speed-up {name}"] = [f"{cost.speedup:.2g}" for cost in found[name]]
-    printed = (bundle_runs.printed(cost.setup, "speedup") for cost in block)
-    columns["the report's"] = [number(value, "g") for value in printed]
-    lines = [*zip(*columns.values(), strict=True)]
-    yield Table(f"The same runs, read otherwise, on {data.title}", [*columns], lines, 2)
+    if len(found) > 1:
+        shown = {head: of for head, of in OTHERWISE.items() if of[0] in found}
+        columns = ([show(cost) for cost in found[name]] for name, show in shown.values())
+        about = ([cell(cost) for cost in block] for cell in (_lam, lambda c: c.method.title))
+        lines = [*zip(*about, *columns, strict=True)]
+        title = f"The same runs, read otherwise, on {data.title}"
+        yield Table(title, ["λ", "method", *shown], lines, 2)
 
 
 def _of_report(data: Data, block: Sequence[Cost]) -> Iterator[Table]:

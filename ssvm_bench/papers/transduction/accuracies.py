@@ -30,6 +30,7 @@ from ssvm_bench.papers.transduction.measures import (
     LABELED,
     SETS,
     TABLE_1,
+    Spread,
     cell_of,
 )
 from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
@@ -131,30 +132,32 @@ def reached(table: pd.DataFrame) -> Iterator[Block]:
 
 def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
     """Return a summary: cells within the printed ±, mean distances, and cells above SDP."""
-    above = sum(row["mean"] > row["sdp"] for row in rows)
-    n, printed = len(rows), [TABLE_1[row["dataset"], row["labeled"], row["kernel"]] for row in rows]
-    within, root = (sum(bool(row[name]) for row in rows) for name in ("within", "within_root"))
-    far = np.mean([abs(row["distance"]) for row in rows])
-    of_all = [row["of_all"] - cell.proposed.mean for row, cell in zip(rows, printed, strict=True)]
-    text = (
-        f"Of {n} cells, {within} are within the printed ±; {root} if that is a variance. The mean "
-        f"distance is {100 * far:.1f} points; {100 * np.mean(np.abs(of_all)):.1f} if the paper's "
-        "accuracies are of all points, those whose label is told, too. "
-        f"Above the printed mean of SDP are {above}; of the paper's own "
-        f"{sum(cell.proposed.mean > cell.sdp.mean for cell in printed)}."
+    cells = [TABLE_1[row["dataset"], row["labeled"], row["kernel"]] for row in rows]
+    pairs = [*zip(rows, (cell.proposed for cell in cells), strict=True)]
+
+    def far(of: Callable[[Mapping[Any, Any], Spread], float]) -> str:
+        return f"{100 * np.mean([abs(of(*pair)) for pair in pairs]):.1f}"
+
+    text = TEXTS["in_all"].format(
+        n=len(rows),
+        within=sum(bool(row["within"]) for row in rows),
+        root=sum(bool(row["within_root"]) for row in rows),
+        far=far(lambda row, _: row["distance"]),
+        of_all=far(lambda row, ours: row["of_all"] - ours.mean),
+        above=sum(row["mean"] > row["sdp"] for row in rows),
+        printed=sum(cell.proposed.mean > cell.sdp.mean for cell in cells),
     )
-    known = [(row, cell) for row, cell in zip(rows, printed, strict=True) if row["inductive"] > 0]
-    if not known:
+    pairs = [(row, ours) for row, ours in pairs if row["inductive"] > 0]
+    if not pairs:
         return text
-    near = sum(cell.proposed.has(row["inductive"]) for row, cell in known)
-    far = np.mean([abs(row["inductive"] - cell.proposed.mean) for row, cell in known])
-    better = sum(row["mean"] > row["inductive"] for row, _ in known)
-    printed_better = sum(cell.proposed.mean > row["inductive"] for row, cell in known)
-    return (
-        f"{text} The inductive classifier is within the printed ± in {near} cells, at a mean "
-        f"distance of {100 * far:.1f} points; DC-ADMM is more accurate than it in {better} of "
-        f"{len(known)}, and the paper's own means are so in {printed_better}."
+    beside = TEXTS["in_all_inductive"].format(
+        n=len(pairs),
+        near=sum(ours.has(row["inductive"]) for row, ours in pairs),
+        far=far(lambda row, ours: row["inductive"] - ours.mean),
+        better=sum(row["mean"] > row["inductive"] for row, _ in pairs),
+        printed=sum(ours.mean > row["inductive"] for row, ours in pairs),
     )
+    return f"{text} {beside}"
 
 
 def settings_tables(table: pd.DataFrame) -> Iterator[Block]:

@@ -28,6 +28,7 @@ from ssvm_bench.papers.transduction.measures import (
     MISSED,
     MOONS,
     PROPOSED,
+    TEXTS,
     TOLD,
     TRUTH,
     VIDEOS,
@@ -38,8 +39,8 @@ from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.results.table import Run, band
 from ssvm_bench.results.words import NONE, percent
 
-TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
-"""The texts above tables, and the columns of tables."""
+COLUMNS = beside(__file__, "tables")
+"""Table → its columns."""
 
 PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""

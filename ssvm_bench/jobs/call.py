@@ -38,7 +38,7 @@ from ssvm_bench.base.errors import RunFailedError, SsvmBenchError, shown
 from ssvm_bench.config.experiment import Experiment, Grid, Shard, dependency_levels
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.jobs.status import finished_before, sources
-from ssvm_bench.results import checkpoint_file, run_folder
+from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.provenance import versions
 
 OWN = r"\.call-[0-9a-f]{32}\.(log|out|json)"
@@ -46,6 +46,16 @@ OWN = r"\.call-[0-9a-f]{32}\.(log|out|json)"
 
 _UNSHARED = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
 """Options of a mount whose locks do not reach other nodes."""
+
+_CONTENT: checks.Shape = {
+    **dict.fromkeys(("id", "node", "started", "program", "place", "backend"), checks.TEXT),
+    **dict.fromkeys(("grids", "overrides", "folders"), checks.LIST),
+    **dict.fromkeys(("versions", "runs"), checks.TEXTS),
+    **dict.fromkeys(("beside", "retries"), checks.WHOLE),
+    **dict.fromkeys(("force", "outlives"), checks.FLAG),
+    "shard?": checks.TEXT,
+}
+"""What a call's file holds."""
 
 _KINDS = ("taken", "said", "finished", "held", "interrupted", "failed", "mistaken", "died")
 _ENDS = ("finished", "failed", "mistaken")
@@ -380,6 +390,7 @@ def read(path: Path) -> dict[str, Any] | None:
     """Return the content of a call's file; None if there is none, or it is not what was written."""
     with suppress(OSError, ValueError, TypeError):
         about: dict[str, Any] = json.loads(files.read(path, within=path.parent))
+        checks.check(about, _CONTENT)
         if path.name == f".call-{_digest(about)}.json":
             return about
     return None

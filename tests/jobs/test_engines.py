@@ -4,6 +4,8 @@ What an engine makes is asked of a real one: a local cluster of dask or ray, SLU
 Those that are not installed are skipped.
 """
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -403,6 +405,16 @@ def test_what_is_not_what_a_call_wrote_decides_nothing(tmp_path):
     assert one.news({}) == []
     one.record("said", 0, "words")
     assert one.news({}) == [Event("said", 0, "words")]
+
+
+@pytest.mark.parametrize("content", [{}, [], None, {"node": 5, "outlives": "no"}])
+def test_a_file_of_a_call_that_no_program_wrote_is_passed_over(tmp_path, content):
+    text = json.dumps(content, sort_keys=True).encode()
+    path = tmp_path / f".call-{hashlib.sha256(text).hexdigest()[:32]}.json"
+    path.write_bytes(text)
+    calls.sweep(tmp_path)
+    assert calls.calls(tmp_path) == {}
+    assert path.exists()
 
 
 def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp_path):

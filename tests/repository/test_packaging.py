@@ -122,10 +122,10 @@ def test_data_that_are_kept_need_no_extra(tmp_path, monkeypatch):
 
     for name in ("weizmann", "stanford", "davis_bmx_trees", "horseseg", "landmarks"):
         monkeypatch.setattr(sources, "kept_in", lambda *_: None)
-        monkeypatch.setattr(picture_table.reading, "stored_key", lambda _: "")
+        monkeypatch.setattr(picture_table, "stored_key", lambda _: "")
         assert extra(f"dataset={name}") == "images"  # there is no raw file
         monkeypatch.setattr(sources, "kept_in", lambda *_: Path("kept"))
-        monkeypatch.setattr(picture_table.reading, "stored_key", lambda _: "landmarks drawn v1")
+        monkeypatch.setattr(picture_table, "stored_key", lambda _: "landmarks drawn v1")
         assert extra(f"dataset={name}") == ""
     assert extra("dataset=horseseg", "dataset.source=real") == ""
     monkeypatch.setattr(sources, "kept_in", lambda *_: None)

@@ -209,7 +209,7 @@ def serve(lifeline: int, descriptor: int) -> None:
 
 def _end_with_parent(lifeline: int) -> None:
     os.read(lifeline, 1)  # returns when the parent has died
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]
+    interrupts.end_main_thread()
 
 
 def answer_calls(connection: Connection, function: Callable[..., Any]) -> None:

@@ -146,6 +146,18 @@ def deferred() -> Iterator[Arrived]:
             signal.raise_signal(arrived.last)
 
 
+def end_main_thread() -> None:
+    """Send SIGTERM to the main thread; only once, however many threads find a reason to.
+
+    A second signal would mean that the run is to end at once, without a checkpoint.
+    """
+    if _ended.acquire(blocking=False):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]
+
+
+_ended = threading.Lock()
+
+
 def end_if_urgent() -> None:
     """Raise `EndedEarlyError` if the run is to end at once; for loops over slow Python calls."""
     if _current is not None and _current.count > 1:

@@ -258,7 +258,9 @@ class Call:
         free = [run for run in sorted(self.runs) if self._is_free(run)]
         for run in free:
             if finished_before(self.configs[run]):
-                self.record("finished", run, "", "skipped")
+                with self._log() as append:
+                    if self._is_free(run):  # still
+                        append(Event("finished", run, "", "skipped"))
         return [run for run in free if run not in self.ended]
 
     def _is_free(self, run: int) -> bool:
@@ -304,7 +306,8 @@ class Call:
     def _log(self) -> Iterator[Callable[[Event], None]]:
         """Lock the log, read what is new there, and yield a function that appends to it."""
         try:
-            with files.locked(self.path.with_suffix(".log")) as descriptor:
+            log, is_led = self.path.with_suffix(".log"), self.path.exists()
+            with files.locked(log, create=is_led) as descriptor:
 
                 def append(event: Event) -> None:
                     os.pwrite(descriptor, torn + json.dumps(event).encode() + b"\n", end())
@@ -314,7 +317,7 @@ class Call:
                     return os.fstat(descriptor).st_size
 
                 def catch_up() -> bytes:
-                    found = os.pread(descriptor, end() - self._read, self._read)
+                    found = os.pread(descriptor, max(end() - self._read, 0), self._read)
                     *lines, rest = found.split(b"\n")
                     self._read += len(found) - len(rest)
                     for line in lines:
@@ -330,7 +333,7 @@ class Call:
         """Take a line of the log into account; what is none is passed over."""
         try:
             event = Event(*json.loads(line))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return
         known = event.kind in _KINDS and type(event.run) is int and event.run in self.runs
         if not known or not all(isinstance(text, str) for text in event[2:]):
@@ -377,7 +380,11 @@ def _content(about: Mapping[str, Any]) -> bytes:
 
 
 def _digest(about: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_content(about)).hexdigest()[:32]
+    return _digest_of(_content(about))
+
+
+def _digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def is_at_work(config: RunConfig) -> bool:
@@ -388,10 +395,11 @@ def is_at_work(config: RunConfig) -> bool:
 
 def read(path: Path) -> dict[str, Any] | None:
     """Return the content of a call's file; None if there is none, or it is not what was written."""
-    with suppress(OSError, ValueError, TypeError):
-        about: dict[str, Any] = json.loads(files.read(path, within=path.parent))
-        checks.check(about, _CONTENT)
-        if path.name == f".call-{_digest(about)}.json":
+    with suppress(OSError, ValueError, TypeError, RecursionError):
+        content = files.read(path, within=path.parent)
+        if path.name == f".call-{_digest_of(content)}.json":
+            about: dict[str, Any] = json.loads(content)
+            checks.check(about, _CONTENT)
             return about
     return None
 
@@ -408,11 +416,15 @@ def sweep(folder: Path) -> None:
         if about["node"] == socket.gethostname() and not about["outlives"]:
             with suppress(OSError, files.HeldError), files.locked(path, 0, create=False):
                 remove(path)
+    for left in folder.glob(".call-*.log"):  # a worker may have written after its call had ended
+        with suppress(OSError, files.HeldError), files.locked(left, 0, create=False):
+            if not left.with_suffix(".json").exists():
+                remove(left.with_suffix(".json"))
 
 
 def remove(path: Path) -> None:
-    """Remove the files of a call, its own one last."""
-    for left in sorted(path.parent.glob(f"{path.stem}.*"), key=lambda left: left == path):
+    """Remove the files of a call, its own one first: nobody makes a log without it."""
+    for left in sorted(path.parent.glob(f"{path.stem}.*"), key=lambda left: left != path):
         files.remove(left, OWN)
 
 

@@ -96,7 +96,7 @@ class Slurm(Backend):
             "job-name": _job_of(path),
             "mem": self.options.slurm_memory(),
             "open-mode": "append",
-            "output": path.with_suffix(".out"),
+            "output": str(path.with_suffix(".out")).replace("%", "%%"),  # it is a pattern
             "partition": self.options.partition,
             "signal": f"B:USR2@{min(_NOTICE_SECONDS, 20 * minutes)}",
             "time": minutes,

@@ -129,8 +129,9 @@ class Supervisor:
                 self._end(event.run, outcome or unread)
 
     def _end(self, run: int, how: Ended) -> None:
-        self._left.discard(run)
-        self._ended(run, how)
+        if run in self._left:  # two may have found that it had finished
+            self._left.discard(run)
+            self._ended(run, how)
 
     def _start_workers(self) -> None:
         """Start workers for the runs that nobody makes, as many as there may be at once."""
@@ -139,8 +140,8 @@ class Supervisor:
             return
         free = [*{*call.free()}.difference(elsewhere := backend.elsewhere(call))]
         if backend.cancelled and not self._alive and backend.count == 0:
-            for run in free:
-                self._end(run, _failure(backend.cancelled))
+            for run in free:  # runs that are contained in these become free by it
+                self.call.record("failed", run, backend.cancelled)
             return
         wanted = min(backend.count, len(free) + len(call.takers)) - len(self._alive)
         if wanted > 0:

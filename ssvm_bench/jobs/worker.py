@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ssvm_bench.base import interrupts, messages
 from ssvm_bench.base.children import Child, DiedError
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.jobs.call import Call, RefusedError
 from ssvm_bench.results import provenance
 from ssvm_bench.runs.terminal import Display
@@ -53,11 +53,14 @@ def work(path: Path, name: str) -> str:
         return str(error)
     threading.Thread(target=_end_with_call, args=(call,), daemon=True).start()
     dataset = ""
-    call.news({name: "its job was ended and started again."})  # under the name that it had
-    while (run := call.take(name, dataset)) is not None:
-        if not _make(call, run):
-            break
-        dataset = call.configs[run].dataset.name
+    try:
+        call.news({name: "its job was ended and started again."})  # under the name that it had
+        while (run := call.take(name, dataset)) is not None:
+            if not _make(call, run):
+                break
+            dataset = call.configs[run].dataset.name
+    except RunFailedError as error:  # the log cannot be written
+        return str(error)
     return ""
 
 
@@ -84,7 +87,7 @@ def _make(call: Call, run: int) -> bool:
 def _end_with_call(call: Call) -> None:
     while call.is_wanted():
         time.sleep(_LOOK_SECONDS)
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]
+    interrupts.end_main_thread()
 
 
 # ---- how it is started ------------------------------------------------------------------------

@@ -13,12 +13,18 @@ from ssvm_bench import cli
 from ssvm_bench.base.errors import ConfigError, SsvmBenchError, readable
 from ssvm_bench.cli import COUNT, FILE, PROGRAM, Command, Settings, completed
 from ssvm_bench.config import FORMATS, LOCAL
-from ssvm_bench.config.experiment import Shard
 from ssvm_bench.jobs import MEANT, Options, chosen
 
 if TYPE_CHECKING:
+    from ssvm_bench.config.experiment import Shard
     from ssvm_bench.config.schema import RunConfig
     from ssvm_bench.runs.prediction import Examples, Scored, TrainedModel
+
+
+def _shard(text: str | None) -> Shard | None:
+    from ssvm_bench.config.experiment import Shard  # imports much that help does without
+
+    return None if text is None else Shard.parsed(text)
 
 
 @click.command("experiment", cls=Command)
@@ -51,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--shard",
     metavar="I/K",
-    callback=lambda _, __, text: None if text is None else Shard.parsed(text),
+    callback=lambda _, __, text: _shard(text),
     help="Run the I-th of K parts of the runs, for machines that share nothing; see merge.",
 )
 @click.option(

@@ -508,7 +508,7 @@ def loop(
                 raise
             raise RunFailedError(
                 f"The run resumed from a checkpoint with numbers that no run computes ({error}). "
-                "Start it again with force=true."
+                "Begin it anew with force=true."
             ) from error
 
 

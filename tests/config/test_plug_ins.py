@@ -434,7 +434,7 @@ def test_a_dual_may_be_unknown_at_first():
 def test_a_missing_state_is_told_and_a_missing_dual_value():
     findings, broken = of_solver(type("Stateless", (Steps,), {"STATE": None}))
     assert not broken
-    assert "it does not say its STATE" in "\n".join(findings.shown())
+    assert "it does not define STATE" in "\n".join(findings.shown())
     findings, _ = of_solver(type("NoDual", (Steps,), {"reported": lambda s: Iterate(s.w, nan)}))
     assert "has_dual = False" in "\n".join(findings.shown())
 

@@ -170,7 +170,7 @@ def test_the_larger_the_constant_the_larger_the_bias(tmp_path):
     for constant in (1.0, 100.0):
         until = ("budget.max_iterations=2000", "solver.tol=0.001", "clock=work", "lam=0.1")
         run = run_on("adult", tmp_path, "solver=dcd", f"dataset.bias={constant}", *until)
-        assert run.end["stop_reason"] == "converged"
+        assert run.summary["stop_reason"] == "converged"
         biases.append(abs(constant * np.load(run.folder / "weights.npz")["w"][-1]))
     assert biases[1] > 1.5 * biases[0]
 

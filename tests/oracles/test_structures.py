@@ -335,7 +335,7 @@ def test_a_run_on_plates_of_ones_own_and_its_picture(tmp_path):
     folder = plate_folder(tmp_path / "p").path
     options = (f"dataset.path={folder}", "solver=bcfw", "budget.max_iterations=2")
     run = run_here(tmp_path / "r", *options, data=("dataset=plates",))
-    assert run.end["test_loss"] in (0.0, 1 / 3, 2 / 3, 1.0)
+    assert run.summary["test_loss"] in (0.0, 1 / 3, 2 / 3, 1.0)
     picture = tmp_path / "plates.png"
     result = call("data", "show", "plates", 0, 2, "--run", run.folder, "--output", picture)
     assert result.exit_code == 0, result.stderr

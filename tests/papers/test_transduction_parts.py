@@ -269,7 +269,7 @@ def test_fractional_relaxations_are_rounded_within_the_bounds():
 @pytest.mark.parametrize(
     ("members", "low", "high", "observed", "message"),
     [
-        ([[0, 1, 2]], [[0, 0]], [[3, 0]], {1: 1}, "clique 0 .* 1 of its points are told"),
+        ([[0, 1, 2]], [[0, 0]], [[3, 0]], {1: 1}, "clique 0 .* 1 of its points are given"),
         ([[0, 1], [0, 1, 2]], [[0, 0], [2, 2]], [[2, 2], [3, 3]], {}, "clique 1 is impossible"),
         ([[0, 1, 2]], [[0, 0]], [[1, 1]], {}, "its 3 points cannot have counts"),
         ([[0, 1], [0, 1]], [[2, 0], [0, 1]], [[2, 2], [2, 2]], {}, "contradict those of other"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from program import run_here
-from traces import make_trace
+from traces import make_trace, set_columns
 
 from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.results import stored_traces
@@ -17,7 +17,7 @@ def averaged(primal, dual, own=None, **about):
     """Return a run with averages; without their own dual, one of the time before it was kept."""
     trace = make_trace(primal, dual, **{**AVERAGED, **about})
     if own is not None:
-        trace.frame[DUAL_OF_AVERAGE] = own
+        set_columns(trace, **{DUAL_OF_AVERAGE: own})
     return trace
 
 

@@ -101,7 +101,7 @@ def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
         (("parallel.batch=0",), "parallel.batch must be ≥ 1"),
         (("oracle.delay=-1",), "oracle.delay must be ≥ 0"),
         (("dataset=moons", "solver=dcadmm", "oracle.delay=1"), "without one"),
-        (("dataset=latent", "parallel.workers=2", "solver.latent_rounds=2"), "latent values"),
+        (("dataset=latent", "parallel.workers=2", "solver.latent_rounds=2"), "Latent values"),
         (("dataset=stanford", "oracle.warm_start=true", "parallel.workers=2"), "its earlier calls"),
     ],
 )

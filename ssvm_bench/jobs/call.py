@@ -261,7 +261,7 @@ class Call:
                 with self._log() as append:
                     if self._is_free(run):  # still
                         append(Event("finished", run, "", "skipped"))
-        return [run for run in free if run not in self.ended]
+        return [run for run in free if run not in self.ended and run not in self.takers]
 
     def _is_free(self, run: int) -> bool:
         if run in self.ended or run in self.takers or is_at_work(self.configs[run]):

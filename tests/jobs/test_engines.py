@@ -5,7 +5,6 @@ Those that are not installed are skipped.
 """
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -36,7 +35,8 @@ from ssvm_bench.jobs.worker import End
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_trace
-from ssvm_bench.runs import recorder
+from ssvm_bench.runs import recorder, runner
+from ssvm_bench.runs.terminal import Display
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
 GRID = """
@@ -407,14 +407,44 @@ def test_what_is_not_what_a_call_wrote_decides_nothing(tmp_path):
     assert one.news({}) == [Event("said", 0, "words")]
 
 
-@pytest.mark.parametrize("content", [{}, [], None, {"node": 5, "outlives": "no"}])
-def test_a_file_of_a_call_that_no_program_wrote_is_passed_over(tmp_path, content):
-    text = json.dumps(content, sort_keys=True).encode()
+@pytest.mark.parametrize(
+    "text", [b"{}", b"[]", b"null", b'{"node": 5, "outlives": "no"}', b"[" * 200_000, b"\xff"]
+)
+def test_a_file_of_a_call_that_no_program_wrote_is_passed_over(tmp_path, text):
     path = tmp_path / f".call-{hashlib.sha256(text).hexdigest()[:32]}.json"
     path.write_bytes(text)
     calls.sweep(tmp_path)
     assert calls.calls(tmp_path) == {}
     assert path.exists()
+
+
+def test_a_run_that_two_find_finished_has_finished_once(tmp_path):
+    one = issued(tmp_path, "budget.max_iterations=1,2")
+    with one.led():
+        worker = Call(one.about, one.configs)
+        (first,) = one.runs - one._later
+        runner.run(one.configs[first], Display())
+        one.record("finished", first, "synthetic", "finished")
+        one.news({})
+        run = worker.take("1", "usps")
+        runner.run(one.configs[run], Display())
+        assert one.free() == []  # it has been taken since the log was read
+        worker.record("finished", run, "synthetic", "skipped")
+        assert [event.kind for event in one.news({}) if event.run == run] == ["taken", "finished"]
+
+
+def test_nobody_writes_a_log_whose_call_is_gone(tmp_path):
+    one = issued(tmp_path)
+    with one.led():
+        worker = Call(one.about, one.configs)
+        worker.news({})
+        calls.remove(one.path)
+        with pytest.raises(RunFailedError, match="Cannot write"):
+            worker.record("said", 0, "words")
+    assert not [*one.path.parent.glob(".call-*")]
+    one.path.with_suffix(".log").write_text("left by a killed worker")
+    calls.sweep(one.path.parent)
+    assert not [*one.path.parent.glob(".call-*")]
 
 
 def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp_path):
@@ -451,7 +481,8 @@ def test_with_force_a_run_is_made_once_per_call_and_the_longer_one_first(tmp_pat
 
 def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):
     one = issued(tmp_path, retries=1)
-    (tmp_path / "results").mkdir()
+    with one.led():
+        pass  # its file stays
     assert one.take("2", "") == 0
     with lock(one.configs[0].folder):
         assert one.take("1", "") is None
@@ -541,3 +572,22 @@ def test_workers_that_take_nothing_are_not_started_forever(tmp_path):
     one = issued(tmp_path)
     with one.led(), pytest.raises(RunFailedError, match=r"before they take a run: it has no mem"):
         Supervisor(one, Useless(Options()), pytest.fail, pytest.fail).supervise()
+
+
+class Cancelled(Useless):
+    """A backend whose queue has cancelled all workers."""
+
+    name = "cancelled"
+
+    def open(self, runs):
+        self.count, self.cancelled = 0, "it was cancelled."
+
+
+def test_runs_whose_workers_are_cancelled_have_failed_with_those_contained_in_them(tmp_path):
+    one, failed = issued(tmp_path, "budget.max_iterations=1,2", "seed=0,1"), {}
+    backend = Cancelled(Options())
+    backend.open(4)
+    with one.led():
+        assert Supervisor(one, backend, pytest.fail, failed.__setitem__).supervise()
+    assert {str(error) for error in failed.values()} == {"it was cancelled."}
+    assert failed.keys() == one.runs

@@ -249,17 +249,18 @@ class Run:
         Raises
         ------
         RunFailedError
-            If they cannot be read, or belong to a later iterate, as the run had a larger budget.
+            If they cannot be read, or belong to another iterate: the run had a larger budget, or
+            was extended or replaced since it was read.
         """
-        if self.is_truncated:
-            raise RunFailedError(
-                f"{self.folder} has the weights after {self.metadata['cut_from']['iteration']} "
-                f"iterations, not those after {self.end['iteration']}. With force=True, the "
-                "run is made by itself."
-            )
         if self.read_weights is None:
             raise RunFailedError(f"{self.folder} is not on disk, so that it has no weights.")
-        return self.read_weights(self.folder)[0]
+        w, iteration = self.read_weights(self.folder)
+        if iteration != self.end["iteration"]:
+            raise RunFailedError(
+                f"{self.folder} has the weights after {iteration} iterations, not those after "
+                f"{self.end['iteration']}. With force=True, the run is made by itself."
+            )
+        return w
 
     # ---- options and facts
 

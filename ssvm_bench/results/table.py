@@ -34,7 +34,7 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, overload
 
@@ -149,6 +149,10 @@ class LazyColumns(Mapping[str, np.ndarray]):
         """Tell whether there is a column, without reading it."""
         return name in self._names
 
+    def __reduce__(self) -> tuple[type[dict[str, np.ndarray]], tuple[dict[str, np.ndarray]]]:
+        """Pickle the columns, which are read for it: another process may not have the files."""
+        return dict, (dict(self),)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
@@ -209,6 +213,10 @@ class Run:
     def __repr__(self) -> str:
         """Return what the run is of."""
         return f"<Run {self.title}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, without what was derived from them."""
+        return {of.name: getattr(self, of.name) for of in fields(self)}
 
     @functools.cached_property
     def _values(self) -> dict[str, np.ndarray]:

@@ -132,6 +132,33 @@ def test_weights_are_those_after_the_iterations_that_were_read(tmp_path):
         _ = stored.weights
 
 
+def test_columns_are_those_of_the_run_that_was_loaded(tmp_path):
+    few = ("dataset.n_samples=20", "budget.max_iterations=2")
+    folder = run_here(tmp_path, *few).folder
+    (before,) = ssvm_bench.load_runs(tmp_path)
+    run_here(tmp_path, *few, "force=true")
+    with pytest.raises(RunFailedError, match=r"was replaced since it was loaded\. Load it again"):
+        _ = before["primal"]
+    (now,) = ssvm_bench.load_runs(tmp_path)
+    assert now["primal"].tolist() == trace.read_run(folder)["primal"].tolist()
+
+
+def test_a_run_that_is_replaced_while_it_is_loaded_is_read_again(copy, tmp_path, monkeypatch):
+    folder, _ = copy
+    other = run_here(tmp_path / "o", "dataset.n_samples=20", "budget.max_iterations=2").folder
+    expected = trace.read_run(other).end
+
+    def replaced_between(of):
+        if other.exists():
+            shutil.rmtree(folder)
+            other.rename(folder)
+        return checksums(of)
+
+    checksums = trace._checksums
+    monkeypatch.setattr(trace, "_checksums", replaced_between)
+    assert trace.read_when_asked(folder).end == expected
+
+
 WRONG_NAMES = [
     *({"labels": labels} for labels in (5, "abc", [], {}, None, [1, 2], [["O"]], ["O", "O"])),
     *({"labels": labels} for labels in (["\ud800", "O"], [None], ["O"] * 70000, True)),

@@ -1,6 +1,7 @@
 """Runs as a table: choosing, grouping, columns, frames, plots; queries against brute force."""
 
 import math
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from traces import make_trace
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.results import table
+from ssvm_bench.results import stored_traces, table
 from ssvm_bench.results.table import DERIVED, Best, LazyColumns, Run, Runs
 
 
@@ -153,6 +154,19 @@ def test_a_damaged_run_fails_when_its_columns_are_asked_for(tmp_path):
     for ask in (lambda run: run["primal"], lambda run: run.weights, lambda run: run.trace):
         with pytest.raises(RunFailedError, match="checksum"):
             ask(found[1])
+
+
+def test_runs_can_be_pickled(tmp_path):
+    made = run_here(tmp_path, "dataset.n_samples=20", "budget.max_iterations=2").folder
+    (loaded,) = ssvm_bench.load_runs(tmp_path)
+    (stored,) = stored_traces.write([loaded], tmp_path, "e")
+    for run in Runs([loaded, stored, loaded.take(slice(2))]):
+        (same,) = pickle.loads(pickle.dumps(Runs([run])))
+        assert (same.folder, same.end, same.metadata) == (made, run.end, run.metadata)
+        np.testing.assert_array_equal(same["relative_gap"], run["relative_gap"])
+        np.testing.assert_array_equal(same.weights, run.weights)
+        again = pickle.loads(pickle.dumps(same))
+        assert not again["primal"].flags.writeable
 
 
 # ---- queries against brute force --------------------------------------------------------------

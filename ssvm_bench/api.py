@@ -104,8 +104,8 @@ def load_runs(
     """
     if experiment:
         where = results_folder(Path(results_dir), ())
-        runs = _stored(where, experiment)
-        runs = Runs(runs, optima.known(runs, where))
+        stored = _stored(where, experiment)
+        runs = Runs(stored, optima.known(stored, where))
         return runs.where(lambda run: dataset in ("*", run.dataset) and solver in ("*", run.solver))
     return Runs(map(read_when_asked, find_runs(Path(results_dir), dataset, solver)))
 

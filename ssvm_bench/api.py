@@ -19,13 +19,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results import optima, stored_traces
 from ssvm_bench.results.budgets import truncate
-from ssvm_bench.results.folder import as_folder
+from ssvm_bench.results.folder import ResultsFolder, results_folder
 from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.results.trace import find_runs, read_run, read_when_asked
 from ssvm_bench.runs import runner
@@ -92,19 +92,33 @@ def load_runs(
         Return only the runs on this dataset and of this solver.
     experiment : str
         Return the traces that are stored with this experiment, as those of the papers are, with the
-        best values known, from which ``suboptimality`` is measured.
+        best values known, from which ``suboptimality`` is measured. In a folder with committed
+        results, your own runs come first, and committed ones where you have none.
 
     Raises
     ------
+    ConfigError
+        No traces are stored with this experiment.
     RunFailedError
         A run's files are not what was written; also when its columns are asked for.
     """
     if experiment:
-        where = as_folder(Path(results_dir))
-        runs = Runs(stored_traces.read(where, experiment))
-        runs = Runs(runs, optima.known(runs, where))
+        where = results_folder(Path(results_dir), ())
+        stored = _stored(where, experiment)
+        runs = Runs(stored, optima.known(stored, where))
         return runs.where(lambda run: dataset in ("*", run.dataset) and solver in ("*", run.solver))
     return Runs(map(read_when_asked, find_runs(Path(results_dir), dataset, solver)))
+
+
+def _stored(where: ResultsFolder, experiment: str) -> list[Run]:
+    """Return the traces of an experiment from the first side of a results folder that has some."""
+    for side in where.sides():
+        if runs := stored_traces.read(side, experiment):
+            return runs
+    names = stored_traces.names(where)
+    raise ConfigError(
+        f"{where.root} has no traces stored with {experiment}. {nearest(experiment, names)}"
+    )
 
 
 def _made(config: RunConfig, progress: bool) -> Run:

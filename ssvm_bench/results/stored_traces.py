@@ -279,9 +279,18 @@ def _traces(content: bytes, results_dir: Path) -> list[Run]:
         checks.check_summary(about["summary"])
         folder = results_dir.joinpath("runs", *PurePosixPath(about["folder"]).parts[-4:])
         facts = about["metadata"], about["summary"], folder
-        found.append(Run(of, *facts, read_weights=read_weights))
+        found.append(Run(of, *facts, read_weights=_weights_of_raw_run))
     return found
 
 
 def _part(columns: Mapping[str, np.ndarray], rows: np.ndarray, name: str) -> np.ndarray:
     return columns[name][rows]
+
+
+def _weights_of_raw_run(folder: Path) -> tuple[np.ndarray, int]:
+    """Return what `read_weights` does, if the raw run of a stored trace is there."""
+    if not os.path.lexists(folder):
+        raise RunFailedError(
+            f"Only the trace of {folder} is stored, not its weights. Run it again to have them."
+        )
+    return read_weights(folder)

@@ -34,7 +34,7 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, overload
 
@@ -149,6 +149,10 @@ class LazyColumns(Mapping[str, np.ndarray]):
         """Tell whether there is a column, without reading it."""
         return name in self._names
 
+    def __reduce__(self) -> tuple[type[dict[str, np.ndarray]], tuple[dict[str, np.ndarray]]]:
+        """Pickle the columns, which are read for it: another process may not have the files."""
+        return dict, (dict(self),)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
@@ -188,7 +192,9 @@ class Run:
             If the run has no such column.
         """
         if name not in self._values:
-            values = self.columns[name] if name in self.columns else _derived(name).of(self)
+            if name not in self.columns and name not in DERIVED:
+                raise KeyError(f"{name}. {nearest(name, {*self.columns, *DERIVED})}")
+            values = self.columns[name] if name in self.columns else DERIVED[name].of(self)
             values = np.asarray(values, float).view()
             values.flags.writeable = False
             self._values[name] = values
@@ -209,6 +215,10 @@ class Run:
     def __repr__(self) -> str:
         """Return what the run is of."""
         return f"<Run {self.title}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, without what was derived from them."""
+        return {of.name: getattr(self, of.name) for of in fields(self)}
 
     @functools.cached_property
     def _values(self) -> dict[str, np.ndarray]:
@@ -249,17 +259,18 @@ class Run:
         Raises
         ------
         RunFailedError
-            If they cannot be read, or belong to a later iterate, as the run had a larger budget.
+            If they cannot be read, or belong to another iterate: the run had a larger budget, or
+            was extended or replaced since it was read.
         """
-        if self.is_truncated:
-            raise RunFailedError(
-                f"{self.folder} has the weights after {self.metadata['cut_from']['iteration']} "
-                f"iterations, not those after {self.end['iteration']}. With force=True, the "
-                "run is made by itself."
-            )
         if self.read_weights is None:
             raise RunFailedError(f"{self.folder} is not on disk, so that it has no weights.")
-        return self.read_weights(self.folder)[0]
+        w, iteration = self.read_weights(self.folder)
+        if iteration != self.end["iteration"]:
+            raise RunFailedError(
+                f"{self.folder} has the weights after {iteration} iterations, not those after "
+                f"{self.end['iteration']}. With force=True, the run is made by itself."
+            )
+        return w
 
     # ---- options and facts
 
@@ -474,12 +485,6 @@ DERIVED: dict[str, Derived] = {
 """Columns that every run has besides those of its trace."""
 
 
-def _derived(name: str) -> Derived:
-    if name not in DERIVED:
-        raise KeyError(name)
-    return DERIVED[name]
-
-
 # ---- runs ---------------------------------------------------------------------------------------
 
 
@@ -550,18 +555,20 @@ class Runs(Sequence[Run]):
             Returns whether a run is wanted.
         **wanted
             Name of a fact or an option, as ``**{"solver.T": 10}`` → its value, or a collection of
-            values.
+            values: list, tuple, set, range, array or Series. A value that is a list itself is also
+            wanted whole, as ``path=[4, 1]``.
 
         Raises
         ------
         ConfigError
             If a name is neither that of a fact nor that of an option.
         """
+        plain = {name: _plain(of) for name, of in wanted.items()}
 
         def has(run: Run) -> bool:
             return all(
-                value in of if isinstance(of, (tuple, range, AbstractSet)) else value == of
-                for value, of in ((run.fact(name), of) for name, of in wanted.items())
+                value == of or (isinstance(of, (list, range)) and value in of)
+                for value, of in ((_plain(run.fact(name)), of) for name, of in plain.items())
             )
 
         return Runs(run for run in self if has(run) and (chosen is None or chosen(run)))
@@ -569,11 +576,12 @@ class Runs(Sequence[Run]):
     def groups(self, *keys: str | Callable[[Run], Hashable]) -> dict[Any, Runs]:
         """Return the values of facts, options or functions → the runs that have them.
 
-        One key gives values, several give tuples of values. The order is that of appearance.
+        One key gives values, several give tuples of values; a value that is a list is a tuple here.
+        The order is that of appearance.
         """
 
         def values(run: Run) -> Any:
-            found = tuple(key(run) if callable(key) else run.fact(key) for key in keys)
+            found = tuple(_as_key(key(run) if callable(key) else run.fact(key)) for key in keys)
             return found if len(keys) > 1 else found[0]
 
         return {key: Runs(runs) for key, runs in grouped(self, values).items()}
@@ -615,8 +623,9 @@ class Runs(Sequence[Run]):
             )
             for run, label in zip(self, labels(self), strict=True)
         ]
-        whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-        about = [*INSTANCE_COLUMNS, "solver", "label", "seed"] if frames else []
+        about = [*INSTANCE_COLUMNS, "solver", "label", "seed"]
+        none = pd.DataFrame(columns=[*about, *DERIVED])
+        whole = pd.concat(frames, ignore_index=True) if frames else none
         return whole[[*about, *(name for name in whole if name not in about)]]
 
     @property
@@ -624,24 +633,18 @@ class Runs(Sequence[Run]):
         """A row for each run: its facts, and what it had reached when it ended."""
         import pandas as pd
 
+        about = INSTANCE_COLUMNS[:-1]
+        reached = ("iterations", "passes", "seconds", "primal", "relative_gap", "stop_reason")
         rows = []
         for run, label in zip(self, labels(self), strict=True):
             end = run.end
             primal, gap, calls = (_number(end.get(of)) for of in ("primal", "gap", "oracle_calls"))
-            rows.append(
-                {
-                    **{name: run.fact(name) for name in INSTANCE_COLUMNS[:-1]},
-                    "solver": label,
-                    "seed": run.seed,
-                    "iterations": end.get("iteration"),
-                    "passes": calls / run.n,
-                    "seconds": end.get("time"),
-                    "primal": primal,
-                    "relative_gap": gap / max(abs(primal), TINY),
-                    "stop_reason": run.stop_reason,
-                }
+            at_end = (
+                *(end.get("iteration"), calls / run.n, end.get("time")),
+                *(primal, gap / max(abs(primal), TINY), run.stop_reason),
             )
-        return pd.DataFrame(rows)
+            rows.append((*map(run.fact, about), label, run.seed, *at_end))
+        return pd.DataFrame(rows, columns=[*about, "solver", "seed", *reached])
 
     def plot(self, y: str = "relative_gap", x: str = "passes", ax: Axes | None = None) -> Axes:
         """Draw the median of each curve, and its band from minimum to maximum.
@@ -649,18 +652,28 @@ class Runs(Sequence[Run]):
         Parameters
         ----------
         y, x : str
-            Columns, also derived ones; y is drawn on a log axis if its values are positive.
+            Columns, also derived ones; y is drawn on a log axis if no value is negative, and some
+            are positive.
         ax : Axes, optional
             Where to draw; by default the current axes of pyplot.
 
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        ConfigError
+            If no run has a value of x or y.
         """
         from matplotlib import pyplot
 
+        for name in (x, y):
+            if not any(np.isfinite(run[name]).any() for run in self):
+                raise ConfigError(f"There is nothing to draw: no run has a value of {name}.")
+        values = np.concatenate([run[y] for run in self])
+        log = not (values < 0).any() and bool((values > 0).any())
         ax = pyplot.gca() if ax is None else ax
-        log = all(np.nanmin([*run[y], math.inf]) >= 0 for run in self)
         problems = {run.problem for run in self}
         for (problem, label), repeats in self.curves().items():
             at, median, low, high, _ = bands([r[x] for r in repeats], [r[y] for r in repeats], log)
@@ -677,6 +690,24 @@ class Runs(Sequence[Run]):
 def _with_best(run: Run, best: BestValues) -> Run:
     known = best.get(run.problem)
     return run if known == run.best else replace(run, best=known)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without numpy and pandas; any collection but a range is a list.
+
+    Then ``==`` compares collections whole, and ``in`` asks no element for its hash.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (str, bytes, range, Mapping)) or not isinstance(value, Iterable):
+        return value
+    plain = [_plain(each) for each in value]
+    return sorted(plain, key=repr) if isinstance(value, AbstractSet) else plain
+
+
+def _as_key(value: Any) -> Any:
+    """Return a value of an option as the key of a dictionary: a list as a tuple."""
+    return tuple(map(_as_key, value)) if isinstance(value, list) else value
 
 
 def _number(value: Any) -> float:

@@ -27,11 +27,11 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +64,8 @@ from ssvm_bench.results.table import LazyColumns, Run
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.vocabulary import Vocabulary
+
+Read = TypeVar("Read")
 
 FORMAT = 1
 """Version of the files of a run; a reader refuses any other."""
@@ -429,8 +431,26 @@ def read_run(folder: Path) -> Run:
 def read_when_asked(folder: Path) -> Run:
     """Return a finished run whose columns are read, and all of its files checked, on demand.
 
-    Metadata and summary are read now. Raises as `read_trace` does, now or on demand.
+    Metadata and summary are read now. Raises as `read_trace` does, now or on demand, and on demand
+    if the run was replaced meanwhile.
     """
+    metadata, summary, names = _of_one_folder(folder, _in_brief)
+
+    @cache
+    def whole() -> Mapping[str, np.ndarray]:
+        run = read_run(folder)
+        if (run.metadata, run.end) != (metadata, summary):
+            raise RunFailedError(
+                f"The run {folder} was replaced since it was loaded. Load it again."
+            )
+        return run.columns
+
+    columns = LazyColumns(names, lambda name: whole()[name])
+    return Run(columns, metadata, summary, folder, read_weights=read_weights)
+
+
+def _in_brief(folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return metadata and summary of a run, and the names of its columns."""
     with _refused(folder, TRACE):
         about = checks.schema_of(files.read(folder / TRACE, within=results_of(folder)))
         checks.check(metadata := _header(about), checks.METADATA)
@@ -439,10 +459,7 @@ def read_when_asked(folder: Path) -> Run:
         content = files.read(folder / SUMMARY, within=results_of(folder))
         if sums and hashlib.sha256(content).hexdigest() != sums.get(SUMMARY):
             raise ValueError(NOT_AS_WRITTEN)
-        summary = _summary(content)
-    whole = cache(lambda: read_run(folder).columns)
-    columns = LazyColumns(about.names, lambda name: whole()[name])
-    return Run(columns, metadata, summary, folder, read_weights=read_weights)
+        return metadata, _summary(content), about.names
 
 
 def damage(folder: Path) -> str:
@@ -492,18 +509,25 @@ def is_superseded(folder: Path) -> bool:
 def read(folder: Path) -> Written:
     """Return a run, finished or not, whose files agree with their checksums.
 
-    A run at work replaces its folder every few seconds. Files of two such folders do not agree, and
-    are read again. The run may be another person's, so no link in its results folder is followed.
+    The run may be another person's, so no link in its results folder is followed.
 
     Raises
     ------
     RunFailedError
         As `read_trace`.
     """
+    return _of_one_folder(folder, _in_agreement)
+
+
+def _of_one_folder(folder: Path, read_files: Callable[[Path], Read]) -> Read:
+    """Return what is read from a folder, again if it was replaced meanwhile.
+
+    A run at work replaces its folder every few seconds. Files of two such folders do not agree.
+    """
     while True:
         before = _identity(folder)
         try:
-            return _in_agreement(folder)
+            return read_files(folder)
         except RunFailedError:
             if _identity(folder) == before:
                 raise

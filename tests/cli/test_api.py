@@ -11,6 +11,8 @@ from ssvm_bench import api
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.results import stored_traces
+from ssvm_bench.results.folder import MARKER, results_folder
 
 ODD = Path("it's a \\ {folder}, \\'too\\\\")
 FEW = {"budget.max_iterations": 2, "clock": "work"}
@@ -38,6 +40,22 @@ def test_a_sweep_returns_its_runs_in_order(tmp_path):
     made = ssvm_bench.sweep("solver=bcfw", *USPS, "seed=range(2)", results_dir=tmp_path, **FEW)
     assert [run.about["seed"] for run in made] == [0, 1]
     assert len(ssvm_bench.load_runs(tmp_path)) == 2
+
+
+def test_your_own_traces_come_before_committed_ones(tmp_path):
+    mine, committed = (
+        ssvm_bench.run("solver=bcfw", *USPS, results_dir=tmp_path, lam=lam, **FEW)
+        for lam in (0.5, 1.0)
+    )
+    (tmp_path / MARKER).touch()
+    stored_traces.write([committed], tmp_path, "of_all")
+    stored_traces.write([committed], tmp_path, "of_one")
+    stored_traces.write([mine], results_folder(tmp_path, ()), "of_all")
+    for experiment, lam in (("of_all", 0.5), ("of_one", 1.0)):
+        (run,) = ssvm_bench.load_runs(tmp_path, experiment=experiment)
+        assert (run.lam, run.best is None) == (lam, False)
+    with pytest.raises(ConfigError, match=r"stored with of_al\. Did you mean of_all\?"):
+        ssvm_bench.load_runs(tmp_path, experiment="of_al")
 
 
 def test_mistakes_are_errors(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from traces import sealed, with_metadata
 
 import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import trace
+from ssvm_bench.results import stored_traces, trace
 from ssvm_bench.results.trace import NAMES, SUMMARY, WEIGHTS
 
 
@@ -115,6 +115,48 @@ def test_weights_are_those_that_were_read_with_the_trace(copy):
         (folder / name).write_bytes(content)
     with pytest.raises(RunFailedError, match="checksum"):
         _ = run.weights
+
+
+def test_weights_are_those_after_the_iterations_that_were_read(tmp_path):
+    few = ("dataset.n_samples=20", "clock=work")
+    folder = run_here(tmp_path, *few, "budget.max_iterations=2").folder
+    (loaded,) = ssvm_bench.load_runs(tmp_path)
+    (stored,) = stored_traces.write([trace.read_run(folder)], tmp_path, "e")
+    np.testing.assert_array_equal(stored.weights, loaded.weights)
+    assert run_here(tmp_path, *few, "budget.max_iterations=4").folder == folder
+    for run in (loaded, stored):
+        with pytest.raises(RunFailedError, match="after 4 iterations, not those after 2"):
+            _ = run.weights
+    shutil.rmtree(folder)
+    with pytest.raises(RunFailedError, match=r"Only the trace .* is stored, not its weights"):
+        _ = stored.weights
+
+
+def test_columns_are_those_of_the_run_that_was_loaded(tmp_path):
+    few = ("dataset.n_samples=20", "budget.max_iterations=2")
+    folder = run_here(tmp_path, *few).folder
+    (before,) = ssvm_bench.load_runs(tmp_path)
+    run_here(tmp_path, *few, "force=true")
+    with pytest.raises(RunFailedError, match=r"was replaced since it was loaded\. Load it again"):
+        _ = before["primal"]
+    (now,) = ssvm_bench.load_runs(tmp_path)
+    assert now["primal"].tolist() == trace.read_run(folder)["primal"].tolist()
+
+
+def test_a_run_that_is_replaced_while_it_is_loaded_is_read_again(copy, tmp_path, monkeypatch):
+    folder, _ = copy
+    other = run_here(tmp_path / "o", "dataset.n_samples=20", "budget.max_iterations=2").folder
+    expected = trace.read_run(other).end
+
+    def replaced_between(of):
+        if other.exists():
+            shutil.rmtree(folder)
+            other.rename(folder)
+        return checksums(of)
+
+    checksums = trace._checksums
+    monkeypatch.setattr(trace, "_checksums", replaced_between)
+    assert trace.read_when_asked(folder).end == expected
 
 
 WRONG_NAMES = [

@@ -1,9 +1,11 @@
 """Runs as a table: choosing, grouping, columns, frames, plots; queries against brute force."""
 
 import math
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from traces import make_trace
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
-from ssvm_bench.results import table
+from ssvm_bench.results import stored_traces, table
 from ssvm_bench.results.table import DERIVED, Best, LazyColumns, Run, Runs
 
 
@@ -55,6 +57,35 @@ def test_where_chooses_by_facts_options_and_functions(runs):
         runs.where(solvers="bcfw")
 
 
+@pytest.mark.parametrize(
+    "some", [list, tuple, set, np.array, pd.Series, pd.Index, iter], ids=lambda of: of.__name__
+)
+def test_where_takes_any_collection_of_values(runs, some):
+    assert [run.seed for run in runs.where(seed=some([0, 2]), solver="bcfw")] == [0, 2]
+    assert len(runs.where(solver=some(["bcfw", "ssg"]))) == 4
+    assert len(runs.where(**{"solver.T": some([5, 10])})) == 4
+
+
+def test_values_that_are_collections_are_wanted_whole(runs):
+    lists = Runs([run_of(config={"path": path}) for path in ([4.0, 1.0], [2.0], None)])
+    chosen = [
+        ([4.0, 1.0], [lists[0]]),
+        (np.array([4.0, 1.0]), [lists[0]]),
+        ([[4.0, 1.0], [2.0]], lists[:2]),
+        ({(2.0,), None}, lists[1:]),
+        ({1.0, 2.0}, []),
+        (np.float64(2.0), []),
+        (None, [lists[2]]),
+    ]
+    for wanted, expected in chosen:
+        assert lists.where(path=wanted) == expected
+    assert runs.where(seed={(0, 1)}) == runs.where(seed=[[0, 1]]) == []
+    assert runs.where(problem=runs[-1].problem) == [runs[-1]]
+    assert len(runs.where(problem={run.problem for run in runs}, processors=set())) == len(runs)
+    assert list(lists.groups("path")) == [(4.0, 1.0), (2.0,), None]
+    assert list(lists.groups("path", "seed")) == [((4.0, 1.0), 0), ((2.0,), 0), (None, 0)]
+
+
 def test_groups_and_curves_have_the_runs_in_their_order(runs):
     assert [len(of) for of in runs.groups("solver").values()] == [3, 4, 1]
     assert list(runs.groups("solver", "lam"))[-1] == ("ssg", 0.1)
@@ -81,8 +112,8 @@ def test_derived_columns_follow_from_those_of_the_trace(runs):
         without["relative_distance"], (without["primal"] - 1.2) / [4, 2, 1.5]
     )
     assert np.isnan(runs[0]["suboptimality"]).all()
-    with pytest.raises(KeyError):
-        first["no_such_column"]
+    with pytest.raises(KeyError, match=r"primel\. Did you mean primal\? Valid: "):
+        first["primel"]
     with pytest.raises(ValueError, match="read-only"):
         first["primal"][0] = 0.0
 
@@ -103,6 +134,9 @@ def test_a_frame_has_a_row_per_evaluation_and_ends_one_per_run(runs):
     assert runs._repr_html_().count("<tr") == 1 + len(runs)
     assert repr(runs) == "<Runs: 8 of bcfw, mpbcfw, ssg on toy>"
     assert (len(Runs().frame), len(Runs().ends)) == (0, 0)
+    assert [*Runs().ends] == [*ends]
+    assert {*Runs().frame} <= {*Runs(runs, {run.problem: Best(1.4, 1.2) for run in runs}).frame}
+    assert [*Runs().frame][:8] == [*frame][:8]
 
 
 def test_a_run_ends_with_its_relative_gap_and_has_a_dual_where_a_row_has_one():
@@ -123,6 +157,19 @@ def test_a_plot_has_a_line_and_a_band_for_each_curve(runs):
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("iteration", "gap", "log")
     below = runs[:1].plot("dual", ax=Figure().gca())
     assert below.get_xlabel() == "passes"
+
+
+def test_a_plot_needs_values_and_a_log_axis_positive_ones(runs):
+    with pytest.raises(ConfigError, match="no run has a value of suboptimality"):
+        runs.plot("suboptimality", ax=Figure().gca())
+    with pytest.raises(ConfigError, match="no run has a value of dual_suboptimality"):
+        runs.plot("gap", "dual_suboptimality", ax=Figure().gca())
+    with pytest.raises(ConfigError, match="no run has a value of passes"):
+        Runs().plot()
+    nothing = Runs([run_of(primal=[0.0] * 3, dual=[0.0] * 3)])
+    assert nothing.plot("primal", ax=Figure().gca()).get_yscale() == "linear"
+    some = runs.plot("dual", ax=Figure().gca())  # one solver has none
+    assert some.get_yscale() == "log"
 
 
 def test_columns_are_read_when_asked_for():
@@ -153,6 +200,19 @@ def test_a_damaged_run_fails_when_its_columns_are_asked_for(tmp_path):
     for ask in (lambda run: run["primal"], lambda run: run.weights, lambda run: run.trace):
         with pytest.raises(RunFailedError, match="checksum"):
             ask(found[1])
+
+
+def test_runs_can_be_pickled(tmp_path):
+    made = run_here(tmp_path, "dataset.n_samples=20", "budget.max_iterations=2").folder
+    (loaded,) = ssvm_bench.load_runs(tmp_path)
+    (stored,) = stored_traces.write([loaded], tmp_path, "e")
+    for run in Runs([loaded, stored, loaded.take(slice(2))]):
+        (same,) = pickle.loads(pickle.dumps(Runs([run])))
+        assert (same.folder, same.end, same.metadata) == (made, run.end, run.metadata)
+        np.testing.assert_array_equal(same["relative_gap"], run["relative_gap"])
+        np.testing.assert_array_equal(same.weights, run.weights)
+        again = pickle.loads(pickle.dumps(same))
+        assert not again["primal"].flags.writeable
 
 
 # ---- queries against brute force --------------------------------------------------------------

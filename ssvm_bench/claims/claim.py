@@ -330,13 +330,14 @@ def _claim(
         raise ConfigError("its measure has no name: add “by”")
     _check("measure", [by], measures)
     arguments = _filled(measure, values, kinds)
+    written: dict[str, Any] = {of: _text(said[of], texts) for of in ("section", "text", "measured")}
     try:
         inspect.signature(measures[by]).bind(None, **arguments)
     except TypeError as error:
         raise ConfigError(f"the measure {by} does not fit its arguments: {error}") from error
     return Claim(
         key,
-        **{part: _text(said[part], texts) for part in ("section", "text", "measured")},
+        **written,
         paper=_filled(said.get("paper", {}), texts, {}),
         measure=partial(measures[by], **arguments),
         show=show,

@@ -239,3 +239,17 @@ def test_a_wrong_claim_is_one_difference_that_verify_finds_beside_others(folder)
     assert "ZeroDivisionError" in said
     assert "measures.py, line 6" in said
     assert "primal values at stored weights" in done.stdout
+
+
+def test_a_report_leaves_out_a_paper_whose_claims_have_a_mistake(folder):
+    results = folder / "results"
+    options = (f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", "dataset.source=synthetic", *options).exit_code == 0
+    (folder / "paper" / "toy" / "claims.yaml").write_text("claims: {few: text}")
+    for name in [*sys.modules]:
+        if name.startswith("ssvm_bench_plug_in.paper."):
+            del sys.modules[name]
+    registry._papers.cache_clear()
+    done = call("report", *options)
+    assert done.exit_code == 0, done.output
+    assert "The claim few in" in done.output

@@ -350,6 +350,13 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
         return kind.at_top == claims
 
     root = subject.where.made
+    try:
+        registry.use(subject.config_dirs)
+        experiment_files.kinds()
+    except SsvmBenchError as error:  # the paper of somebody; no experiment can be read without it
+        of = subject.named(root / "figures")
+        yield skipped(of, "a paper cannot be read") if not claims else compared(of, error)
+        return
     for folder in sorted(root.glob("figures/*/")):
         experiment, runs = subject.experiments.get(folder.name, (None, Runs()))
         made_again: Iterable[tuple[Path, Output]] = ()

@@ -95,9 +95,15 @@ def folder(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     yield tmp_path
+    forget_papers()
+
+
+def forget_papers():
+    """Let what is in folders be imported again, as in a new process."""
     for name in [*sys.modules]:
         if name.startswith("ssvm_bench_plug_in.paper."):
             del sys.modules[name]
+    registry._papers.cache_clear()
 
 
 def test_a_paper_is_a_folder_that_plot_draws(folder):
@@ -228,10 +234,7 @@ def test_a_wrong_claim_is_one_difference_that_verify_finds_beside_others(folder)
     assert call("experiment", "toy", *options).exit_code == 0
     wrong = MEASURES.replace("    return", "    1 / 0\n    return")
     (folder / "paper" / "toy" / "measures.py").write_text(wrong)
-    for name in [*sys.modules]:
-        if name.startswith("ssvm_bench_plug_in.paper."):
-            del sys.modules[name]
-    registry._papers.cache_clear()
+    forget_papers()
     done = call("verify", *options[1:])
     assert done.exit_code == 1
     (said,) = [line for line in done.stdout.splitlines() if line.startswith("    ✗")]
@@ -246,10 +249,21 @@ def test_a_report_leaves_out_a_paper_whose_claims_have_a_mistake(folder):
     options = (f"results_dir={results}", "--config-dir", folder)
     assert call("experiment", "toy", "dataset.source=synthetic", *options).exit_code == 0
     (folder / "paper" / "toy" / "claims.yaml").write_text("claims: {few: text}")
-    for name in [*sys.modules]:
-        if name.startswith("ssvm_bench_plug_in.paper."):
-            del sys.modules[name]
-    registry._papers.cache_clear()
+    forget_papers()
     done = call("report", *options)
     assert done.exit_code == 0, done.output
     assert "The claim few in" in done.output
+
+
+@pytest.mark.parametrize("file", ["about.yaml", "questions.yaml", "paper.py"])
+def test_a_paper_that_cannot_be_read_is_one_difference_that_verify_finds(folder, file):
+    results = folder / "results"
+    options = (f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", "dataset.source=synthetic", *options).exit_code == 0
+    (folder / "paper" / "toy" / file).write_text("a: [")
+    forget_papers()
+    done = call("verify", *options)
+    assert done.exit_code == 1, done.output
+    (said,) = [line for line in done.stdout.splitlines() if line.startswith("    ✗")]
+    assert str(folder / "paper" / "toy" / file) in said
+    assert "primal values at stored weights" in done.stdout

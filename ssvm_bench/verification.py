@@ -350,6 +350,13 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
         return kind.at_top == claims
 
     root = subject.where.made
+    try:
+        registry.use(subject.config_dirs)
+        experiment_files.kinds()
+    except SsvmBenchError as error:  # the paper of somebody; no experiment can be read without it
+        of = subject.named(root / "figures")
+        yield skipped(of, "a paper cannot be read") if not claims else compared(of, error)
+        return
     for folder in sorted(root.glob("figures/*/")):
         experiment, runs = subject.experiments.get(folder.name, (None, Runs()))
         made_again: Iterable[tuple[Path, Output]] = ()
@@ -359,18 +366,21 @@ def redrawn(subject: Subject, drawn: set[Path], claims: bool) -> Iterator[Verdic
         elif runs:
             why = "it takes data, or files of runs, that are not here"
             made_again = experiment_files.outputs(experiment, runs, root, wanted)
-        for place, output in made_again:
-            if claims and output.json:  # checked with the figures
-                continue
-            stem = root / place
-            drawn.add(stem)
-            for end, text in output.texts().items():
-                path = stem.with_name(f"{stem.name}.{end}")
-                yield compared(subject.named(path), _difference(path, text))
-            if output.figure is not None:
-                pictures = [stem.with_name(stem.name + end) for end in PICTURES]
-                if not any(path.is_file() for path in pictures):
-                    yield compared(subject.named(pictures[0]), "there is no such picture")
+        try:
+            for place, output in made_again:
+                if claims and output.json:  # checked with the figures
+                    continue
+                stem = root / place
+                drawn.add(stem)
+                for end, text in output.texts().items():
+                    path = stem.with_name(f"{stem.name}.{end}")
+                    yield compared(subject.named(path), _difference(path, text))
+                if output.figure is not None:
+                    pictures = [stem.with_name(stem.name + end) for end in PICTURES]
+                    if not any(path.is_file() for path in pictures):
+                        yield compared(subject.named(pictures[0]), "there is no such picture")
+        except SsvmBenchError as error:  # a claim of somebody's paper, for instance
+            yield compared(subject.named(folder), error)
         for path in () if claims else sorted(folder.iterdir()):
             if path.is_dir():
                 yield skipped(subject.named(path), WITH_OPTIONS)

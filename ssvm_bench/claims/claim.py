@@ -31,8 +31,10 @@ problem instance is its `Case`; of one about several λ, the table of the method
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -42,7 +44,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import yaml
 
-from ssvm_bench.base.errors import ConfigError, nearest
+from ssvm_bench.base.errors import ConfigError, described, nearest, shown
 from ssvm_bench.claims.cases import Family, Selection
 from ssvm_bench.results import words
 from ssvm_bench.results.table import UnmeasurableError, band
@@ -153,6 +155,8 @@ class Claim(NamedTuple):
         Options, as ``oracle.kernel``, of the runs that it is about; empty: all runs.
     beside : str
         The kind (`Paper.beside`) of a row that is not counted as a claim of the paper, else empty.
+    place : str
+        Where it is written, for messages: its name and file.
     """
 
     key: str
@@ -170,6 +174,7 @@ class Claim(NamedTuple):
     variants: Sequence[str] = ()
     only: Mapping[str, Any] = {}
     beside: str = ""
+    place: str = ""
 
 
 # ---- claims.yaml ------------------------------------------------------------------------------
@@ -183,8 +188,22 @@ SHOWS: dict[str, Callable[[float], str]] = {
 }
 """Names of what writes the numbers of a claim."""
 
-_PARTS = {"name", "each", "together", *Claim._fields} - {"key"}
+_PARTS = {"name", "each", "together", *Claim._fields} - {"key", "place"}
 """The entries of a statement."""
+
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    **dict.fromkeys(("name", "section", "text", "measured", "show", "beside"), (str, "a text")),
+    **dict.fromkeys(("paper", "measure", "only"), (dict, "a mapping")),
+    **dict.fromkeys(("low", "high"), ((int, float, str), "a number, a fraction or < or > and one")),
+    **dict.fromkeys(("timed", "given", "together"), (bool, "true or false")),
+    "each": ((str, list, dict), "a table's name, a list of names or a table"),
+    "lam": ((int, float), "a number"),
+    "variants": (list, "a list"),
+}
+"""Entry of a statement → its types, and these in words."""
+
+_NEEDED = ("section", "text", "measured", "measure")
+"""The entries that every statement has."""
 
 
 def end_of_range(value: Any) -> float:
@@ -218,57 +237,85 @@ def read_claims(
     Raises
     ------
     ConfigError
-        If a statement has an unknown entry, or names a measure, a table or a format that does not
-        exist.
+        If the file cannot be read, or has a mistake. The message names the file, and the claim.
     """
-    said, kinds = yaml.safe_load(path.read_text(encoding="utf-8")), kinds_of_runs(path)
-    tables = {**said.get("each", {}), **(tables or {})}
+    kinds = kinds_of_runs(path)
+    with located(str(path)):
+        said = read_mapping(path)
+        tables = {**_part(said, "each"), **(tables or {})}
+        statements = _part(said, "claims")
+        if not statements:
+            raise ConfigError("it has no claims")
     found: list[list[list[Claim]]] = []
-    for name, statement in said["claims"].items():
-        where = f"The claim {name} in {path}"
-        _check(where, "entry", statement, _PARTS)
-        each = statement.get("each", {"": {}})
-        if not isinstance(each, dict):
-            names = [each] if isinstance(each, str) else each
-            _check(where, "table", names, tables)
-            each = {of: values for name in names for of, values in tables[name].items()}
-        name = statement.get("name", name)
-        claims = [
-            _claim(where, f"{name}_{of}".rstrip("_"), {**statement, **values}, measures, kinds)
-            for of, values in each.items()
-        ]
-        if statement.get("together"):
-            found[-1] = [[*row, claim] for row, claim in zip(found[-1], claims, strict=True)]
-        else:
-            found.append([[claim] for claim in claims])
+    for name, statement in statements.items():
+        place = f"The claim {name} in {path}"
+        with located(place):
+            claims = [
+                _claim(place, key, entries, measures, kinds)
+                for key, entries in _repeated(name, statement, tables).items()
+            ]
+            if not statement.get("together"):
+                found.append([[claim] for claim in claims])
+            elif not found or len(found[-1]) != len(claims):
+                raise ConfigError("no statement before it is repeated as often: drop “together”")
+            else:
+                found[-1] = [[*row, claim] for row, claim in zip(found[-1], claims, strict=True)]
     return tuple(claim for group in found for row in group for claim in row)
 
 
-def kinds_of_runs(path: Path) -> dict[str, Selection | Family]:
-    """Return the kinds of runs in a file of claims by their names there."""
-    said = yaml.safe_load(path.read_text(encoding="utf-8")).get("runs", {})
+def _repeated(name: str, statement: Any, tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the key of each claim of a statement, and its entries with the values of ``each``."""
+    _check_types(statement)
+    _check("entry", statement, _PARTS)
+    each = statement.get("each", {"": {}})
+    if not isinstance(each, dict):
+        names = [each] if isinstance(each, str) else each
+        _check("table", names, tables)
+        each = {of: row for name in names for of, row in _mapping(name, tables[name]).items()}
+    name = statement.get("name", name)
     return {
-        name: Family(of["name"], tuple(map(_selection, of["of"]))) if "of" in of else _selection(of)
-        for name, of in said.items()
+        f"{name}_{of}".rstrip("_"): {**statement, **_mapping(of, row)} for of, row in each.items()
     }
 
 
-def _selection(said: Mapping[str, Any]) -> Selection:
+def kinds_of_runs(path: Path) -> dict[str, Selection | Family]:
+    """Return the kinds of runs in a file of claims by their names there; raises `ConfigError`."""
+    kinds: dict[str, Selection | Family] = {}
+    with located(str(path)):
+        runs = _part(read_mapping(path), "runs")
+    for name, of in runs.items():
+        with located(f"The kind of runs {name} in {path}"):
+            if "of" not in _mapping(name, of):
+                kinds[name] = _selection(of)
+            elif isinstance(of["of"], list) and isinstance(of.get("name"), str):
+                kinds[name] = Family(of["name"], tuple(map(_selection, of["of"])))
+            else:
+                raise ConfigError("a family has a name, and a list of kinds as “of”")
+    return kinds
+
+
+def _selection(said: Any) -> Selection:
     """Return a kind of runs from its entry in the file: what is not about it is an option."""
+    if not isinstance(said, dict) or not isinstance(said.get("solver"), str):
+        raise ConfigError(f"it needs a mapping with a solver, but has {shown(said)}")
     about = {of: said[of] for of in ("solver", "prefer", "warm_start") if of in said}
     options = {of: value for of, value in said.items() if of not in {"name", *about}}
     return Selection(options=options, title=said.get("name", ""), **about)
 
 
 def _claim(
-    where: str,
+    place: str,
     key: str,
     said: Mapping[str, Any],
     measures: Mapping[str, Callable[..., Measured]],
     kinds: Mapping[str, Any],
 ) -> Claim:
     """Return the claim of a statement, whose placeholders are among its entries."""
-    _check(where, "format", [said.get("show", "number")], SHOWS)
+    for name in _NEEDED:
+        if name not in said:
+            raise ConfigError(f"it has no entry {name!r}")
+    _check_types(said)
+    _check("format", [said.get("show", "number")], SHOWS)
     show = SHOWS[said.get("show", "number")]
     values = {of: _filled(value, {}, kinds) for of, value in said.items() if of not in _READ}
     low, high = (
@@ -278,17 +325,26 @@ def _claim(
     shown = words.percent if show is words.percent else "{:.3g}".format
     texts = values | {"low": shown(low), "high": shown(high)}
     measure = dict(said["measure"])
-    by = measure.pop("by")
-    _check(where, "measure", [by], measures)
+    by = measure.pop("by", None)
+    if not isinstance(by, str):
+        raise ConfigError("its measure has no name: add “by”")
+    _check("measure", [by], measures)
+    arguments = _filled(measure, values, kinds)
+    written: dict[str, Any] = {of: _text(said[of], texts) for of in ("section", "text", "measured")}
+    try:
+        inspect.signature(measures[by]).bind(None, **arguments)
+    except TypeError as error:
+        raise ConfigError(f"the measure {by} does not fit its arguments: {error}") from error
     return Claim(
         key,
-        **{part: said.get(part, "").format(**texts) for part in ("section", "text", "measured")},
+        **written,
         paper=_filled(said.get("paper", {}), texts, {}),
-        measure=partial(measures[by], **_filled(measure, values, kinds)),
+        measure=partial(measures[by], **arguments),
         show=show,
         low=low,
         high=high,
-        **{name: value for name, value in values.items() if name in Claim._fields},
+        place=place,
+        **{name: value for name, value in values.items() if name in _PARTS & {*Claim._fields}},
     )
 
 
@@ -307,11 +363,88 @@ def _filled(value: Any, values: Mapping[str, Any], kinds: Mapping[str, Any]) -> 
     if value in kinds:
         return kinds[value]
     if value[:1] == "{" and value[1:-1].isidentifier() and value[-1] == "}":
+        _check("placeholder", [value[1:-1]], values)
         return values[value[1:-1]]
-    return value.format(**values) if values else value
+    return _text(value, values) if values else value
 
 
-def _check(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:
+def _text(template: str, values: Mapping[str, Any]) -> str:
+    try:
+        return template.format(**values)
+    except KeyError as error:
+        _check("placeholder", error.args, values)
+        raise
+
+
+def _check(what: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise ConfigError(f"{where} has no {what} {name!r}. {nearest(name, known)}")
+            raise ConfigError(f"it has no {what} {name!r}. {nearest(str(name), known)}")
+
+
+def _check_types(statement: Any) -> None:
+    if not isinstance(statement, dict):
+        raise ConfigError(f"it has to be a mapping, but is {shown(statement)}")
+    for name, (types, said) in _TYPES.items():
+        value = statement.get(name, ...)
+        is_number = isinstance(value, bool) and types is not bool
+        if value is not ... and (is_number or not isinstance(value, types)):
+            raise ConfigError(f"{name} has to be {said}, but is {shown(value)}")
+
+
+# ---- files of a paper -------------------------------------------------------------------------
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Turn whatever a mistake raises into one ``ConfigError`` that begins with where it is."""
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(f"{place}: {described(error)}") from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Return the content of a YAML file of a paper; raise ``ConfigError`` if it is no mapping.
+
+    Unlike files of configs, it may have anchors and merge keys.
+    """
+    try:
+        said = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ConfigError(f"{line}{error.problem}") from error
+    if not isinstance(said, dict):
+        raise ConfigError("it is empty" if said is None else "it has to be a mapping")
+    return said
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses keys that stand twice; merged ones may be replaced."""
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        """Check the keys before others are merged."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in seen:
+                    problem = f"the key {shown(key.value)} stands twice"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                seen.add(key.value)
+        return node
+
+
+def _part(said: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return an entry of a file that maps names to mappings; empty if there is none."""
+    part = _mapping(name, {} if said.get(name) is None else said[name])
+    for key in part:
+        if not isinstance(key, str):
+            raise ConfigError(f"{name} has the key {shown(key)}, which is no text: quote it")
+    return part
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name} has to be a mapping, but is {shown(value)}")
+    return value

@@ -25,8 +25,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ssvm_bench.base.errors import RunFailedError, described, shown
 from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases
-from ssvm_bench.claims.claim import Claim
+from ssvm_bench.claims.claim import Claim, Measured
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of
@@ -201,7 +202,7 @@ def _is_at(costs: Mapping[str, Costs], run: Run) -> bool:
 def judge(claim: Claim, subject: Any) -> Judged:
     """Apply the claim's measure to a subject, and compare the median with the claim's range."""
     try:
-        found = claim.measure(subject).within(claim.low, claim.high)
+        found = _measured(claim, subject)
     except UnmeasurableError as error:
         return _unmeasurable(claim, str(error))
     repeats = len(found.values)
@@ -215,6 +216,25 @@ def judge(claim: Claim, subject: Any) -> Judged:
         agree=sum(found.holds(float(value)) for value in found.values),
         verdict=HOLDS if found.holds(median) else FAILS,
     )
+
+
+def _measured(claim: Claim, subject: Any) -> Measured:
+    """Return what a claim's measure returns; if that fails, raise an error that names the claim."""
+    place = claim.place or f"The claim {claim.key}"
+    try:
+        found = claim.measure(subject)
+        if not isinstance(found, Measured):
+            raise TypeError(f"its measure returned {shown(found)}, not Measured")
+        if found.values.ndim != 1 or not found.values.size:
+            raise TypeError(f"its measure has values of shape {found.values.shape}, not (repeats,)")
+        if not isinstance(found.facts, Mapping):
+            raise TypeError(f"its measure has facts that are no mapping: {shown(found.facts)}")
+        _ = found.note  # facts may be what no text is made of
+        return found.within(claim.low, claim.high)
+    except UnmeasurableError:
+        raise
+    except Exception as error:
+        raise RunFailedError(f"{place} cannot be judged: {described(error)}") from error
 
 
 def _unmeasurable(claim: Claim, note: str) -> Judged:

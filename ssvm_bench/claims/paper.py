@@ -6,21 +6,20 @@ define, all options and the budget included, whatever the seeds.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.claims import measures
 from ssvm_bench.claims.cases import Costs
-from ssvm_bench.claims.claim import Claim, Measured, read_claims
+from ssvm_bench.claims.claim import Claim, Measured, located, read_claims, read_mapping
 from ssvm_bench.claims.questions import Number, Question
 from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
-from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look
 from ssvm_bench.results.table import Run
@@ -105,19 +104,29 @@ class Paper:
     def of(cls, module: str, **more: Any) -> Paper:
         """Return the paper of a module, with the fields in the file ``about.yaml`` beside it.
 
-        Looks are lists of the fields of a `Look` there. ``more`` has further fields.
+        Looks are lists of the fields of a `Look` there. ``more`` has further fields. Raises
+        ``ConfigError``, which names the file, if that has a mistake.
         """
-        said = beside(module, "about")
-        for name, kind in (("experiments", tuple), ("solvers", frozenset)):
-            said[name] = kind(said.get(name, ()))
-        said["beside_runs_of"] = frozenset(said.get("beside_runs_of", ()))
-        said["looks"] = {name: Look(*look) for name, look in said.get("looks", {}).items()}
-        return cls(folder=Path(module).parent, **said, **more)
+        file = Path(module).with_name("about.yaml")
+        with located(str(file)):
+            said = read_mapping(file)
+            _check_about(said)
+            said["experiments"] = tuple(said.get("experiments", ()))
+            said |= {name: frozenset(said.get(name, ())) for name in ("solvers", "beside_runs_of")}
+            said["looks"] = {name: Look(*look) for name, look in said.get("looks", {}).items()}
+        with located(module):
+            kinds = more.get("kinds", ())
+            if not isinstance(kinds, tuple) or not all(isinstance(kind, Kind) for kind in kinds):
+                raise ConfigError(
+                    f"kinds has to be a tuple of Kind, (KIND,), but is {shown(kinds)}"
+                )
+            return cls(folder=file.parent, **said, **more)
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """Its claims on one or more datasets each, in the order of their table."""
-        known = {**vars(measures), **self.measures}
+        offered = {**vars(measures), **self.measures}
+        known = {name: of for name, of in offered.items() if _is_measure(name, of)}
         return read_claims(self.folder / "claims.yaml", known, self.tables)
 
     @cached_property
@@ -172,16 +181,68 @@ class Paper:
         """The questions it leaves open; its claims are judged by runs that vary none of them."""
         found = []
         for key, said in self._read("questions").items():
-            lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-            numbers = tuple(Number(**number) for number in said.get("numbers", ()))
-            found.append(Question(key, **{**said, **lists, "numbers": numbers}))
+            with located(f"The question {key} in {self.folder / 'questions.yaml'}"):
+                lists = {of: tuple(value) for of, value in said.items() if isinstance(value, list)}
+                numbers = tuple(Number(**number) for number in said.get("numbers", ()))
+                found.append(Question(key, **{**said, **lists, "numbers": numbers}))
         return tuple(found)
 
     @cached_property
     def remarks(self) -> Mapping[str, Mapping[str, str]]:
         """Claim → dataset → what is added where a claim does not hold on real data."""
-        return self._read("remarks")
+        said = self._read("remarks")
+        for claim, of in said.items():
+            if not isinstance(of, dict):
+                file = self.folder / "remarks.yaml"
+                raise ConfigError(f"{file}: {claim} has to be a mapping, but is {shown(of)}")
+        return said
 
     def _read(self, name: str) -> dict[str, Any]:
         file = self.folder / f"{name}.yaml"
-        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        with located(str(file)):
+            return read_mapping(file) if file.is_file() else {}
+
+
+_LISTS = ("experiments", "solvers", "beside_runs_of")
+"""Fields that are lists of names in ``about.yaml``."""
+
+_MAPPINGS = ("looks", "titles", "stands_for", "beside", "draws")
+
+
+def _check_about(said: Mapping[str, Any]) -> None:
+    """Raise ``ConfigError`` unless the fields of a paper have their types."""
+    known = {each.name for each in fields(Paper)} - {"folder", "measures", "tables", "kinds"}
+    for name, value in said.items():
+        if name not in known:
+            raise ConfigError(f"a paper has no field {shown(name)}. {nearest(str(name), known)}")
+        if name in _LISTS and not _are_texts(value):
+            raise ConfigError(f"{name} has to be a list of names, but is {shown(value)}")
+        if name in _MAPPINGS and not isinstance(value, dict):
+            raise ConfigError(f"{name} has to be a mapping, but is {shown(value)}")
+        if name in ("title", "short", "file", "costs_in") and not isinstance(value, str):
+            raise ConfigError(f"{name} has to be a text, but is {shown(value)}")
+    for name, look in said.get("looks", {}).items():
+        if not isinstance(look, list) or not 2 <= len(look) <= len(Look._fields):
+            raise ConfigError(
+                f"the look {name} has to be a list [{', '.join(Look._fields[:2])}, …], but is "
+                f"{shown(look)}"
+            )
+    if "title" not in said:
+        raise ConfigError("it has no title")
+    file = said.get("file", "")
+    if file and not file.replace("-", "_").isidentifier():
+        raise ConfigError(f"file has to be one word, but is {shown(file)}")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_measure(name: str, of: Any) -> bool:
+    """Tell a measure from what else the module imports: it returns `Measured`, or does not say."""
+    if name.startswith("_") or isinstance(of, type) or not callable(of):
+        return False
+    if not isinstance(of, partial) and of.__module__ in sys.stdlib_module_names:
+        return False
+    returns = getattr(of, "__annotations__", {}).get("return", Measured)
+    return getattr(returns, "__name__", returns) == Measured.__name__

@@ -282,13 +282,22 @@ def _papers(folders: tuple[Path, ...]) -> dict[str, Any]:
     found.sort(key=lambda paper: paper.order)
     for name in _files(_PAPER):
         with blamed(_PAPER, name):
-            found.append(_imported(_PAPER, name).PAPER)
+            found.append(_paper_of(_imported(_PAPER, name)))
     for entry in entry_points(group="ssvm_bench.papers"):
         with blamed(_PAPER, entry.name):
-            found.append(entry.load().PAPER)
+            found.append(_paper_of(entry.load()))
     if len(names := {paper.name: paper for paper in found}) < len(found):
         raise ConfigError("Two papers have the same name. Rename the folder of one.")
     return names
+
+
+def _paper_of(module: ModuleType) -> Any:
+    """Return the ``PAPER`` of a module of others."""
+    paper: Any = getattr(module, "PAPER", None)
+    said = {each.name for each in fields(paper)} if is_dataclass(paper) else set()
+    if isinstance(paper, type) or not {"folder", "title", "measures"} <= said:
+        raise TypeError(f"its PAPER has to be a Paper, but is {shown(paper)}")
+    return paper
 
 
 @functools.cache

@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench import __version__
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.config import ALTERED, GENUINE, catalog
 from ssvm_bench.config.experiment import Experiment
@@ -645,7 +645,7 @@ def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
                 outputs = [*_outputs(page, kind, asked.get(kind.name, kind.choices.names))]
                 mine = [shown for shown in outputs if isinstance(shown, Shown)]
                 documents += [shown for shown in outputs if not isinstance(shown, Shown)]
-        except RunFailedError as error:
+        except SsvmBenchError as error:  # no measurements, or a claim with a mistake
             logger.warning("Left out on the page %s: %s", found.name, error)
             continue
         figures += mine

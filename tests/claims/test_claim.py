@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims.cases import Family, Selection
 from ssvm_bench.claims.claim import Claim, Measured, end_of_range, fact_text, read_claims
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
@@ -152,3 +152,93 @@ def test_facts_are_medians_with_their_ends_if_these_differ():
     assert fact_text([math.inf]) == "not reached"
     found = Measured([1.0], facts={"of all": (0.5, percent), "nothing more": "", "and": 2})
     assert found.note == "of all 50 %; nothing more; and 2"
+
+
+@pytest.mark.parametrize(
+    ("entry", "instead", "said"),
+    [
+        ("section: '2'", "section: 2", "section has to be a text, but is 2"),
+        ("section: '2', ", "", "no entry 'section'"),
+        ("text: All., ", "", "no entry 'text'"),
+        ("measured: all, ", "", "no entry 'measured'"),
+        (", measure: {by: values, of: 3}", "", "no entry 'measure'"),
+        ("by: values, of: 3", "of: 3", "add “by”"),
+        ("by: values, of: 3", "by: values, from: 3", "the measure values .*'of'"),
+        ("by: values, of: 3", "by: values, of: '{off}'", "no placeholder 'off'"),
+        ("text: All.", "text: '{al} of {it}'", "no placeholder 'al'"),
+        ("text: All.", "text: 'All}'", "Single '}'"),
+        ("text: All.", "text: All., high: few", "few"),
+        ("text: All.", "text: All., each: 3", "each has to be .*, but is 3"),
+        ("text: All.", "text: All., each: null", "each has to be .*, but is None"),
+        ("text: All.", "text: All., each: {a: 3}", "a has to be a mapping, but is 3"),
+        ("text: All.", "text: All., lam: abc", "lam has to be a number, but is abc"),
+        ("text: All.", "text: All., timed: yes please", "timed has to be true or false"),
+        ("text: All.", "text: All., only: text", "only has to be a mapping"),
+        ("paper: {toy: yes}", "paper: few", "paper has to be a mapping, but is few"),
+    ],
+)
+def test_a_mistake_in_a_claim_is_one_message_with_its_name_and_file(tmp_path, entry, instead, said):
+    alone = CLAIMS.splitlines()[-1]
+    assert entry in alone
+    text = CLAIMS.replace(alone, alone.replace(entry, instead))
+    place = f"The claim alone in {tmp_path / 'claims.yaml'}: "
+    with pytest.raises(ConfigError, match=said) as raised:
+        read(tmp_path, text)
+    assert str(raised.value).startswith(place)
+    assert str(raised.value).count("claims.yaml") == 1
+
+
+ONE = (
+    "{section: '1', text: T, measured: m, paper: {}, measure: {by: values, of: 3}, together: true}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("a: [", "{}: ", "line 1: "),
+        ("- a", "{}: ", "has to be a mapping"),
+        ("", "{}: ", "empty"),
+        ("runs: {}", "{}: ", "no claims"),
+        ("claims: [a]", "{}: ", "claims has to be a mapping"),
+        ("claims: {1: {}}", "{}: ", "quote it"),
+        ("claims: {a: {}, a: {}}", "{}: ", "the key a stands twice"),
+        ("claims: {a: b}", "The claim a in {}: ", "a mapping, but is b"),
+        (f"claims: {{a: {ONE}}}", "The claim a in {}: ", "together"),
+        ("runs: {a: {step: 1}}", "The kind of runs a in {}: ", "with a solver"),
+        ("runs: {a: b}", "The kind of runs a in {}: ", "a mapping, but is b"),
+        ("runs: {a: {name: A, of: [b]}}", "The kind of runs a in {}: ", "but has b"),
+        ("runs: {a: {of: []}}", "The kind of runs a in {}: ", "name"),
+    ],
+)
+def test_a_mistake_in_a_file_of_claims_is_one_message_with_its_file(tmp_path, text, place, said):
+    with pytest.raises(ConfigError, match=said) as raised:
+        read(tmp_path, text)
+    assert str(raised.value).startswith(place.format(tmp_path / "claims.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (None, "returned None"),
+        (3.0, "returned 3.0"),
+        (Measured([]), r"shape \(0,\)"),
+        (Measured([[1.0]]), r"shape \(1, 1\)"),
+        (Measured([1.0], facts=["a"]), "no mapping"),
+        (Measured([1.0], facts={"a": object()}), "TypeError"),
+    ],
+)
+def test_a_measure_that_returns_something_else_is_named_by_its_claim(returned, said):
+    asked = claim()._replace(measure=lambda _: returned, place="The claim key in FILE")
+    with pytest.raises(RunFailedError, match=f"The claim key in FILE cannot be judged.*{said}"):
+        judge(asked, None)
+
+
+def test_a_measure_that_raises_is_named_by_its_claim_with_its_line():
+    def measure(_):
+        return 1 / 0
+
+    asked = claim()._replace(measure=measure, place="The claim key in FILE")
+    said = r"The claim key in FILE cannot be judged: ZeroDivisionError.*test_claim.py, line \d+"
+    with pytest.raises(RunFailedError, match=said):
+        judge(asked, None)

@@ -95,9 +95,15 @@ def folder(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     yield tmp_path
+    forget_papers()
+
+
+def forget_papers():
+    """Let what is in folders be imported again, as in a new process."""
     for name in [*sys.modules]:
         if name.startswith("ssvm_bench_plug_in.paper."):
             del sys.modules[name]
+    registry._papers.cache_clear()
 
 
 def test_a_paper_is_a_folder_that_plot_draws(folder):
@@ -165,3 +171,99 @@ def test_every_folder_of_a_paper_is_listed_by_itself():
     assert folders == set(registry.own_papers())
     assert {paper.folder.name for paper in registry.papers().values()} == folders
     assert all(isinstance(paper.folder, Path) for paper in registry.papers().values())
+
+
+@pytest.mark.parametrize(
+    ("file", "entry", "instead", "said"),
+    [
+        ("about.yaml", "experiments: [toy]", "experiments: toy", "experiments has to be a list"),
+        ("about.yaml", "[Toy, '#123456', ':']", "Toy", "the look toy_solver has to be a list"),
+        ("about.yaml", "file: claims-toy", "file: ../claims", "file has to be one word"),
+        ("about.yaml", "file: claims-toy", "flie: claims-toy", "no field flie.*file"),
+        ("about.yaml", "title: the toy paper", "", "no title"),
+        ("about.yaml", "title: the toy paper", "title: [", "line "),
+        ("paper.py", "kinds=(KIND,)", "kinds=(KIND)", "kinds has to be a tuple"),
+        ("paper.py", "PAPER = Paper.of", "PAPER = 3  # ", "PAPER has to be a Paper, but is 3"),
+        ("paper.py", "PAPER = Paper.of", "NONE = Paper.of", "PAPER has to be a Paper"),
+    ],
+)
+def test_a_mistake_about_a_paper_is_one_message_with_its_file(folder, file, entry, instead, said):
+    path = folder / "paper" / "toy" / file
+    assert entry in path.read_text()
+    path.write_text(path.read_text().replace(entry, instead))
+    registry.use([folder])
+    with pytest.raises(registry.SsvmBenchError, match=said) as raised:
+        registry.papers()
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("questions.yaml", "a: [", "line 1: "),
+        ("questions.yaml", "a: 3", "The question a in "),
+        ("questions.yaml", "a: {question: Which}", "The question a in .*section"),
+        ("questions.yaml", QUESTIONS + "  numbers: [3]", "The question order in "),
+        ("remarks.yaml", "- a", "a mapping"),
+        ("remarks.yaml", "few: text", "few has to be a mapping, but is text"),
+    ],
+)
+def test_a_mistake_in_questions_or_remarks_is_one_message_with_its_file(folder, file, text, said):
+    path = folder / "paper" / "toy" / file
+    path.write_text(text)
+    registry.use([folder])
+    toy = registry.papers()["toy"]
+    with pytest.raises(registry.ConfigError, match=said) as raised:
+        getattr(toy, path.stem)
+    assert str(raised.value).count(str(path)) == 1
+
+
+def test_only_measures_are_offered_where_a_claim_names_none(folder):
+    path = folder / "paper" / "toy" / "claims.yaml"
+    path.write_text(CLAIMS.replace("by: calls", "by: cals"))
+    registry.use([folder])
+    with pytest.raises(registry.ConfigError) as raised:
+        _ = registry.papers()["toy"].claims
+    said = "Did you mean calls? Valid: above_start, calls, share_ahead."
+    assert str(raised.value) == f"The claim few in {path}: it has no measure 'cals'. {said}"
+
+
+def test_a_wrong_claim_is_one_difference_that_verify_finds_beside_others(folder):
+    results = folder / "results"
+    options = ("dataset.source=synthetic", f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", *options).exit_code == 0
+    wrong = MEASURES.replace("    return", "    1 / 0\n    return")
+    (folder / "paper" / "toy" / "measures.py").write_text(wrong)
+    forget_papers()
+    done = call("verify", *options[1:])
+    assert done.exit_code == 1
+    (said,) = [line for line in done.stdout.splitlines() if line.startswith("    ✗")]
+    assert "The claim few in" in said
+    assert "ZeroDivisionError" in said
+    assert "measures.py, line 6" in said
+    assert "primal values at stored weights" in done.stdout
+
+
+def test_a_report_leaves_out_a_paper_whose_claims_have_a_mistake(folder):
+    results = folder / "results"
+    options = (f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", "dataset.source=synthetic", *options).exit_code == 0
+    (folder / "paper" / "toy" / "claims.yaml").write_text("claims: {few: text}")
+    forget_papers()
+    done = call("report", *options)
+    assert done.exit_code == 0, done.output
+    assert "The claim few in" in done.output
+
+
+@pytest.mark.parametrize("file", ["about.yaml", "questions.yaml", "paper.py"])
+def test_a_paper_that_cannot_be_read_is_one_difference_that_verify_finds(folder, file):
+    results = folder / "results"
+    options = (f"results_dir={results}", "--config-dir", folder)
+    assert call("experiment", "toy", "dataset.source=synthetic", *options).exit_code == 0
+    (folder / "paper" / "toy" / file).write_text("a: [")
+    forget_papers()
+    done = call("verify", *options)
+    assert done.exit_code == 1, done.output
+    (said,) = [line for line in done.stdout.splitlines() if line.startswith("    ✗")]
+    assert str(folder / "paper" / "toy" / file) in said
+    assert "primal values at stored weights" in done.stdout

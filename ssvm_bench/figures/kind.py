@@ -223,18 +223,22 @@ def robust(kind: Kind) -> Kind:
 
     A kind may meet runs that it was not written for: of a paper's solver on other data, or with
     options that no program has written. Where it fails and no single run is the reason, it raises
-    ``RunFailedError``.
+    ``RunFailedError``. An error of ours with another cause, as a claim that cannot be judged, may
+    have such a run as its reason, too.
     """
 
     def made(by: Callable[..., Iterable[Any]], data: FigureData, *more: Any) -> list[Any]:
         try:
             return [*by(data, *more)]
-        except SsvmBenchError:
-            raise
         except Exception as error:
+            is_ours = isinstance(error, SsvmBenchError)
+            if is_ours and isinstance(error.__cause__, SsvmBenchError | OSError | None):
+                raise
             odd = {run.folder: why for run, why in _odd(data.runs, by, data, *more)}
             rest = data.runs.where(lambda run: run.folder not in odd)
             if not odd or not rest:
+                if is_ours:
+                    raise
                 raise RunFailedError(
                     f"There is no {kind.name} of these runs: {described(error)}. Choose other runs,"
                     " or ask for the traceback with --debug."

@@ -442,6 +442,14 @@ def test_passes_count_iterations_that_were_not_evaluated():
     assert np.unique(series).size == 3
 
 
+def test_the_numbers_of_planes_are_those_by_hand():
+    at, planes = np.array([0, 4, 6, 7, 8]), np.array([1.0, 8.0, 4.0, 2.0, 3.0])
+    found = {name: of(at, planes) for name, of in measures.PLANES.items()}
+    assert found == {"largest": 8, "end": 3 / 8, "change": 2 / 4}  # the last quarter is from 6 on
+    assert measures.late_change(at, 0 * planes) == 0
+    assert math.isnan(measures.end_over_peak(at, 0 * planes))
+
+
 def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
     calls = N * ITERATIONS
     times = {"solver": "bcfw", "time": calls * 120e-6, "oracle_time": calls * 100e-6}
@@ -449,6 +457,9 @@ def test_the_oracle_s_share_and_what_it_would_be_with_the_paper_s_oracle():
     assert (share.verdict, share.median) == (INCOMPARABLE, pytest.approx(5 / 6))
     assert share.note.endswith("if a call took as long as the paper's: 98 %–99.6 %")
     assert changed("call", "weizmann", **times).note == "faster than the paper's: 10×–50×"
+    times = {"solver": "bcfw", "time": calls * 100e-6, "oracle_time": calls * 70e-6}
+    within = changed("share_bcfw", "ocr", **times)
+    assert (within.median, "the paper's" in within.note) == (pytest.approx(0.7), False)
 
 
 def test_real_data_and_stand_ins_are_judged_apart():

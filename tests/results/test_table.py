@@ -253,15 +253,46 @@ def test_a_target_is_reached_by_all_in_four_fifths_of_their_time(curves):
         assert table.reach(run, least, "time") <= 0.8 * run["time"][-1]
 
 
-@given(st.lists(st.lists(st.floats(0.1, 10), min_size=3, max_size=3), min_size=1, max_size=5))
-def test_bands_on_the_rows_of_all_repeats_are_median_and_extremes(values):
-    x = np.arange(3.0)
-    made = table.bands([x] * len(values), [*map(np.array, values)], log=True)
-    np.testing.assert_array_equal(made.x, x)
-    np.testing.assert_allclose(made.median, np.median(values, axis=0))
-    np.testing.assert_allclose(made.low, np.min(values, axis=0))
-    np.testing.assert_allclose(made.high, np.max(values, axis=0))
-    assert (made.repeats == len(values)).all()
+def drawn_at(at, x, y, log):
+    """Return the height of a curve's line at an x; None where no line is."""
+    heights = [value if value > 0 or not log else None for value in y]
+    if at in x:
+        return heights[x.index(at)]
+    k = max(k for k in range(len(x)) if x[k] < at)
+    low, high, share = heights[k], heights[k + 1], (at - x[k]) / (x[k + 1] - x[k])
+    if None in (low, high):
+        return None
+    return low ** (1 - share) * high**share if log else (1 - share) * low + share * high
+
+
+HEIGHTS = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 4.0]), min_size=1, max_size=4)
+REPEATS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), HEIGHTS), min_size=1, max_size=5)
+
+
+@given(REPEATS, st.booleans())
+def test_bands_are_those_of_the_lines_at_every_x_that_more_than_half_of_them_reach(repeats, log):
+    xs = [[start + k * step for k in range(len(y))] for start, step, y in repeats]
+    ys = [y for *_, y in repeats]
+    made = table.bands([np.array(x, float) for x in xs], [*map(np.array, ys)], log)
+    expected = []
+    for at in sorted({at for x in xs for at in x}):
+        there = [(x, y) for x, y in zip(xs, ys, strict=True) if x[0] <= at <= x[-1]]
+        if 2 * len(there) > len(repeats):
+            heights = [drawn_at(at, x, y, log) for x, y in there]
+            known = [height for height in heights if height is not None]
+            lowest = sorted(-math.inf if height is None else height for height in heights)
+            middle = lowest[(len(there) - 1) // 2], lowest[len(there) // 2]
+            median = sum(middle) / 2 if math.isfinite(middle[0]) else math.nan
+            ends = (min(known), max(known)) if known else (math.nan, math.nan)
+            expected.append((at, median, *ends, len(known)))
+    np.testing.assert_allclose(np.transpose(made), np.reshape(expected, (-1, 5)))
+
+
+def test_an_even_grid_is_between_the_ends_of_the_middle_repeat():
+    xs = [np.array(ends, float) for ends in ([0, 6], [1, 8], [2, 10])]
+    ys = [np.ones(2)] * 3
+    assert table.bands(xs, ys, log=False, points=8).x.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert table.bands(xs[:2], ys[:2], log=False, points=6).x.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_what_two_runs_have_in_common_weighs_the_iterations_between():

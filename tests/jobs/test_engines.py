@@ -28,6 +28,7 @@ from ssvm_bench.base.messages import shown_by
 from ssvm_bench.jobs import Options, backends
 from ssvm_bench.jobs import call as calls
 from ssvm_bench.jobs import slurm as queue
+from ssvm_bench.jobs import worker as workers
 from ssvm_bench.jobs.backends import Backend, Local
 from ssvm_bench.jobs.call import Call, Event, asked_for, shares_locks, sweep
 from ssvm_bench.jobs.supervisor import Supervisor
@@ -35,7 +36,7 @@ from ssvm_bench.jobs.worker import End
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results.run_folder import lock
 from ssvm_bench.results.trace import COLUMNS, find_runs, read_metadata, read_trace
-from ssvm_bench.runs import recorder, runner
+from ssvm_bench.runs import Outcome, recorder, runner
 from ssvm_bench.runs.terminal import Display
 
 COUNTED = [name for name in COLUMNS if name not in ("cpu_time", "eval_time")]
@@ -460,6 +461,34 @@ def test_a_run_that_raises_or_whose_worker_dies_too_often_is_not_taken_again(tmp
         assert one.ended[1].text.startswith("it died. That happened 2 times")
 
 
+def test_a_worker_takes_another_run_unless_it_met_a_mistake_or_a_signal(tmp_path, monkeypatch):
+    one = issued(tmp_path, "seed=0,1,2,3,4")
+    ends = [
+        Outcome("finished", "converged", tmp_path, {"source": "synthetic"}),
+        Outcome("held", "", tmp_path, {}),
+        RunFailedError("It is tired."),
+        ConfigError("It does not fit."),
+        Outcome("interrupted", "interrupted", tmp_path, {"source": "synthetic"}),
+    ]
+
+    def made(config, *about):
+        if isinstance(end := ends[config.seed], Exception):
+            raise end
+        return end
+
+    monkeypatch.setattr(runner, "run", made)
+    with one.led():
+        assert [workers._make(one, run) for run in range(5)] == [True, True, True, False, False]
+    (finished, held, failed, mistaken, interrupted) = one.news({})
+    assert finished == Event("finished", 0, "synthetic", "finished")
+    assert held == Event("held", 1, "", "held")
+    assert failed[:3] == ("failed", 2, "It is tired.")
+    assert "Traceback" in failed.more
+    assert mistaken == Event("mistaken", 3, "It does not fit.")
+    assert interrupted == Event("interrupted", 4, "synthetic", "interrupted")
+    assert one.ended.keys() == {0, 2, 3}  # the others can be taken again
+
+
 def test_with_force_a_run_is_made_once_per_call_and_the_longer_one_first(tmp_path):
     program.run_here(tmp_path / "results", "solver=fw", "budget.max_iterations=2", "clock=work")
     one = issued(tmp_path, "force=true", "budget.max_iterations=2,5,3")
@@ -476,7 +505,7 @@ def test_with_force_a_run_is_made_once_per_call_and_the_longer_one_first(tmp_pat
         assert other.free() == [1]
         program.run_here(tmp_path / "results", "solver=fw", "budget.max_iterations=5", "clock=work")
         assert other.free() == []  # others have made the longer one, and with it the other one
-        assert {event.kind for event in other.news({})} == {"finished"}
+        assert {(event.kind, event.more) for event in other.news({})} == {("finished", "skipped")}
 
 
 def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):

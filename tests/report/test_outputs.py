@@ -43,7 +43,8 @@ def long_trace(rows=3000, seed=0, **changes):
     """Return a run like those of a block solver: noisy primal, smooth dual, working sets."""
     noise = 1 + 0.05 * np.random.default_rng(seed).random(rows)
     k = np.arange(rows)
-    columns = {"approx_calls": 70 * k, "working_set_mean": 1 + k / (10 + k)}
+    # counts beyond the whole numbers that 32 bits of a float tell apart
+    columns = {"approx_calls": 70_001 * k, "working_set_mean": 1 + k / (10 + k)}
     spent = {"oracle_calls": 10 * k, "time": 0.1 * k + 0.01 * seed, "columns": columns}
     run = make_trace(1 + noise / (1 + k), 1 - 1 / (1 + k), seed=seed, **spent, **changes)
     run.end["best_primal"] = float(run["primal"].min())

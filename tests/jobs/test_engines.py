@@ -521,6 +521,16 @@ def test_without_a_supervisor_a_worker_sees_that_another_has_died(tmp_path):
     assert "That happened 2 times" in one.ended[0].text
 
 
+def test_a_run_is_at_work_while_a_stage_of_its_path_is(tmp_path):
+    (config,) = issued(tmp_path, "solver=bcfw", "path=[10/n]", "lam=1/n").configs
+    stages = config.with_source("synthetic").path_steps()
+    assert len(stages) == 2
+    for stage in stages:
+        assert not calls.is_at_work(config)
+        with lock(stage.folder):
+            assert calls.is_at_work(config)
+
+
 def left_by_a_killed_process(tmp_path):
     """Return the file of a call whose process is dead."""
     one = issued(tmp_path)
@@ -601,6 +611,17 @@ def test_workers_that_take_nothing_are_not_started_forever(tmp_path):
     one = issued(tmp_path)
     with one.led(), pytest.raises(RunFailedError, match=r"before they take a run: it has no mem"):
         Supervisor(one, Useless(Options()), pytest.fail, pytest.fail).supervise()
+
+
+def test_workers_that_die_with_their_runs_have_not_ended_in_vain(tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "POLL_SECONDS", 0)
+    backend, one, ended = Unlucky(Options()), issued(tmp_path, "seed=range(8)", retries=0), {}
+    backend.deaths = 99
+    backend.open(8)
+    with one.led():
+        assert Supervisor(one, backend, lambda run: None, ended.__setitem__).supervise()
+    assert ended.keys() == one.runs
+    assert {type(how) for how in ended.values()} == {RunFailedError}
 
 
 class Cancelled(Useless):

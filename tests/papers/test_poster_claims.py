@@ -234,6 +234,12 @@ def test_curves_are_compared_where_ours_was_evaluated_read_off_in_log_y():
     )
 
 
+def test_a_tie_is_not_ahead():
+    row = one([run("bcfw", [10, 6, 2]), run("eg", [10, 6, 2])], "ahead_bcfw_eg")
+    assert (row.median, row.verdict) == (0, FAILS)
+    assert row.note.startswith("numbers of passes: 2; not lower at 2; the last at pass 2; ")
+
+
 def test_nothing_is_compared_beyond_the_end_of_a_baseline():
     runs = [run("bcfw", [10, 6, 2, 0.9]), run("eg", [10, 7, 3])]
     runs.append(run("fw", [10, 7], passes=[0, 0.5]))
@@ -341,6 +347,9 @@ def test_calls_are_compared_with_those_on_half_of_the_examples():
     assert one(everything(), "size_fw").note.endswith(
         "; calls at n = 200: 1.2e+04; calls at n = 100: 6e+03"
     )
+    few = [trace for n in (40, 60, 160) for trace in of_poster(n=n)]
+    assert one([*everything(), *few], "size_fw").note.endswith("; calls at n = 100: 6e+03")
+    assert "; calls at n = 60: " in one([*of_poster(), *few], "size_fw").note  # the nearest to 100
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(FACTOR * 0.98, HOLDS), (FACTOR * 1.03, FAILS)])

@@ -641,3 +641,33 @@ def test_runs_whose_workers_are_cancelled_have_failed_with_those_contained_in_th
         assert Supervisor(one, backend, pytest.fail, failed.__setitem__).supervise()
     assert {str(error) for error in failed.values()} == {"it was cancelled."}
     assert failed.keys() == one.runs
+
+
+class HalfCancelled(Useless):
+    """A backend with two workers, of which one is cancelled; runs of later workers fail."""
+
+    name = "half_cancelled"
+
+    def open(self, runs):
+        self.count = 2
+
+    def start(self, path, names):
+        super().start(path, names)
+        one = Call.load(path)
+        for name in {*names} - {"1", "2"}:
+            one.record("failed", one.take(name, ""), "It is tired.")
+
+    def ended(self):
+        for name, end in super().ended():
+            if name == "1":
+                self.count, self.cancelled = 1, "it was cancelled."
+            yield name, end
+
+
+def test_while_not_all_workers_are_cancelled_runs_are_made(tmp_path):
+    one, failed = issued(tmp_path, "seed=0,1"), {}
+    backend = HalfCancelled(Options())
+    backend.open(2)
+    with one.led():
+        assert Supervisor(one, backend, lambda run: None, failed.__setitem__).supervise()
+    assert [str(failed[run]) for run in sorted(one.runs)] == ["It is tired."] * 2

@@ -251,14 +251,16 @@ def killed_while_replacing(folder, number, exchanges):
 
 
 @pytest.mark.parametrize("exchanges", [True, False])
-def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchanges):
-    number = 1
+def test_a_run_that_is_replaced_is_there_at_any_moment(folder, tmp_path, exchanges, monkeypatch):
+    """Its path is relative, as with the default results folder."""
+    monkeypatch.chdir(tmp_path)
+    folder, number = folder.relative_to(tmp_path), 1
     write(folder, count=2)
     trace.write_partial(folder, rows(3), METADATA, INTERRUPTED)
     while killed_while_replacing(folder, number, exchanges):
         if exchanges:
             assert trace.is_whole(folder)
-        assert trace.find_runs(tmp_path) == [folder]
+        assert trace.find_runs(Path()) == [folder]
         there = len(trace.read_run(folder).frame)
         assert there in (2, 3)
         with run_folder.lock(folder):  # as the same command does when it is given again

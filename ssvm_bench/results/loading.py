@@ -27,7 +27,7 @@ from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.folder import COMMITTED, ResultsFolder, SkippedFiles
+from ssvm_bench.results.folder import COMMITTED, ResultsFolder, SkippedFiles, as_folder
 from ssvm_bench.results.run_folder import PARTIAL, TRACEBACK
 from ssvm_bench.results.table import Run, Runs, grouped
 from ssvm_bench.results.trace import damage, find_runs, is_finished, read_run, read_summary
@@ -101,20 +101,23 @@ def load(
     """Return the runs of a results folder, each once; the parameters are those of `each`."""
     sources = [*each(where, wanted, raw)]
     of = {run.own_folder: run for source in sources if not source.name for run in source.runs}
-    stored: dict[Path, Run] = {}
-    for run in (run for source in sources if source.name for run in source.runs):
-        if run.own_folder not in of:
-            stored.setdefault(run.own_folder, run)
+    stored: dict[tuple[str, Path], Run] = {}
+    for source in (source for source in sources if source.name):
+        for run in source.runs:
+            if run.own_folder not in of:
+                stored.setdefault((source.path.name, run.own_folder), run)
     damaged = [source for source in sources if source.problem]
     return Loaded(Runs(of.values()), Runs(stored.values()), damaged)
 
 
-def stored(where: ResultsFolder, name: str, skipped: SkippedFiles | None = None) -> list[Run]:
+def stored(
+    where: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
+) -> list[Run]:
     """Return the traces that are stored under a name; an empty list if there are none.
 
     Parameters
     ----------
-    where : ResultsFolder
+    where : Path or ResultsFolder
     name : str
         Name of an experiment, or of a folder below.
     skipped : SkippedFiles, optional
@@ -125,11 +128,11 @@ def stored(where: ResultsFolder, name: str, skipped: SkippedFiles | None = None)
     RunFailedError
         If a file is damaged, and ``skipped`` is not given.
     """
-    found = load(where, name.__eq__, raw=False)
-    for source in found.damaged:
+    found = load(as_folder(where), name.__eq__, raw=False)
+    for problem in (source.problem for source in found.damaged if source.problem):
         if skipped is None:
-            raise source.problem
-        skipped.add(source.problem)
+            raise problem
+        skipped.add(problem)
     return [*found.stored]
 
 

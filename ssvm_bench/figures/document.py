@@ -79,8 +79,11 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
     "share": words.share,
     "problem": style.problem_title,
     "points": lambda share: f"{100 * share:.2f}",
+    "more points": lambda share: f"{100 * share:+.1f}",
     "seconds": partial(words.reached, text=words.seconds),
     "reached": partial(words.reached, text="{:.3g}".format),
+    "times": partial(words.reached, text=words.times),
+    "name": lambda name: name.replace("_", " "),
 }
 """Name of a format → function that formats a value."""
 
@@ -172,7 +175,7 @@ def described(
 
 
 def _text(of: Cell, row: Any) -> str:
-    return _Formatter().vformat(of, (row,), {}) if isinstance(of, str) else of(row)
+    return _Formatter().vformat(of, (row,), {}).strip() if isinstance(of, str) else of(row)
 
 
 def bold(text: str, stands_out: bool = True) -> str:

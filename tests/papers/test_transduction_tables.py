@@ -127,7 +127,7 @@ def test_settings_are_told_apart_and_shown_where_all_cells_are_there():
     assert row[-1] == "10 of 10"
     _, table = accuracies.DOCUMENTS["compared"][2](found)
     assert len(table.rows) == 19
-    assert "**" not in str(list(accuracies.reached(found))[1])
+    assert "**" not in str(list(accuracies.DOCUMENTS["reached"][2](found))[1])
 
 
 def test_claims_of_table_1_are_about_their_cells():

@@ -22,7 +22,6 @@ Another pass follows while ``last > iteration``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import truediv
@@ -147,9 +146,6 @@ SLOPE = described(
         "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
         "to the rule's": lambda row: words.median(
             (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
-        ),
-        "to a tenth of the gap": lambda row: (
-            words.NONE if math.isnan(row["tenth"]) else words.reached(row["tenth"], words.times)
         ),
     },
 )

@@ -207,7 +207,6 @@ OVERLAPS = described(
     __file__,
     "overlaps",
     {
-        "data": lambda row: row["data"].replace("_", " "),
         "IoU": _overlap,
         "paper's IoU": lambda row: (
             NONE if np.isnan(row["printed"]) else f"{100 * row['printed']:.2f} %"

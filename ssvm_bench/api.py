@@ -23,7 +23,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest
 from ssvm_bench.config import overrides
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.results import optima, stored_traces
+from ssvm_bench.results import loading, optima, stored_traces
 from ssvm_bench.results.budgets import truncate
 from ssvm_bench.results.folder import ResultsFolder, results_folder
 from ssvm_bench.results.table import Run, Runs
@@ -113,7 +113,7 @@ def load_runs(
 def _stored(where: ResultsFolder, experiment: str) -> list[Run]:
     """Return the traces of an experiment from the first side of a results folder that has some."""
     for side in where.sides():
-        if runs := stored_traces.read(side, experiment):
+        if runs := loading.stored(side, experiment):
             return runs
     names = stored_traces.names(where)
     raise ConfigError(

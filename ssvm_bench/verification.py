@@ -34,7 +34,7 @@ import os
 import tempfile
 import time
 from collections import ChainMap, Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -96,6 +96,15 @@ def compared(of: str, differs: object = "") -> Verdict:
 def skipped(of: str, why: object) -> Verdict:
     """Return the verdict that something could not be checked."""
     return Verdict(SKIPPED, of, str(why))
+
+
+def of_runs(runs: Iterable[Run], differs: Callable[[Run], str]) -> Iterator[Verdict]:
+    """Yield for each run whether it differs; skip one where ``differs`` raises an error of ours."""
+    for run in runs:
+        try:
+            yield compared(run.title, differs(run))
+        except SsvmBenchError as error:
+            yield skipped(run.title, error)
 
 
 @dataclass
@@ -227,14 +236,16 @@ def verify(
             "with results_dir=…"
         )
     yield read
-    yield Checked.of("weak duality, F ≤ P", duality(subject))
-    yield Checked.of("summaries beside their rows", summaries(subject))
+    runs, by_dataset = Runs(subject.runs, subject.best), Runs(subject.raw).groups(_of_dataset)
+    yield Checked.of("weak duality, F ≤ P", of_runs(runs, above_primal))
+    yield Checked.of("summaries beside their rows", of_runs(runs, _unlike_summary))
     yield Checked.of("best values on record", best_values(subject))
     drawn: set[Path] = set()
     yield Checked.of("claims, judged again", redrawn(subject, drawn, claims=True))
     yield Checked.of("figures and tables, made again", redrawn(subject, drawn, claims=False))
     yield Checked.of("fingerprints of data", fingerprints(subject))
-    yield Checked.of("primal values at stored weights", weights(subject))
+    raw = (run for members in by_dataset.values() for run in members)
+    yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))
     if rerun:
         yield Checked.of(f"runs made again (seed {seed})", made_again(subject, rerun, seed))
 
@@ -273,32 +284,21 @@ ROUNDING = 1e-9
 """Of sums, relative to the largest of P, F and 1, as in the runner."""
 
 
-def duality(subject: Subject) -> Iterator[Verdict]:
-    """Yield for each run, stored or raw, whether F ≤ P in every row and on its instance."""
-    yield from map(_dual_below, Runs(subject.runs, subject.best))
-
-
-def _dual_below(run: Run) -> Verdict:
+def above_primal(run: Run) -> str:
+    """Return where F > P, in a row of a run or on its instance; an empty string if nowhere."""
     primal, dual = run["primal"], run["dual"]
     if not run.has_dual:
-        return skipped(run.title, "the solver has no dual value")
+        raise RunFailedError("the solver has no dual value")
     if not optima.is_exact(str(run.options.get("oracle.kind"))):
-        return skipped(run.title, "the oracle is not exact, so that P may be too low")
+        raise RunFailedError("the oracle is not exact, so that P may be too low")
     above = dual - primal > ROUNDING * np.maximum(np.maximum(abs(primal), abs(dual)), 1.0)
     if above.any():
         iteration, F, P = (run[name][above][0] for name in ("iteration", "dual", "primal"))
-        return compared(run.title, f"iteration {iteration:.0f}: F = {F:.9g} above P = {P:.9g}")
+        return f"iteration {iteration:.0f}: F = {F:.9g} above P = {P:.9g}"
     highest, lowest = np.nanmax(dual), run.best.primal if run.best else math.inf
     if highest - lowest > ROUNDING * max(abs(highest), 1.0):
-        values = f"F = {highest:.9g} above P = {lowest:.9g}"
-        return compared(run.title, f"{values}, which another run saw")
-    return compared(run.title)
-
-
-def summaries(subject: Subject) -> Iterator[Verdict]:
-    """Yield for each run whether its summary agrees with its rows."""
-    for run in subject.runs:
-        yield compared(run.title, _unlike_summary(run))
+        return f"F = {highest:.9g} above P = {lowest:.9g}, which another run saw"
+    return ""
 
 
 def _unlike_summary(run: Run) -> str:
@@ -492,19 +492,11 @@ def _of_dataset(run: Run) -> tuple[str, str, str, str]:
     return run.dataset, run.source, str(run.data["fingerprint"]), repr(options)
 
 
-def weights(subject: Subject) -> Iterator[Verdict]:
-    """Yield for each run with stored weights whether P at these is P in the last row."""
-    for runs in grouped(subject.raw, _of_dataset).values():
-        for run in runs:
-            try:
-                found = _primal(run)
-            except SsvmBenchError as error:
-                yield skipped(run.title, error)
-                continue
-            last = float(run["primal"][-1])
-            differs = abs(found - last) > ACROSS * max(abs(last), 1.0)
-            why = f"P = {found:.9g} at the stored weights, {last:.9g} in the trace"
-            yield compared(run.title, why * differs)
+def _unlike_weights(run: Run) -> str:
+    """Return how P at the stored weights differs from the last row; empty if it does not."""
+    found, last = _primal(run), float(run["primal"][-1])
+    differs = abs(found - last) > ACROSS * max(abs(last), 1.0)
+    return f"P = {found:.9g} at the stored weights, {last:.9g} in the trace" * differs
 
 
 def _primal(run: Run) -> float:

@@ -188,10 +188,13 @@ SHOWS: dict[str, Callable[[float], str]] = {
 }
 """Names of what writes the numbers of a claim."""
 
+Types: TypeAlias = Mapping[str, tuple[type | tuple[type, ...], str]]
+"""Entry of a mapping in a file → its types, and these in words."""
+
 _PARTS = {"name", "each", "together", *Claim._fields} - {"key", "place"}
 """The entries of a statement."""
 
-_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+_TYPES: Types = {
     **dict.fromkeys(("name", "section", "text", "measured", "show", "beside"), (str, "a text")),
     **dict.fromkeys(("paper", "measure", "only"), (dict, "a mapping")),
     **dict.fromkeys(("low", "high"), ((int, float, str), "a number, a fraction or < or > and one")),
@@ -200,8 +203,6 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "lam": ((int, float), "a number"),
     "variants": (list, "a list"),
 }
-"""Entry of a statement → its types, and these in words."""
-
 _NEEDED = ("section", "text", "measured", "measure")
 """The entries that every statement has."""
 
@@ -265,7 +266,7 @@ def read_claims(
 
 def _repeated(name: str, statement: Any, tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the key of each claim of a statement, and its entries with the values of ``each``."""
-    _check_types(statement)
+    check_types(statement, _TYPES)
     _check("entry", statement, _PARTS)
     each = statement.get("each", {"": {}})
     if not isinstance(each, dict):
@@ -314,7 +315,7 @@ def _claim(
     for name in _NEEDED:
         if name not in said:
             raise ConfigError(f"it has no entry {name!r}")
-    _check_types(said)
+    check_types(said, _TYPES)
     _check("format", [said.get("show", "number")], SHOWS)
     show = SHOWS[said.get("show", "number")]
     values = {of: _filled(value, {}, kinds) for of, value in said.items() if of not in _READ}
@@ -382,16 +383,6 @@ def _check(what: str, names: Iterable[str], known: Collection[str]) -> None:
             raise ConfigError(f"it has no {what} {name!r}. {nearest(str(name), known)}")
 
 
-def _check_types(statement: Any) -> None:
-    if not isinstance(statement, dict):
-        raise ConfigError(f"it has to be a mapping, but is {shown(statement)}")
-    for name, (types, said) in _TYPES.items():
-        value = statement.get(name, ...)
-        is_number = isinstance(value, bool) and types is not bool
-        if value is not ... and (is_number or not isinstance(value, types)):
-            raise ConfigError(f"{name} has to be {said}, but is {shown(value)}")
-
-
 # ---- files of a paper -------------------------------------------------------------------------
 
 
@@ -417,6 +408,17 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ConfigError("it is empty" if said is None else "it has to be a mapping")
     return said
+
+
+def check_types(said: Any, types: Types) -> None:
+    """Raise ``ConfigError`` unless this is a mapping whose entries have their types."""
+    if not isinstance(said, dict):
+        raise ConfigError(f"it has to be a mapping, but is {shown(said)}")
+    for name, (of, in_words) in types.items():
+        value = said.get(name, ...)
+        is_number = isinstance(value, bool) and of is not bool
+        if value is not ... and (is_number or not isinstance(value, of)):
+            raise ConfigError(f"{name} has to be {in_words}, but is {shown(value)}")
 
 
 class _Loader(yaml.SafeLoader):

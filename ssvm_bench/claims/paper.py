@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.claims import measures
 from ssvm_bench.claims.cases import Costs
-from ssvm_bench.claims.claim import Claim, Measured, located, read_claims, read_mapping
+from ssvm_bench.claims.claim import Claim, Measured, check_types, located, read_claims, read_mapping
 from ssvm_bench.claims.questions import Number, Question
 from ssvm_bench.config import GENUINE, catalog, experiment
 from ssvm_bench.config.experiment import along_paths
@@ -203,24 +203,28 @@ class Paper:
             return read_mapping(file) if file.is_file() else {}
 
 
-_LISTS = ("experiments", "solvers", "beside_runs_of")
-"""Fields that are lists of names in ``about.yaml``."""
+_NAMES = ("experiments", "solvers", "beside_runs_of")
 
-_MAPPINGS = ("looks", "titles", "stands_for", "beside", "draws")
+_TYPES: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("title", "short", "file", "costs_in"), (str, "a text")),
+    **dict.fromkeys(_NAMES, (list, "a list of names")),
+    **dict.fromkeys(("looks", "titles", "stands_for", "beside", "draws"), (dict, "a mapping")),
+    "derivation": (list, "a list of sentences"),
+    "order": (int, "an integer"),
+    "partial": (bool, "true or false"),
+}
+"""The fields in ``about.yaml``."""
 
 
 def _check_about(said: Mapping[str, Any]) -> None:
     """Raise ``ConfigError`` unless the fields of a paper have their types."""
-    known = {each.name for each in fields(Paper)} - {"folder", "measures", "tables", "kinds"}
-    for name, value in said.items():
-        if name not in known:
-            raise ConfigError(f"a paper has no field {shown(name)}. {nearest(str(name), known)}")
-        if name in _LISTS and not _are_texts(value):
-            raise ConfigError(f"{name} has to be a list of names, but is {shown(value)}")
-        if name in _MAPPINGS and not isinstance(value, dict):
-            raise ConfigError(f"{name} has to be a mapping, but is {shown(value)}")
-        if name in ("title", "short", "file", "costs_in") and not isinstance(value, str):
-            raise ConfigError(f"{name} has to be a text, but is {shown(value)}")
+    for name in said:
+        if name not in _TYPES:
+            raise ConfigError(f"a paper has no field {shown(name)}. {nearest(str(name), _TYPES)}")
+    check_types(said, _TYPES)
+    for name in _NAMES:
+        if not all(isinstance(one, str) for one in said.get(name, ())):
+            raise ConfigError(f"{name} has to be a list of names, but is {shown(said[name])}")
     for name, look in said.get("looks", {}).items():
         if not isinstance(look, list) or not 2 <= len(look) <= len(Look._fields):
             raise ConfigError(
@@ -232,10 +236,6 @@ def _check_about(said: Mapping[str, Any]) -> None:
     file = said.get("file", "")
     if file and not file.replace("-", "_").isidentifier():
         raise ConfigError(f"file has to be one word, but is {shown(file)}")
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _is_measure(name: str, of: Any) -> bool:

@@ -4,8 +4,8 @@ A kind of figure that shows more than their columns, such as predicted labels, d
 that loads it (`Kind.loads`). Some papers have such kinds.
 
 `kind` defines a kind of figure. `curves` turns runs into one tidy table, `drawing` draws such a
-table in the colours of `style`, and `document` writes texts and tables. So a picture, a CSV file
-and the report show the same numbers.
+table in the colours of `style`, and `document` writes texts and tables, as a file ``tables.yaml``
+beside a module describes them. So a picture, a CSV file and the report show the same numbers.
 """
 
 import os as _os

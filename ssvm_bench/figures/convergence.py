@@ -32,17 +32,16 @@ upper bound of the true one, and a dual distance is too low by at most (P⋆ −
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import curves, style
-from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
-from ssvm_bench.figures.kind import CurveFigure, FigureData, Kind, Output
+from ssvm_bench.figures.document import TEXTS, Block, bold, described
+from ssvm_bench.figures.kind import CurveFigure, FigureData, table_kind
 from ssvm_bench.results.table import INSTANCE_COLUMNS, Runs
-from ssvm_bench.results.words import number
 
 SUBOPTIMALITY = CurveFigure(
     "Primal suboptimality, dual suboptimality and duality gap",
@@ -118,29 +117,16 @@ def agreement(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=AGREEMENT_COLUMNS)
 
 
-def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table per problem instance, the best agreement in bold."""
-    for rows in style.by_problem(table):
-        nearest = rows["agrees_to"].min()
-        known = f"{style.problem_title(rows)}: optimum known to {rows['known_to'].iloc[0]:.1g}"
-        yield table_of(known, CELLS, rows.assign(nearest=nearest).to_dict("records"))
+def _agrees_to(row: Mapping[str, Any]) -> str:
+    return bold(f"{row['agrees_to']:g}", row["agrees_to"] == row["nearest"])
 
 
-CELLS: Cells = {
-    "solver": lambda row: f"{style.solver_label(row['solver'])} (`{row['solver']}`)",
-    "passes": "{passes:.0f}",
-    "seconds": "{time:.3g}",
-    "stopped by": "{stopped_by}",
-    "primal distance": lambda row: number(row["primal"], ".1e"),
-    "dual distance": lambda row: number(row["dual"], ".1e"),
-    "agrees to": lambda row: bold(f"{row['agrees_to']:g}", row["agrees_to"] == row["nearest"]),
-}
+_DOCUMENT = described(__file__, "agreement", {"agrees to": _agrees_to})
 
 
-def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    table = agreement(data.runs)
-    title = "How far each solver is from the optimum"
-    yield Output("agreement", table, title, [TEXTS["agreement"], *tables(table)])
+def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
+    nearest = table.groupby(style.PROBLEM)["agrees_to"].transform("min")
+    return _DOCUMENT.blocks(data, table.assign(nearest=nearest))
 
 
-AGREEMENT = Kind("agreement", Choices(("table",)), _outputs)
+AGREEMENT = table_kind("agreement", _DOCUMENT.title, agreement, _blocks)

@@ -18,7 +18,6 @@ x grid, where the median, minimum and maximum of their *y values* are taken. Not
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -29,7 +28,7 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
 from ssvm_bench.results.optima import is_exact
-from ssvm_bench.results.table import INSTANCE_COLUMNS, Run, Runs, bands
+from ssvm_bench.results.table import INSTANCE_COLUMNS, ProblemInstance, Run, Runs, bands
 
 
 class Axis(NamedTuple):
@@ -174,30 +173,30 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
         The meaning of line and band, where curves end or are interrupted, which solvers have no
         dual value; for runtimes, whether the machine was busy.
     """
-    x, median, count, solver, quantity = (
-        table[name].to_numpy() for name in ("x", "median", "repeats", "solver", "quantity")
-    )
-    of_curves = _curves(table)
-    drawn = [rows for rows in of_curves if not np.isnan(x[rows]).all()]
-    repeats = [most for rows in drawn if (most := count[rows].max()) > 0]
+    curves = table.groupby([*style.PROBLEM, "solver", "quantity"], sort=False)
+    counted = {"points": ("x", "count"), "medians": ("median", "count"), "rows": ("x", "size")}
+    of = curves.agg(**counted, most=("repeats", "max")).reset_index()
+    drawn = of[of["points"] > 0]
+    repeats = drawn.loc[drawn["most"] > 0, "most"]
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     ends = (set(repeats.last(AXES[axis].column)) for repeats in runs.curves().values())
     if any(len(of_curve) > 1 for of_curve in ends):
         text += ", drawn while more than half of them go on"
     found = [f"{text}."]
-    gone = [rows for rows in drawn if 0 < np.isnan(median[rows]).sum() < len(median[rows])]
-    problems = [*zip(table["fingerprint"], table["lam"], strict=True)]
-    interrupted = {problems[of.start] for of in gone if quantity[of.start] in QUANTITIES}
-    whys = {_why_not_positive(runs.where(problem={of})) for of in interrupted}
+    gone = (drawn["medians"] > 0) & (drawn["medians"] < drawn["rows"])
+    interrupted = drawn.loc[gone & drawn["quantity"].isin(QUANTITIES), style.PROBLEM]
+    problems = {ProblemInstance(*of_curve) for of_curve in interrupted.itertuples(index=False)}
+    whys = {_why_not_positive(runs.where(problem={problem})) for problem in problems}
     found += [f"A curve is interrupted where its value is {why}." for why in sorted(whys)]
+    without_x, some = of["points"] == 0, of["most"] > 0
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
-            np.isnan(x) & (count == 0) & (quantity == "duality gap")
+            without_x & ~some & (of["quantity"] == "duality gap")
         ),
-        "Not drawn, as one repeat ended before another began": np.isnan(x) & (count > 0),
+        "Not drawn, as one repeat ended before another began": without_x & some,
     }
     for what, these in missing.items():
-        names = ", ".join(map(style.solver_label, dict.fromkeys(solver[these])))
+        names = ", ".join(map(style.solver_label, dict.fromkeys(of.loc[these, "solver"])))
         found += [f"{what}: {names}."] * bool(names)
     return [*found, *timing_notes(runs)] if axis == "time" else found
 
@@ -218,16 +217,6 @@ def _why_not_positive(runs: Runs) -> str:
         return "0 up to rounding"
     kinds = {str((run.config.get("oracle") or {}).get("kind")) for run in runs}
     return "not positive" + " (inexact oracle)" * (not all(map(is_exact, kinds)))
-
-
-def _curves(table: pd.DataFrame) -> list[slice]:
-    """Return the slice of each curve's rows, which are consecutive."""
-    if table.empty:
-        return []
-    keys = [table[name].to_numpy() for name in ("fingerprint", "lam", "solver", "quantity")]
-    begins = np.flatnonzero(np.any([key[1:] != key[:-1] for key in keys], axis=0)) + 1
-    ends = [0, *begins.tolist(), len(table)]
-    return [slice(*of_curve) for of_curve in itertools.pairwise(ends)]
 
 
 def timing_notes(runs: Runs) -> list[str]:

@@ -11,12 +11,14 @@ import math
 import os
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+import pandas as pd
 import yaml
 
 from ssvm_bench.figures import style
@@ -60,27 +62,41 @@ class Table(NamedTuple):
 Block: TypeAlias = str | Heading | Warning | List | Table
 """A text is a paragraph."""
 
-Cells: TypeAlias = Mapping[str, str | Callable[[Mapping[Any, Any]], str]]
-"""The head of each column → its cell for a row of numbers: a format, or a function.
+Cell: TypeAlias = str | Callable[[Any], str]
+"""What a column shows of a row: a format, ``{time:.3g}``, or a function of the row.
 
-In addition to Python's format specifications, a format can use the names in `SHOWN`:
-``{time:seconds}``.
+A row is a mapping, or an object with attributes. In addition to Python's format specifications, a
+format can use the names in `SHOWN`: ``{time:seconds}``.
 """
+
+Cells: TypeAlias = Mapping[str, Cell]
+"""The head of each column → its cells."""
 
 SHOWN: Mapping[str, Callable[[Any], str]] = {
     "dataset": style.dataset_name,
     "solver": style.solver_label,
     "percent": words.percent,
     "share": words.share,
+    "problem": style.problem_title,
     "points": lambda share: f"{100 * share:.2f}",
+    "more points": lambda share: f"{100 * share:+.1f}",
     "seconds": partial(words.reached, text=words.seconds),
     "reached": partial(words.reached, text="{:.3g}".format),
+    "times": partial(words.reached, text=words.times),
+    "name": lambda name: name.replace("_", " "),
 }
 """Name of a format → function that formats a value."""
 
 
 class _Formatter(string.Formatter):
     """Formats cells; NaN is shown as `words.NONE`."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return a value of the row; of the key 0, the row itself."""
+        (row,) = args
+        if key == 0:
+            return row
+        return row[key] if isinstance(row, Mapping) else getattr(row, str(key))
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return a value as text."""
@@ -100,15 +116,66 @@ TEXTS = beside(__file__)
 """The texts above the tables and before the figures of this folder."""
 
 
-def table_of(title: str, cells: Cells, rows: Iterable[Mapping[Any, Any]], words: int = 1) -> Table:
-    """Return a table of rows of numbers, formatted by ``cells``."""
-    made = _Formatter()
+def table_of(
+    title: str, cells: Cells, rows: Iterable[Any], words: int = 1, headed: bool = True
+) -> Table:
+    """Return a table with a line for each row; the parameters are those of `Table`."""
+    shown = [[_text(of, row) for of in cells.values()] for row in rows]
+    return Table(title, [*cells], shown, words, headed)
 
-    def cell(of: str | Callable[[Mapping[Any, Any]], str], row: Mapping[Any, Any]) -> str:
-        return made.vformat(of, (), row) if isinstance(of, str) else of(row)
 
-    shown = [[cell(of, row) for of in cells.values()] for row in rows]
-    return Table(title, list(cells), shown, words)
+class Description(NamedTuple):
+    """A document of one or more tables with the same columns.
+
+    Attributes
+    ----------
+    title, text : str
+        Title of the document, and the paragraph above its tables.
+    columns : Cells
+    heading : str or callable
+        The title of each table: a cell of its first row.
+    by : sequence of str
+        Columns of the numbers; there is a table for each of their values. Empty: one table.
+    words, headed
+        As for `Table`.
+    """
+
+    title: str
+    text: str
+    columns: Cells
+    heading: Cell = style.problem_title
+    by: Sequence[str] = style.PROBLEM
+    words: int = 1
+    headed: bool = True
+
+    def tables(self, table: pd.DataFrame) -> Iterator[Table]:
+        """Yield the tables of some numbers."""
+        groups = table.groupby([*self.by], sort=False, dropna=False) if self.by else [("", table)]
+        for _, group in groups:
+            rows = group.to_dict("records")
+            title = _text(self.heading, rows[0])
+            yield table_of(title, self.columns, rows, self.words, self.headed)
+
+    def blocks(self, _: object, table: pd.DataFrame) -> list[Block]:
+        """Return the document of some numbers, as `kind.table_kind` asks for it."""
+        return [self.text, *self.tables(table)]
+
+
+def described(
+    module: str, name: str, cells: Cells = MappingProxyType({}), **values: object
+) -> Description:
+    """Return a document that the file ``tables.yaml`` beside a module describes.
+
+    The file has the fields of a `Description`. ``cells`` are those of the columns that are empty
+    there; ``values`` are placeholders in the text.
+    """
+    said = beside(module, "tables")[name]
+    columns = {**said.pop("columns"), **cells}
+    return Description(text=said.pop("text", "").format(**values), columns=columns, **said)
+
+
+def _text(of: Cell, row: Any) -> str:
+    return _Formatter().vformat(of, (row,), {}).strip() if isinstance(of, str) else of(row)
 
 
 def bold(text: str, stands_out: bool = True) -> str:
@@ -255,9 +322,9 @@ def address(path: str | PurePath) -> Html:
     return Html(quote(os.fsencode(path)))
 
 
-def rows(title: str, header: Sequence[str], cells: Iterable[Sequence[object]]) -> Table:
-    """Return a table whose cells are shown without conversion of Markdown."""
-    return Table(title, header, [[*map(escaped, row)] for row in cells])
+def plain(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
+    """Return a table of rows that map heads to cells, shown without conversion of Markdown."""
+    return Table(title, [*rows[0]], [[*map(escaped, row.values())] for row in rows])
 
 
 def block(shown: Block) -> Html:

@@ -99,7 +99,7 @@ def draw_curves(
                     panel.set_ylim(bottom=0)
                 if log_y or panel in panels[:, 0]:
                     panel.set_ylabel(quantity)
-            heading = style.problem_title(problem, ": " if log_y and not alone else "\n")
+            heading = style.problem_title(problem.iloc[0], ": " if log_y and not alone else "\n")
             if len(heading) > LONGEST:
                 heading = textwrap.fill(heading, WRAPPED)
             set_heading(of_problem[0], heading)

@@ -268,12 +268,18 @@ def _odd(
                 yield from _odd(part, made, data, *more)
 
 
+TABLE = Choices(("table",))
+"""The choices of a kind of one table."""
+
+
 def table_kind(
     name: str,
     title: str,
-    tabulate: Callable[[Runs], pd.DataFrame],
+    tabulate: Callable[..., pd.DataFrame],
     blocks: Callable[[FigureData, pd.DataFrame], Iterable[Block]],
-    documents: bool = False,
+    draw: Callable[[FigureData, pd.DataFrame, Sequence[str]], Figure] | None = None,
+    choices: Choices = TABLE,
+    **more: Any,
 ) -> Kind:
     """Return a kind of one table and its document, which are written if the table has rows.
 
@@ -282,19 +288,22 @@ def table_kind(
     name, title : str
         Name of the kind and its files; title of the document, empty: the experiment's.
     tabulate : callable
-        Runs → table.
+        Runs, and the relative gaps if the choices have any → table.
     blocks : callable
         Input of the figure, and the table → the document.
-    documents : bool
-        See `Kind`.
+    draw : callable, optional
+        Input, table and choices → the figure.
+    choices, more
+        Fields of `Kind`.
     """
 
-    def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-        table = tabulate(data.runs)
+    def outputs(data: FigureData, chosen: Sequence[str]) -> Iterator[Output]:
+        table = tabulate(data.runs, *[data.gaps] * choices.gaps)
         if len(table):
-            yield Output(name, table, title or data.title, list(blocks(data, table)))
+            figure = partial(draw, data, table, chosen) if draw else None
+            yield Output(name, table, title or data.title, [*blocks(data, table)], figure)
 
-    return Kind(name, Choices(("table",)), outputs, documents=documents)
+    return Kind(name, choices, outputs, **more)
 
 
 def kind_of(

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import TEXTS, Block, Cells, List, Table, table_of
+from ssvm_bench.figures.document import TEXTS, Block, List, described
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, GAPS, costs
 from ssvm_bench.results import words
@@ -206,7 +206,7 @@ def output(
         *said,
         *[many] * (number > MOST),
         List([*sentences(table)]),
-        *tables(table),
+        *TABLES.tables(table),
     ]
     figure = (lambda: draw(table, title, said)) if number <= MOST else None
     return Output(name, table, title, blocks, figure)
@@ -247,7 +247,7 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
         row = (some if len(some) else rows).sort_values("gap").iloc[0]
         of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
-        about = f"{style.problem_title(rows)}, {of} {row['around']}".strip()
+        about = f"{style.problem_title(row)}, {of} {row['around']}".strip()
         pairs = int(row["pairs"])
         gap = f"a gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):
@@ -259,21 +259,12 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
             yield f"{about}: {' and '.join(said)} to {gap}."
 
 
-CELLS: Cells = {
-    "A": lambda row: f"{row['a']} {row['around']}".strip(),
-    "B": lambda row: f"{row['b']} {row['around']}".strip(),
-    "gap": "{gap:g}",
-    "pairs": "{pairs}",
-    "A and B got there": "{reached_a}, {reached_b}",
-    "time": lambda row: shown(row, "time"),
-    "oracle calls": lambda row: shown(row, "calls"),
-}
-
-
-def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the ratios on each problem instance."""
-    for rows in style.by_problem(table):
-        yield table_of(style.problem_title(rows), CELLS, rows.to_dict("records"), words=2)
+TABLES = described(
+    __file__,
+    "pairs",
+    {"time": partial(shown, cost="time"), "oracle calls": partial(shown, cost="calls")},
+)
+"""The tables of ratios, one for each problem instance."""
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
@@ -296,7 +287,7 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     def draw_panel(panel: Axes, k: int, rows: pd.DataFrame) -> None:
         cost = str(rows["cost"].iloc[0])
         if cost == drawn[0]:
-            set_heading(panel, style.problem_title(rows))
+            set_heading(panel, style.problem_title(rows.iloc[0]))
         panel.set_xscale("log")
         panel.axvline(1, color="#999999", linewidth=0.8)
         panel.grid(axis="x")

@@ -17,7 +17,6 @@ too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,8 @@ import pandas as pd
 
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import TEXTS, Cells, Table, bold, table_of
-from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.figures.document import Block, Table, bold, described
+from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results.table import Run, Runs, first
 from ssvm_bench.results.words import NONE, number
 
@@ -121,27 +120,25 @@ def oracle_name(delay: float) -> str:
     return f"{1000 * delay:g} ms a call" if delay else "its own cost"
 
 
-CELLS: Cells = {
-    "solver": curve_name,
-    "oracle": lambda row: oracle_name(row["delay"]),
-    "workers": "{workers}",
-    "seconds": "{time:.3g}",
-    "calls": "{calls:.0f}",
-    "speed-up": lambda row: bold(number(row["speedup"], ".2f"), row["share"] >= ENOUGH),
-    "calling": "{calling:share}",
-    "steps": "{steps:share}",
-    "waiting": "{others:share}",
-}
+NUMBERS = described(
+    __file__,
+    "scaling",
+    {
+        "solver": curve_name,
+        "oracle": lambda row: oracle_name(row["delay"]),
+        "speed-up": lambda row: bold(number(row["speedup"], ".2f"), row["share"] >= ENOUGH),
+    },
+    enough=ENOUGH,
+)
 
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
     """Yield two tables per problem instance: the numbers, and up to where its curves scale."""
     for rows in style.by_problem(table):
-        title = f"{style.problem_title(rows)}: to a relative gap of {rows['gap'].iloc[0]:g}"
-        yield table_of(title, CELLS, rows.to_dict("records"), words=2)
+        yield from NUMBERS.tables(rows)
         header = ["solver", "oracle", f"at least {ENOUGH:g} × workers up to", "then lost to"]
         ends = [_end(curve) for _, curve in rows.groupby(CURVE, sort=False, dropna=False)]
-        title = f"Where it stops to scale: {style.problem_title(rows)}"
+        title = f"Where it stops to scale: {style.problem_title(rows.iloc[0])}"
         yield Table(title, header, ends, words=len(header))
 
 
@@ -216,18 +213,26 @@ def draw(
     return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_width=2.4)
 
 
-def _outputs(data: FigureData, quantities: Sequence[str]) -> Iterator[Output]:
-    table = scaling(data.runs, data.gaps)
-    if table.empty:
-        return
-    notes = ["Grey: in proportion to the workers."]
+def _notes(data: FigureData) -> list[str]:
     busy = sum(bool(run.metadata.get("concurrent_runs")) for run in data.runs)
-    if busy:
-        notes.append(f"{busy} of {len(data.runs)} runs were timed while others were going on.")
-    figure = partial(draw, table, quantities, data.title, notes)
-    title = "Oracle calls in parallel: time to a gap against workers"
-    reading = TEXTS["scaling"].format(enough=ENOUGH)
-    yield Output("scaling", table, title, [reading, *notes[1:], *tables(table)], figure)
+    said = f"{busy} of {len(data.runs)} runs were timed while others were going on."
+    return [said] * bool(busy)
 
 
-KIND = Kind("scaling", Choices(tuple(QUANTITIES), "quantity", "quantities", gaps=True), _outputs)
+def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
+    return [NUMBERS.text, *_notes(data), *tables(table)]
+
+
+def _draw(data: FigureData, table: pd.DataFrame, quantities: Sequence[str]) -> Figure:
+    notes = ["Grey: in proportion to the workers.", *_notes(data)]
+    return draw(table, quantities, data.title, notes)
+
+
+KIND = table_kind(
+    "scaling",
+    NUMBERS.title,
+    scaling,
+    _blocks,
+    _draw,
+    Choices(tuple(QUANTITIES), "quantity", "quantities", gaps=True),
+)

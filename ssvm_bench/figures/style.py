@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED, SIMULATED, registry
 from ssvm_bench.results import words
@@ -172,17 +172,21 @@ def weight_of(fingerprint: str, lam: float, n: int) -> str:
     return f"{letter} = " + (words.lam(lam, n) if letter == "λ" else f"{lam:g}")
 
 
+PROBLEM = ["fingerprint", "lam"]
+"""Columns of a tidy table that identify a problem instance."""
+
+
 def by_problem(table: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the rows of a tidy table for each problem instance, in order of appearance."""
-    return [rows for _, rows in table.groupby(["fingerprint", "lam"], sort=False)]
+    return [rows for _, rows in table.groupby(PROBLEM, sort=False)]
 
 
-def problem_title(problem: pd.DataFrame, between: str = ": ") -> str:
-    """Return the title of a problem in a tidy table: name, source, size, λ or ν, prior."""
-    first = problem.iloc[0]
-    name, source = dataset_name(first["dataset"]), source_name(first["source"], first["dataset"])
-    n, lam, fingerprint = int(first["n"]), float(first["lam"]), str(first["fingerprint"])
-    after = between if between == "\n" else ", "
-    weight, named = weight_of(fingerprint, lam, n), named_in(fingerprint)
-    parts = f"{name}{between}{source}", f"n = {n}, {weight}", named
-    return after.join(filter(None, parts))
+def problem_title(row: Mapping[Any, Any] | pd.Series, between: str = ": ") -> str:
+    """Return the title of a row's problem instance: name, source, size, λ or ν, prior."""
+    name, source = dataset_name(row["dataset"]), source_name(row["source"], row["dataset"])
+    weight, named = (
+        weight_of(row["fingerprint"], row["lam"], row["n"]),
+        named_in(row["fingerprint"]),
+    )
+    parts = f"{name}{between}{source}", f"n = {row['n']}, {weight}", named
+    return ("\n" if between == "\n" else ", ").join(filter(None, parts))

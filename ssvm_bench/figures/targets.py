@@ -15,7 +15,6 @@ first as small as that of BCFW at its end. Their numbers are medians over the re
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +23,8 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.document import TEXTS, Table, bold
-from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
+from ssvm_bench.figures.document import TEXTS, Block, Table, bold
+from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results import words
 from ssvm_bench.results.table import Run, Runs, first, grouped
 from ssvm_bench.results.words import NONE, number, percent, seconds
@@ -117,7 +116,7 @@ def tables(table: pd.DataFrame) -> Iterator[Table]:
                 lowest = best.loc[row["gap"]]
                 cells += [bold(number(row[name]), row[name] == lowest[name]) for name in COSTS]
             lines.append(cells)
-        yield Table(style.problem_title(instance), header, lines)
+        yield Table(style.problem_title(instance.iloc[0]), header, lines)
 
 
 # ---- on pages of the report -------------------------------------------------------------------
@@ -148,7 +147,7 @@ def spent(table: pd.DataFrame, labels: Mapping[str, str]) -> Table:
                 compared = len(base) == 1 and base[0][cost] > 0
                 cells.append(number(row[cost] / base[0][cost], ".2g") if compared else NONE)
             rows.append(cells)
-    return Table(style.problem_title(table), header, rows, words=2)
+    return Table(style.problem_title(table.iloc[0]), header, rows, words=2)
 
 
 def _range(row: Mapping[Hashable, Any], name: str) -> str:
@@ -188,7 +187,7 @@ def draw(
 
     def draw_panel(panel: Axes, k: int, problem: pd.DataFrame) -> None:
         if k == 0:
-            set_heading(panel, style.problem_title(problem, "\n"))
+            set_heading(panel, style.problem_title(problem.iloc[0], "\n"))
         panel.set_xscale("log")
         panel.grid(axis="both")
         panel.set_axisbelow(True)
@@ -284,15 +283,22 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 
-def _outputs(data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
-    table = targets(data.runs, data.gaps)
-    said = notes(table, data.runs)
-    x_labels = {axis: x_label(data.runs, axis) for axis in axes}
-    figure = partial(draw, table, x_labels, data.title, said)
-    title = "Time and exact oracle calls to a relative gap"
-    yield Output("targets", table, title, [TEXTS["targets"], *said, *tables(table)], figure)
+def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
+    return [TEXTS["targets"], *notes(table, data.runs), *tables(table)]
 
 
-INTRO = TEXTS["spent"].format(without_dual=MEANING)
-KIND = Kind("targets", Choices(tuple(COSTS), gaps=True), _outputs, intro=INTRO)
+def _draw(data: FigureData, table: pd.DataFrame, axes: Sequence[str]) -> Figure:
+    labels = {axis: x_label(data.runs, axis) for axis in axes}
+    return draw(table, labels, data.title, notes(table, data.runs))
+
+
+KIND = table_kind(
+    "targets",
+    "Time and exact oracle calls to a relative gap",
+    targets,
+    _blocks,
+    _draw,
+    Choices(tuple(COSTS), gaps=True),
+    intro=TEXTS["spent"].format(without_dual=MEANING),
+)
 COMPARISON = table_kind("comparison", "", compare, lambda _, table: sentences(table))

@@ -26,6 +26,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,7 +49,7 @@ from ssvm_bench.figures.document import (
     encoded,
     escaped,
     marked,
-    rows,
+    plain,
 )
 from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report.experiment_files import by_source, kinds, load
@@ -153,26 +154,21 @@ def build(
 
 def _index(found: Sequence[Contents]) -> bytes:
     """Return the page that lists all other pages."""
-    cells = []
-    for each in found:
-        link = Html(f'<a href="{address(each.file)}">{escaped(each.title)}</a>')
-        data, solvers = (dict.fromkeys(map(of, each.runs)) for of in (dataset_name, solver_name))
-        cells.append([link, code(each.name), len(each.runs), listed(data), listed(solvers)])
-    header = ["page", "experiment", "runs", "datasets", "solvers"]
-    table = rows("A page for each experiment that has runs here.", header, cells)
-    return _whole("All experiments", (), block(table), details("About these pages", _about(found)))
+    rows = [
+        {
+            "page": Html(f'<a href="{address(each.file)}">{escaped(each.title)}</a>'),
+            "experiment": code(each.name),
+            "runs": len(each.runs),
+            "datasets": listed(dict.fromkeys(map(dataset_name, each.runs))),
+            "solvers": listed(dict.fromkeys(map(solver_name, each.runs))),
+        }
+        for each in found
+    ]
+    table = block(plain("A page for each experiment that has runs here.", rows))
+    return _whole("All experiments", (), table, details("About these pages", _about(found)))
 
 
 # ---- the contents of a page: runs, and failures -----------------------------------------------
-
-
-class Failure(NamedTuple):
-    """Something that is no finished run: its location, what it is, how far it came, and why."""
-
-    place: str
-    what: str
-    iterations: int | None
-    reason: str
 
 
 class Contents(NamedTuple):
@@ -188,7 +184,7 @@ class Contents(NamedTuple):
         Their results folder, restricted to one side: it has the pictures of an experiment.
     stored : int
         Number of runs that exist only as thinned traces.
-    failures : list of Failure
+    failures : sequence of Failure
         Partial traces, and files that cannot be read.
     experiment : Experiment, optional
         The experiment of these runs; None: they are any runs.
@@ -201,7 +197,7 @@ class Contents(NamedTuple):
     runs: Runs
     where: ResultsFolder
     stored: int = 0
-    failures: Sequence[Failure] = ()
+    failures: Sequence[loading.Failure] = ()
     experiment: Experiment | None = None
     file: str = ALONE
 
@@ -240,20 +236,14 @@ def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
     """
     (mine,) = as_folder(where).sides(MINE)
     found, root = loading.load(mine), mine.root
-    failures = []
-
-    def failed(path: Path, what: str, iterations: int | None, why: object) -> None:
-        said = str(why).replace(f"{root}/", "")
-        failures.append(Failure(path.relative_to(root).as_posix(), what, iterations, said))
-
-    for path, name, _, problem in found.damaged:
-        skipped.add(problem)
-        failed(path, "stored traces" if name else "cannot be read", None, problem)
-    for path, is_partial, iterations, why in loading.unfinished(root):
-        if not is_partial:
-            skipped.add(why)
-        failed(path, "partial trace" if is_partial else "cannot be read", iterations, why)
-    failures.sort(key=lambda failure: failure.place)
+    failures = [
+        loading.Failure(path, "stored traces" if name else loading.UNREADABLE, None, str(problem))
+        for path, name, _, problem in found.damaged
+    ]
+    failures += loading.unfinished(root)
+    for failure in failures:
+        if failure.what != "partial trace":
+            skipped.add(failure.reason)
     if not (found.runs or failures):
         if mine.has_committed and any(root.glob("traces/*")):
             raise RunFailedError(
@@ -263,7 +253,7 @@ def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
             )
         raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
     runs = Runs(sorted(found.runs, key=_order))
-    return Contents("report", "Your runs", runs, mine, len(found.stored), failures)
+    return Contents("report", "Your runs", runs, mine, len(found.stored), sorted(failures))
 
 
 def of_experiment(
@@ -272,7 +262,7 @@ def of_experiment(
     config_dirs: Sequence[Path],
     skipped: SkippedFiles,
     whose: str = "",
-    stored: loading.Stored = stored_traces.read,
+    stored: loading.Stored = loading.stored,
 ) -> Contents:
     """Return the contents of an experiment's page; there may be no finished runs.
 
@@ -305,7 +295,7 @@ def everything(
     RunFailedError
         If there are no runs at all.
     """
-    stored, sides = cache(stored_traces.read), where.sides(whose)
+    stored, sides = cache(loading.stored), where.sides(whose)
     there = {name for side in sides for name in stored_traces.names(side) if "/" not in name}
     pages = []
     with suppress(RunFailedError):
@@ -507,7 +497,7 @@ def page(found: Contents, folder: Path, listed_: bool = False) -> bytes:
         _section("figures", "Figures", *opened(figures)),
         _section("numbers", "Tables", *documents),
         _section("runs", "Runs", *_of_runs(about)),
-        _section("failed", "What failed", *_failed(found.failures)),
+        _section("failed", "What failed", *_failed(found)),
         _section("about", "About this page", _about([found])),
     )
 
@@ -841,40 +831,40 @@ def _of_runs(page: Page) -> Iterator[Html]:
 
 
 def _problems(page: Page) -> Table:
-    header = ["problem", "data", "n", "d", "weight", "objective and data", "solvers", "runs"]
-    cells = []
+    found = []
     for problem, parts in page.groups.items():
         runs = Runs(run for part in parts for run in part.runs)
         first, known = runs[0], runs.best[problem]
-        row: list[object] = [page.names[problem], style.source_name(first.source, first.dataset)]
-        row += [f"{first.n:,}", f"{first.data['d']:,}", weight_text(first)]
-        row += [code(problem.fingerprint), ", ".join(sorted({*map(solver_name, runs)}))]
-        row += [len(runs), f"{known.primal:.6g}", number(known.dual, ".6g")]
-        cells.append(row)
-    title = "Problems, and the best values ever seen on them."
-    return rows(title, [*header, "lowest primal", "highest dual"], cells)
+        row: dict[str, object] = {"problem": page.names[problem]}
+        row["data"] = style.source_name(first.source, first.dataset)
+        row |= {"n": f"{first.n:,}", "d": f"{first.data['d']:,}", "weight": weight_text(first)}
+        row["objective and data"] = code(problem.fingerprint)
+        row["solvers"] = ", ".join(sorted({*map(solver_name, runs)}))
+        row |= {"runs": len(runs), "lowest primal": f"{known.primal:.6g}"}
+        found.append({**row, "highest dual": number(known.dual, ".6g")})
+    return plain("Problems, and the best values ever seen on them.", found)
 
 
 def _table_of_runs(runs: Runs, names: Mapping[ProblemInstance, str]) -> Table:
     losses = sorted({name for run in runs for name in run.end if name.endswith("_loss")})
-    header = ["problem", "solver", "seed", "stopped by", "iterations", "oracle calls", "time [s]"]
-    header += ["in the oracle", "primal", "dual"]
-    header += [name.replace("train_", "training ").replace("_", " ") for name in losses]
-    cells = []
+    found = []
     for run, label in zip(runs, labels(runs), strict=True):
         columns = ("iteration", "oracle_calls", "time", "oracle_time", "primal", "dual")
         iterations, calls, time, oracle, primal, dual = (run[name][-1] for name in columns)
-        row: list[object] = [names[run.problem], style.solver_label(label)]
-        row += [run.seed, run.stop_reason]
-        row += [f"{iterations:.0f}", f"{calls:,.0f}", f"{time:.4g}"]
-        row += [number(oracle / time if time > 0 else np.nan, ".0%")]
-        row += [f"{primal:.6g}", number(dual, ".6g")]
-        row += [number(run.end.get(name), ".4g") for name in losses]
-        begun = str(run.metadata.get("started") or NONE)[:19].replace("T", " ")
-        beside = run.metadata.get("concurrent_runs", "not recorded")
-        cells.append([*row, run.own_hash, begun, beside])
-    header += ["configuration", "started (UTC)", "other runs beside it"]
-    return rows("Runs, and their last rows.", header, cells)
+        row: dict[str, object] = {"problem": names[run.problem]}
+        row |= {"solver": style.solver_label(label), "seed": run.seed}
+        row |= {"stopped by": run.stop_reason, "iterations": f"{iterations:.0f}"}
+        row |= {"oracle calls": f"{calls:,.0f}", "time [s]": f"{time:.4g}"}
+        row["in the oracle"] = number(oracle / time if time > 0 else np.nan, ".0%")
+        row |= {"primal": f"{primal:.6g}", "dual": number(dual, ".6g")}
+        for name in losses:
+            head = name.replace("train_", "training ").replace("_", " ")
+            row[head] = number(run.end.get(name), ".4g")
+        row["configuration"] = run.own_hash
+        row["started (UTC)"] = str(run.metadata.get("started") or NONE)[:19].replace("T", " ")
+        row["other runs beside it"] = run.metadata.get("concurrent_runs", "not recorded")
+        found.append(row)
+    return plain("Runs, and their last rows.", found)
 
 
 def _came_from(runs: Runs) -> Iterator[tuple[str, str]]:
@@ -893,15 +883,20 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
 
 
-def _failed(failures: Sequence[Failure]) -> Iterator[Html]:
+def _failed(found: Contents) -> Iterator[Html]:
     """Yield a table of failures, if there are any."""
-    if failures:
-        cells = [
-            [code(place), what, NONE if iterations is None else iterations, reason]
-            for place, what, iterations, reason in failures
-        ]
-        header = ["where", "what", "iterations", "reason"]
-        yield block(rows("What gave no finished run.", header, cells))
+    root = found.where.root
+    rows = [
+        {
+            "where": code(path.relative_to(root).as_posix()),
+            "what": what,
+            "iterations": NONE if iterations is None else iterations,
+            "reason": reason.replace(f"{root}/", ""),
+        }
+        for path, what, iterations, reason in found.failures
+    ]
+    if rows:
+        yield block(plain("What gave no finished run.", rows))
 
 
 def _about(found: Sequence[Contents]) -> Html:
@@ -920,31 +915,13 @@ def _about(found: Sequence[Contents]) -> Html:
 
 def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
     """Return a whole page; ``links`` are pairs of address and text."""
-    style, script = (
-        Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
-        for kind in ("css", "js")
-    )
+    parts = {
+        kind: Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "css", "js")
+    }
     nav = "".join(f'<a href="{html.escape(to)}">{escaped(name)}</a>\n' for to, name in links)
-    return encoded(f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{escaped(title)} – ssvm-bench</title>
-<style>{style}</style>
-</head>
-<body>
-<a href="#content" class="skip">To the content</a>
-<header><h1>{escaped(title)}</h1><button id="theme" type="button">Dark page</button></header>
-<nav aria-label="Contents">
-{nav}</nav>
-<main id="content">
-{"".join(inside)}</main>
-<script>{script}</script>
-</body>
-</html>
-""")
+    frame = Template(parts.pop("html"))
+    return encoded(frame.substitute(parts, title=escaped(title), nav=nav, inside="".join(inside)))
 
 
 def _section(id_: str, title: str, *inside: str) -> Html:

@@ -4,6 +4,7 @@
 
     each(where)          each run folder and file of stored traces, with its runs or what is wrong
     load(where)          the runs of a results folder, each once
+    stored(where, name)  the traces that are stored with an experiment
     find(experiment, …)  the finished runs of an experiment, of the first side that has some
     unfinished(where)    what is no finished run, and why
 
@@ -26,7 +27,7 @@ from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.budgets import find_run
-from ssvm_bench.results.folder import COMMITTED, ResultsFolder, SkippedFiles
+from ssvm_bench.results.folder import COMMITTED, ResultsFolder, SkippedFiles, as_folder
 from ssvm_bench.results.run_folder import PARTIAL, TRACEBACK
 from ssvm_bench.results.table import Run, Runs, grouped
 from ssvm_bench.results.trace import damage, find_runs, is_finished, read_run, read_summary
@@ -100,33 +101,63 @@ def load(
     """Return the runs of a results folder, each once; the parameters are those of `each`."""
     sources = [*each(where, wanted, raw)]
     of = {run.own_folder: run for source in sources if not source.name for run in source.runs}
-    stored: dict[Path, Run] = {}
-    for run in (run for source in sources if source.name for run in source.runs):
-        if run.own_folder not in of:
-            stored.setdefault(run.own_folder, run)
+    stored: dict[tuple[str, Path], Run] = {}
+    for source in (source for source in sources if source.name):
+        for run in source.runs:
+            if run.own_folder not in of:
+                stored.setdefault((source.path.name, run.own_folder), run)
     damaged = [source for source in sources if source.problem]
     return Loaded(Runs(of.values()), Runs(stored.values()), damaged)
 
 
-class Unfinished(NamedTuple):
-    """The folder of something that is no finished run: its iterations, if known, and why."""
+def stored(
+    where: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
+) -> list[Run]:
+    """Return the traces that are stored under a name; an empty list if there are none.
 
-    folder: Path
-    is_partial: bool
+    Parameters
+    ----------
+    where : Path or ResultsFolder
+    name : str
+        Name of an experiment, or of a folder below.
+    skipped : SkippedFiles, optional
+        Collects damaged files.
+
+    Raises
+    ------
+    RunFailedError
+        If a file is damaged, and ``skipped`` is not given.
+    """
+    found = load(as_folder(where), name.__eq__, raw=False)
+    for problem in (source.problem for source in found.damaged if source.problem):
+        if skipped is None:
+            raise problem
+        skipped.add(problem)
+    return [*found.stored]
+
+
+class Failure(NamedTuple):
+    """What is no finished run: its path, what it is, its iterations, if known, and why."""
+
+    path: Path
+    what: str
     iterations: int | None
     reason: str
 
 
-def unfinished(root: Path) -> Iterator[Unfinished]:
+UNREADABLE = "cannot be read"
+
+
+def unfinished(root: Path) -> Iterator[Failure]:
     """Yield the partial traces below a results folder, and run folders that lack a file."""
     for folder in sorted(root.glob("runs/*/*/*/seed=*")):
         if folder.name.endswith(PARTIAL):
-            yield Unfinished(folder, True, *_end(folder))
+            yield Failure(folder, "partial trace", *_end(folder))
         elif not is_finished(folder):
             try:
                 read_run(folder)
             except RunFailedError as error:
-                yield Unfinished(folder, False, None, str(error))
+                yield Failure(folder, UNREADABLE, None, str(error))
 
 
 def _end(folder: Path) -> tuple[int | None, str]:
@@ -179,7 +210,7 @@ def find(
     grid: ExpandedGrid,
     sides: Sequence[ResultsFolder],
     skipped: SkippedFiles,
-    stored: Stored = stored_traces.read,
+    read: Stored = stored,
 ) -> ExperimentRuns:
     """Return the finished runs of an experiment, of the first side that has some.
 
@@ -191,15 +222,15 @@ def find(
         As `ResultsFolder.sides` returns them.
     skipped : SkippedFiles
         Collects files that cannot be read.
-    stored : callable
-        Reads stored traces, as `stored_traces.read` does.
+    read : callable
+        Reads stored traces, as `stored` does.
     """
     configs = along_paths(grid.configs)
     names = {name for of in experiment.origins for name in (of, grid.within(of))}
     first, *others = sides
 
     def of_side(side: ResultsFolder) -> ExperimentRuns:
-        runs = (run for name in sorted(names) for run in stored(side, name, skipped))
+        runs = (run for name in sorted(names) for run in read(side, name, skipped))
         kept = {run.own_folder: run for run in runs}
         pairs = finished(configs, kept, None if side.whose == COMMITTED else skipped)
         return ExperimentRuns(side, kept, pairs)

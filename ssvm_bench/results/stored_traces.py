@@ -72,7 +72,7 @@ def write(
     Returns
     -------
     list of Run
-        The same runs, as `read` returns them.
+        The same runs, as they are read.
 
     Raises
     ------
@@ -87,42 +87,21 @@ def write(
     for path, new in sorted(places.items()):
         runs = {_key(trace): trace for trace in new}
         hashes = {*stay, *(trace.own_hash for trace in new)}
-        before = _read_if_whole(path, root, skipped) if os.path.lexists(path) else []
-        for old in before or ():
-            if old.own_hash in hashes:
-                runs.setdefault(_key(old), old)
+        is_whole = True
+        try:
+            for old in read_file(path, root) if os.path.lexists(path) else ():
+                if old.own_hash in hashes:
+                    runs.setdefault(_key(old), old)
+        except RunFailedError as damaged:
+            if skipped is None:
+                raise
+            skipped.add(damaged)
+            is_whole = False
         content = _parquet([runs[key] for key in sorted(runs)])
-        if before is not None:
+        if is_whole:
             write_file(path, content, root)
         stored.update({(path, _key(trace)): trace for trace in _traces(content, root)})
     return [stored[_folder(made, name) / _file_name(trace), _key(trace)] for trace in traces]
-
-
-def read(
-    results_dir: Path | ResultsFolder, name: str, skipped: SkippedFiles | None = None
-) -> list[Run]:
-    """Return the stored traces of an experiment; an empty list if there are none.
-
-    The folder of a trace is where its raw run was, below this results folder; it need not exist.
-
-    Parameters
-    ----------
-    results_dir, name
-        As for `write`.
-    skipped : SkippedFiles, optional
-        Collects damaged files.
-
-    Raises
-    ------
-    RunFailedError
-        If a file is damaged, and ``skipped`` is not given.
-    """
-    where = as_folder(results_dir)
-    found: dict[tuple[str, Path], Run] = {}
-    for path in files_of(where, name):
-        for trace in _read_if_whole(path, where.root, skipped) or ():
-            found.setdefault((path.name, trace.own_folder), trace)
-    return list(found.values())
 
 
 def files_of(results_dir: Path | ResultsFolder, name: str) -> list[Path]:
@@ -140,7 +119,10 @@ def names(results_dir: Path | ResultsFolder) -> list[str]:
 
 
 def read_file(path: Path, results_dir: Path) -> list[Run]:
-    """Return the traces in a file; raise ``RunFailedError`` if it is damaged."""
+    """Return the traces in a file; raise ``RunFailedError`` if it is damaged.
+
+    The folder of a trace is where its raw run was, below this results folder; it need not exist.
+    """
     try:
         return _traces(files.read(path, within=results_dir), results_dir)
     except Exception as error:  # a reader may raise anything on a damaged file
@@ -234,17 +216,6 @@ def _stored_type(column: str) -> str:
     if column in COLUMNS and COLUMNS[column].dtype == "int64":
         return "int64"
     return "float64" if column in EXACT else "float32"
-
-
-def _read_if_whole(path: Path, results_dir: Path, skipped: SkippedFiles | None) -> list[Run] | None:
-    """Return the traces in a file; None if it is damaged and skipped."""
-    try:
-        return read_file(path, results_dir)
-    except RunFailedError as damaged:
-        if skipped is None:
-            raise
-        skipped.add(damaged)
-        return None
 
 
 def _traces(content: bytes, results_dir: Path) -> list[Run]:

@@ -467,11 +467,10 @@ def damage(folder: Path) -> str:
     if not os.path.lexists(folder):
         return ""
     try:
-        read(folder)
-        finished = is_finished(folder)
+        read_run(folder)
     except RunFailedError as error:
         return str(error).removesuffix(WHAT_TO_DO)
-    return "" if finished else f"The run {folder} has not finished, or lacks a file."
+    return ""
 
 
 def is_whole(folder: Path) -> bool:

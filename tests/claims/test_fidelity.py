@@ -55,7 +55,7 @@ def effects(traces, results_dir=None):
 
 def find(traces, results_dir=None, key=None):
     """Return the effects on all questions, or on one, with their columns as attributes."""
-    found = [SimpleNamespace(**effect.columns) for effect in effects(traces, results_dir)]
+    found = [SimpleNamespace(**effect) for effect in effects(traces, results_dir)]
     return [effect for effect in found if key in (None, effect.question)]
 
 
@@ -63,7 +63,7 @@ def answers(traces, results_dir=None):
     """Return question → answers in words, one for each other value."""
     found = {}
     for effect in effects(traces, results_dir):
-        found.setdefault((effect.question.key, effect.columns["other"]), []).append(effect)
+        found.setdefault((effect["question"], effect["other"]), []).append(effect)
     return {key: fidelity.answer(QUESTIONS[key[0]], mine) for key, mine in found.items()}
 
 

@@ -490,7 +490,7 @@ def test_drawn_data_of_ones_own_are_no_stand_in(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "results/figures/mine/iterations.png").is_file()
     table = pd.read_csv("results/figures/mine/iterations.csv")
-    assert style.problem_title(table).startswith("drawings: simulated, n = ")
+    assert style.problem_title(table.iloc[0]).startswith("drawings: simulated, n = ")
     assert call("report").exit_code == 0
     page = Path("results/report.html").read_text()
     assert "simulated" in page

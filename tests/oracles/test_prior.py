@@ -287,7 +287,7 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     assert optima.reference([other], tmp_path) == best  # as they are read again
     assert labels([plain, other])[0] == labels([plain, other])[1]
     table = SUBOPTIMALITY.tabulate(Runs([plain, other], best), "iteration")
-    titles = [problem_title(rows) for _, rows in table.groupby(["fingerprint", "lam"])]
+    titles = [problem_title(rows.iloc[0]) for _, rows in table.groupby(["fingerprint", "lam"])]
     assert ["prior" in title for title in titles].count(True) == 1
     groups = {of_plain: [page.Group(Runs([plain]))], of_other: [page.Group(Runs([other]))]}
     assert list(page.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]

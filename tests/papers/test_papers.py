@@ -177,6 +177,7 @@ def test_every_folder_of_a_paper_is_listed_by_itself():
     ("file", "entry", "instead", "said"),
     [
         ("about.yaml", "experiments: [toy]", "experiments: toy", "experiments has to be a list"),
+        ("about.yaml", "experiments: [toy]", "partial: 1", "partial has to be true or false"),
         ("about.yaml", "[Toy, '#123456', ':']", "Toy", "the look toy_solver has to be a list"),
         ("about.yaml", "file: claims-toy", "file: ../claims", "file has to be one word"),
         ("about.yaml", "file: claims-toy", "flie: claims-toy", "no field flie.*file"),

@@ -9,7 +9,7 @@ from traces import make_trace, set_columns
 from ssvm_bench.claims import judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.figures import kind
-from ssvm_bench.figures.document import beside, table_of
+from ssvm_bench.figures.document import beside
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.transduction import accuracies, figures, measures, paper, tables
 from ssvm_bench.papers.transduction.datasets import moons, scribbles
@@ -125,9 +125,9 @@ def test_settings_are_told_apart_and_shown_where_all_cells_are_there():
     (row,) = table.rows
     assert row[0].startswith("scaling unit")
     assert row[-1] == "10 of 10"
-    _, table = accuracies.compared(found)
+    _, table = accuracies.DOCUMENTS["compared"][2](found)
     assert len(table.rows) == 19
-    assert "**" not in str(list(accuracies.reached(found))[1])
+    assert "**" not in str(list(accuracies.DOCUMENTS["reached"][2](found))[1])
 
 
 def test_claims_of_table_1_are_about_their_cells():
@@ -230,7 +230,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     rows = {row["data"]: row for row in table.to_dict("records")}
     assert rows["davis_car_shadow"]["printed"] == 0.9196
     assert rows["davis_bmx_trees"]["printed"] == 0.5063
-    lines = table_of("", tables.OVERLAP_CELLS, rows.values())
+    (lines,) = tables.OVERLAPS.tables(table)
     of = [lines.header.index(head) for head in ("false pixels", "converged")]
     shown = {name: [line[k] for k in of] for name, line in zip(rows, lines.rows, strict=True)}
     assert shown == {"davis_car_shadow": ["25 %", "0 of 1"], "davis_bmx_trees": ["–", "0 of 1"]}
@@ -238,7 +238,7 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert "64.52 % on bmx-trees" in said
     assert "We infer" in said
     scribbled = tables.overlaps(tables.of_methods([]))
-    assert tables.said_of(scribbled) == tables.TEXTS["overlaps"]
+    assert tables.said_of(scribbled) == tables.OVERLAPS.text
 
 
 @pytest.mark.usefixtures("few_pictures")
@@ -362,7 +362,7 @@ def test_the_table_has_all_draws_beside_what_is_printed():
     found = rows.loc[OURS, ["draws", "mean", "median", "max", "deviation"]].tolist()
     assert found == pytest.approx([3, 0.03, 0.03, 0.06, np.std([0.0, 0.03, 0.06])])
     assert rows.loc["kernel_kmeans", "printed"] == measures.MOONS["kernel_kmeans"]
-    (table,) = tables.error_tables(table)
+    (table,) = tables.ERRORS.tables(table)
     assert "3 % ± 2.45 %" in table.rows[0]
 
 
@@ -400,5 +400,5 @@ def test_conjugate_gradients_are_a_small_number_by_their_mean():
     (row,) = table.to_dict("records")
     assert (row["unknowns"], row["precision"], row["solutions"]) == (14, 1e-11, 20)
     assert (row["mean"], row["most"]) == (21.0, 32.0)
-    assert tables.SOLVE_CELLS["a small number"](row) == "does not hold"
-    assert tables.SOLVE_CELLS["a small number"]({**row, "mean": 20.0}) == "holds"
+    assert tables.is_small(row) == "does not hold"
+    assert tables.is_small({**row, "mean": 20.0}) == "holds"

@@ -18,7 +18,7 @@ from test_report import run_of, store
 
 from ssvm_bench.base import memory
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.results import checks, optima, stored_traces, trace
+from ssvm_bench.results import checks, loading, optima, stored_traces, trace
 from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.trace import read_run
 
@@ -175,7 +175,7 @@ def test_long_texts_of_stored_traces_are_refused_unparsed(tmp_path, runs, unpars
     pq.write_table(table.set_column(place, "run", pa.array(texts)), path)
     assert path.stat().st_size < 3_000_000
     said = "it has 2.0 MB of JSON" if runs == 1 else "it would take about 840 MB"
-    assert f"{said}, far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
+    assert f"{said}, far more than its kind has" in refused(loading.stored, tmp_path, "some")
 
 
 @pytest.mark.parametrize("spoil", [{"lam": None}, {"dataset": []}, {"config": 1}, {"started": "x"}])
@@ -237,7 +237,7 @@ def test_a_text_of_stored_traces_counts_in_every_row(tmp_path, folder):
     ]
     pq.write_table(pa.table(columns, names=table.column_names), path)
     assert path.stat().st_size < 100_000
-    assert "it would take about 400 MB" in refused(stored_traces.read, tmp_path, "some")
+    assert "it would take about 400 MB" in refused(loading.stored, tmp_path, "some")
 
 
 def varint(number):
@@ -332,7 +332,7 @@ def test_texts_that_continue_others_count_as_a_whole_whatever_the_footer_says(
     of_footer, plain = b"\x06\x0e", b"\x06\0"  # two of a list of encodings
     assert of_footer in content
     path.write_bytes(content.replace(of_footer, plain))
-    assert "far more than its kind has" in refused(stored_traces.read, tmp_path, "some")
+    assert "far more than its kind has" in refused(loading.stored, tmp_path, "some")
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_a_trace_has_columns_of_numbers_alone(folder, column):
     table = pq.read_table(path)
     more = pa.concat_arrays([column] * table.num_rows)
     pq.write_table(table.append_column("more", more), path)
-    assert "its column more " in refused(stored_traces.read, folder, "some")
+    assert "its column more " in refused(loading.stored, folder, "some")
 
 
 def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
@@ -375,7 +375,7 @@ def test_spoilt_stored_traces_are_passed_over_and_left_alone(tmp_path, folder):
     for _ in range(40):
         path.write_bytes(other := spoilt(content, rng))
         read, written = SkippedFiles(), SkippedFiles()
-        for found in stored_traces.read(tmp_path, "some", read):
+        for found in loading.stored(tmp_path, "some", read):
             check_same(found, stored)
         check_same(*stored_traces.write(runs, tmp_path, "some", written), stored)
         assert written.problems == read.problems

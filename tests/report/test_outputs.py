@@ -23,7 +23,7 @@ from ssvm_bench.figures import curves
 from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results import folder, optima, stored_traces
+from ssvm_bench.results import folder, loading, optima, stored_traces
 from ssvm_bench.results.table import Best, Runs, instance_of
 from ssvm_bench.results.trace import COLUMNS, write_run
 
@@ -113,7 +113,7 @@ def test_thinning_does_not_change_a_figure_visibly(tmp_path, axis):
 def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
     def stored(*runs):
         stored_traces.write(runs, tmp_path, "some")
-        return stored_traces.read(tmp_path, "some")
+        return loading.stored(tmp_path, "some")
 
     stored(long_trace(20, 0), long_trace(20, 1))
     kept = stored(long_trace(10, 1), long_trace(10, 2))
@@ -121,7 +121,7 @@ def test_other_seeds_stay_and_other_configurations_make_way(tmp_path):
     moved = replace(long_trace(5), folder=tmp_path / "runs/toy/bcfw/new/seed=0")
     assert [run.folder.parent.name for run in stored(moved)] == ["new"]
     assert len(stored(long_trace(5, source="synthetic"))) == 2
-    assert stored_traces.read(tmp_path, "another") == []
+    assert loading.stored(tmp_path, "another") == []
 
 
 def test_further_columns_are_kept_for_the_runs_that_have_them(tmp_path):
@@ -141,7 +141,7 @@ def test_a_damaged_file_is_one_message(tmp_path, content):
     else:
         path.write_bytes(content)
     with pytest.raises(RunFailedError, match="Restore the file") as error:
-        stored_traces.read(tmp_path, "some")
+        loading.stored(tmp_path, "some")
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -229,7 +229,7 @@ def test_what_is_drawn_stays_stored_beside_new_runs_of_another_variant(file, tmp
         make_runs(file, results, *(["solver.N=20"] if "20" in variants else []))
         assert all("before it changed" in said for said in plot(file, results)[1])
         (results / "runs").rename(tmp_path / f"moved {variants}")  # only those stored are left
-    stored = stored_traces.read(results, "two")
+    stored = loading.stored(results, "two")
     made = {run.metadata["config"]["solver"]["N"] for run in stored}
     assert (made, len(stored)) == ({10, 20}, 4)
 
@@ -301,7 +301,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     # what is stored replaces the raw runs, and the best values are those of all of it
     (results / "runs").rename(results.with_name("moved"))
     where = folder.results_folder(Path("results"), ())
-    stored = [run for name in stored_traces.names(where) for run in stored_traces.read(where, name)]
+    stored = [run for name in stored_traces.names(where) for run in loading.stored(where, name)]
     assert len(stored) == 8
     assert {trace.metadata["config"]["solver"]["T"] for trace in stored} == {7, 10}
     assert optima.reference(stored, where) == optima.reference(stored, results)

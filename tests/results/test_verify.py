@@ -16,7 +16,7 @@ from ssvm_bench import verification
 from ssvm_bench.results import checks, stored_traces
 from ssvm_bench.results.table import Best
 from ssvm_bench.results.trace import WEIGHTS, find_runs
-from ssvm_bench.verification import DIFFERENT, SKIPPED, _dual_below
+from ssvm_bench.verification import DIFFERENT, SKIPPED
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +154,15 @@ def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
 def test_weak_duality_of_rows_and_of_runs_together():
     def below(dual, best=None, kind="multiclass"):
         trace = make_trace([1.0, 0.6], [0.1, dual], config={"oracle": {"kind": kind}})
-        return _dual_below(replace(trace, best=best))
+        return checked(replace(trace, best=best))
+
+    def checked(run):
+        (found,) = verification.of_runs([run], verification.above_primal)
+        return found
 
     assert below(0.5, Best(0.5, 0.5)).outcome == "same"
     assert below(0.5, Best(0.4, 0.4)).why.endswith("which another run saw")
     assert below(0.7).why == "iteration 1: F = 0.7 above P = 0.6"
     assert below(0.7, kind="alpha_expansion").outcome == "skipped"
     without = make_trace([1.0, 0.6], np.full(2, math.nan))
-    assert _dual_below(without).outcome == "skipped"
+    assert checked(without).outcome == "skipped"

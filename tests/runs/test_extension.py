@@ -15,7 +15,7 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Budget
 from ssvm_bench.report.page import own
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import loading
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT
 from ssvm_bench.results.folder import SkippedFiles
@@ -296,7 +296,7 @@ def test_an_experiment_with_budgets_shows_each_of_them(tmp_path, blank):
     assert run_folders(tmp_path) == ["seed=0"]  # the longest is made first
     status = call("experiment", file, "--status", f"results_dir={tmp_path}")
     assert "3 done, of 3 runs" in status.output
-    stored = stored_traces.read(tmp_path, "budgets")
+    stored = loading.stored(tmp_path, "budgets")
     ends = {trace.end["iteration"]: len(trace) for trace in stored}
     assert ends == {3: 4, 5: 6, 6: 7}
     table = pd.read_csv(tmp_path / "figures" / "budgets" / "iterations-synthetic.csv")

@@ -22,8 +22,7 @@ Another pass follows while ``last > iteration``.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import truediv
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,7 @@ import pandas as pd
 
 from ssvm_bench.claims.cases import USUAL, Case, Selection, cases, column
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, Cells, beside, table_of
+from ssvm_bench.figures.document import Block, described
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 
 # ---- λ and the first iterations ---------------------------------------------------------------
 
-
-TEXTS, COLUMNS = beside(__file__), beside(__file__, "tables")
 
 PAIRS = {
     "plain": ("bcfw", "mpbcfw"),
@@ -81,21 +78,27 @@ def scale(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-SCALE: Cells = {
-    **COLUMNS["scale"],
-    "pair": lambda row: ", ".join(map(solver_label, PAIRS[row["pair"]])),
-    "λ": lambda row: words.lam(row["lam"], row["n"]),
-    "in all, from": lambda row: (
-        f"{row['last_not_lower'] + 1}" if row["last_not_lower"] < row["iterations"] else words.NONE
-    ),
-}
+def _from_which_on(row: Mapping[str, Any]) -> str:
+    last = row["last_not_lower"]
+    return f"{last + 1}" if last < row["iterations"] else words.NONE
+
+
+SCALE = described(
+    __file__,
+    "scale",
+    {
+        "pair": lambda row: ", ".join(map(solver_label, PAIRS[row["pair"]])),
+        "λ": lambda row: words.lam(row["lam"], row["n"]),
+        "in all, from": _from_which_on,
+    },
+)
 
 
 def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield TEXTS["scale"]
-    for dataset, rows in table.groupby("dataset", sort=False):
+    yield SCALE.text
+    for _dataset, rows in table.groupby("dataset", sort=False):
         of = rows.assign(other=rows["pair"] != "plain").sort_values(["other", "start", "lam"])
-        yield table_of(dataset_name(str(dataset)), SCALE, of.to_dict("records"), 3)
+        yield from SCALE.tables(of)
 
 
 PRINTED = Selection("mpbcfw", prefer={"rule": "slope", "T": 10})
@@ -136,26 +139,21 @@ def slope(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-SLOPE: Cells = {
-    **COLUMNS["slope"],
-    "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
-    "to the rule's": lambda row: words.median(
-        (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
-    ),
-    "to a tenth of the gap": lambda row: (
-        words.NONE if math.isnan(row["tenth"]) else words.reached(row["tenth"], words.times)
-    ),
-}
-
-
-def _of_slope(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield TEXTS["slope"]
-    for dataset, rows in table.groupby("dataset", sort=False):
-        title = f"{dataset_name(str(dataset))}: to a gap of {rows['gap'].iloc[0]:.3g}"
-        yield table_of(title, SLOPE, rows.to_dict("records"))
+SLOPE = described(
+    __file__,
+    "slope",
+    {
+        "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
+        "to the rule's": lambda row: words.median(
+            (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
+        ),
+    },
+)
 
 
 # ---- two averages -----------------------------------------------------------------------------
+
+AVERAGES = described(__file__, "averages")
 
 AT = (10, 30)
 """The iterations after which averages are compared."""
@@ -182,12 +180,6 @@ def _suboptimal(case: Case, run: Run, at: int) -> dict[str, float]:
         name: (case.reference.dual - column(run, f"dual_of_{name}_average")[last][-1]) / between
         for name in ("exact", "approximate")
     }
-
-
-def _of_averages(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
-    yield TEXTS["averages"]
-    rows = table.to_dict("records")
-    yield table_of("Dual suboptimality", COLUMNS["averages"], rows)._replace(headed=False)
 
 
 # ---- Figure 3 ---------------------------------------------------------------------------------
@@ -261,23 +253,8 @@ def _draw_rule(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
 # ---- the kinds --------------------------------------------------------------------------------
 
 KINDS = (
-    table_kind(
-        "scale",
-        "Where MP-BCFW's primal value is lower, against λ and start",
-        scale,
-        _of_scale,
-    ),
-    table_kind(
-        "slope",
-        "The slope rule against fixed numbers of approximate passes",
-        slope,
-        _of_slope,
-    ),
-    table_kind(
-        "averages",
-        "Two averages, and the interpolation between them",
-        averages,
-        _of_averages,
-    ),
+    table_kind("scale", SCALE.title, scale, _of_scale),
+    table_kind("slope", SLOPE.title, slope, SLOPE.blocks),
+    table_kind("averages", AVERAGES.title, averages, AVERAGES.blocks),
     Kind("rule", Choices(("iteration",)), _draw_rule),
 )

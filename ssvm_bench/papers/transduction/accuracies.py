@@ -13,7 +13,7 @@ number a variance; if it is one, the deviation is its root (`Spread.root`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Block, Cells, Table, bold, table_of
+from ssvm_bench.figures.document import Block, Table, bold, described
 from ssvm_bench.figures.kind import FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import measures as by
 from ssvm_bench.papers.transduction.measures import (
@@ -33,9 +33,8 @@ from ssvm_bench.papers.transduction.measures import (
     Spread,
     cell_of,
 )
-from ssvm_bench.papers.transduction.tables import COLUMNS as TABLES
 from ssvm_bench.papers.transduction.tables import TEXTS, of_draws, row_of
-from ssvm_bench.results.table import Run, grouped
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import NONE
 
 OPEN = ("scaling", "sigma", "nu", "balance", "start", "rho", "tau", "delta")
@@ -103,31 +102,30 @@ def _settings(run: Run) -> str:
 
 
 # ---- the tables -------------------------------------------------------------------------------
-REACHED: Cells = {
-    **TABLES["accuracies"],
-    "inductive": lambda row: _spread(row["inductive"], row["inductive_deviation"]),
-    "distance": lambda row: f"{100 * row['distance']:+.1f}",
-}
-OURS: Cells = {"ours": lambda row: bold(_spread(row["mean"], row["deviation"]), row["within"])}
-TABLE: Cells = {**REACHED, **OURS}
+
+
+def _inductive(row: Mapping[str, Any]) -> str:
+    return _spread(row["inductive"], row["inductive_deviation"])
+
+
+def _ours(row: Mapping[str, Any]) -> str:
+    return bold(_spread(row["mean"], row["deviation"]), row["within"])
+
+
+TABLE = described(__file__, "table1", {"inductive": _inductive, "ours": _ours}, **TEXTS)
+REACHED = described(__file__, "reached", {"inductive": _inductive}, **TEXTS)
+COMPARED = described(__file__, "compared")
 
 
 def by_setting(table: pd.DataFrame) -> Iterator[Block]:
     """Yield the table of each kernel and setting, and a summary of it."""
-    yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
-    ordered = _ordered(table)
-    for (kernel, settings), rows in ordered.items():
-        yield table_of(f"{kernel}: {settings}", TABLE, rows)
-        yield _in_all(rows)
-    if len(ordered) > 1:
+    yield TABLE.text
+    settings = _ordered(table).groupby(list(TABLE.by), sort=False)
+    for _, rows in settings:
+        yield from TABLE.tables(rows)
+        yield _in_all(rows.to_dict("records"))
+    if len(settings) > 1:
         yield f"**Both kernels.** {_in_all(table.to_dict('records'))}"
-
-
-def reached(table: pd.DataFrame) -> Iterator[Block]:
-    """Yield the table of each kernel and setting of our own, without verdicts."""
-    yield f"{TEXTS['accuracies']} {TEXTS['ours']}"
-    for (kernel, settings), rows in _ordered(table).items():
-        yield table_of(f"{kernel}: {settings}", REACHED, rows)
 
 
 def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
@@ -162,42 +160,29 @@ def _in_all(rows: Sequence[Mapping[Any, Any]]) -> str:
 
 def settings_tables(table: pd.DataFrame) -> Iterator[Block]:
     """Yield a table per kernel with a row for each setting."""
-    yield f"{TEXTS['accuracies']} {TEXTS['judged']}"
+    yield TABLE.text
     cells = [(dataset, labeled) for labeled in LABELED for dataset in SETS]
     names = [f"{style.dataset_name(dataset)} {labeled}" for dataset, labeled in cells]
     for kernel in KERNELS:
         lines = []
-        for (_, settings), rows in _ordered(table[table["kernel"] == kernel]).items():
-            by_cell = {(row["dataset"], row["labeled"]): row for row in rows}
+        mine = _ordered(table[table["kernel"] == kernel])
+        for settings, rows in mine.groupby("settings", sort=False):
+            by_cell = {(row["dataset"], row["labeled"]): row for row in rows.to_dict("records")}
             if all(cell in by_cell for cell in cells):
                 shown = [by_cell[cell] for cell in cells]
                 means = [bold(f"{100 * row['mean']:.1f}", row["within"]) for row in shown]
                 columns = ([abs(row[of]) for row in shown] for of in ("mean", "distance"))
                 last = [f"{100 * np.mean(values):.1f}" for values in columns]
                 within = f"{sum(bool(row['within']) for row in shown)} of {len(shown)}"
-                lines.append([settings, *means, *last, within])
+                lines.append([str(settings), *means, *last, within])
         if lines:
             yield Table(kernel, ["settings", *names, "mean", "mean distance", "within ±"], lines)
 
 
-def compared(table: pd.DataFrame) -> Iterator[Block]:
-    """Yield a table per kernel, with the settings of each cell below one another."""
-    yield "Accuracy in %, mean ± standard deviation over splits, and mean objective at the end."
-    for kernel in KERNELS:
-        mine = _ordered(table[table["kernel"] == kernel]).values()
-        rows = sorted((row for rows in mine for row in rows), key=_place)
-        if rows:
-            yield table_of(kernel, TABLES["compared"], rows, words=3)
-
-
-def _ordered(table: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
-    """Return the rows by kernel and settings, in the order of the paper's table."""
-    rows = sorted(table.to_dict("records"), key=lambda row: (row["kernel"], *_place(row)))
-    return grouped(rows, lambda row: (row["kernel"], row["settings"]))
-
-
-def _place(row: Mapping[Any, Any]) -> tuple[int, int]:
-    return row["labeled"], SETS.index(row["dataset"])
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows by kernel, in the order of the paper's table."""
+    place = table["dataset"].map(SETS.index)
+    return table.assign(place=place).sort_values(["kernel", "labeled", "place"], kind="stable")
 
 
 def _spread(mean: float, deviation: float) -> str:
@@ -206,11 +191,11 @@ def _spread(mean: float, deviation: float) -> str:
 
 # ---- the kind of figure -----------------------------------------------------------------------
 
-DOCUMENTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], Iterator[Block]]]] = {
-    "table": ("table1", "Table 1: accuracies on the SSL sets", by_setting),
+DOCUMENTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], Iterable[Block]]]] = {
+    "table": ("table1", TABLE.title, by_setting),
     "settings": ("settings", "Settings, and how near they are to Table 1", settings_tables),
-    "reached": ("reached", "What other settings reach on the SSL sets", reached),
-    "compared": ("compared", "Accuracy and objective, setting by setting", compared),
+    "reached": ("reached", REACHED.title, lambda table: REACHED.blocks(None, _ordered(table))),
+    "compared": ("compared", COMPARED.title, lambda table: COMPARED.blocks(None, _ordered(table))),
 }
 
 

@@ -29,7 +29,6 @@ from ssvm_bench.claims.cases import Case
 from ssvm_bench.config import GENUINE, registry
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import tabulate
-from ssvm_bench.figures.document import table_of
 from ssvm_bench.figures.kind import PHOTOGRAPHS, CurveFigure, FigureData, Output, kind_of
 from ssvm_bench.papers.transduction import tables
 from ssvm_bench.papers.transduction.datasets.points import Points
@@ -330,10 +329,8 @@ def draw_frames(table: pd.DataFrame, title: str, name: str) -> Figure:
 
 def _overlap(data: FigureData) -> Iterator[Output]:
     table = tables.overlaps(tables.of_methods(data.runs, tables.TOLD))
-    title = "Overlap with the true masks"
-    cells = tables.OVERLAP_CELLS
-    shown = [table_of(title, cells, table.to_dict("records"), 3)] * bool(len(table))
-    yield Output("overlap", table, title, [tables.said_of(table), *shown])
+    shown = tables.OVERLAPS.tables(table) if len(table) else ()
+    yield Output("overlap", table, tables.OVERLAPS.title, [tables.said_of(table), *shown])
 
 
 _convergence = partial(CONVERGENCE.outputs, axes=["iteration"])

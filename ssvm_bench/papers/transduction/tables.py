@@ -12,7 +12,7 @@ Table 1 is in :mod:`.accuracies`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pandas as pd
 
 from ssvm_bench.claims.cases import Case, cases
 from ssvm_bench.figures import style
-from ssvm_bench.figures.document import Cells, Table, beside, table_of
+from ssvm_bench.figures.document import described
 from ssvm_bench.figures.kind import table_kind
 from ssvm_bench.papers.transduction.measures import (
     DRAWS,
@@ -38,9 +38,6 @@ from ssvm_bench.papers.transduction.measures import (
 from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.results.table import Run, band
 from ssvm_bench.results.words import NONE, percent
-
-COLUMNS = beside(__file__, "tables")
-"""Table → its columns."""
 
 PRINTED = {"moons": MOONS}
 """Dataset → solver → the share of wrong labels that the paper prints."""
@@ -74,6 +71,9 @@ ERROR_COLUMNS = [
 ]
 
 
+ERRORS = described(__file__, "errors")
+
+
 def errors(traces: Sequence[Run]) -> pd.DataFrame:
     """Return the wrong labels of each solver over the draws of each dataset.
 
@@ -93,14 +93,6 @@ def errors(traces: Sequence[Run]) -> pd.DataFrame:
             row["printed"] = PRINTED.get(case.dataset, {}).get(label.split(" ")[0], np.nan)
             rows.append(row)
     return pd.DataFrame(rows, columns=ERROR_COLUMNS)
-
-
-def error_tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield a table of wrong labels per problem."""
-    for _, rows in table.groupby(["dataset", "problem", "nu"], sort=False):
-        row = rows.iloc[0]
-        title = f"{style.dataset_name(row['dataset'])}, n = {row['n']}, ν = {row['nu']:g}"
-        yield table_of(title, COLUMNS["errors"], rows.to_dict("records"))
 
 
 # ---- conjugate gradients ----------------------------------------------------------------------
@@ -136,10 +128,12 @@ def solves(traces: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-SOLVE_CELLS: Cells = {
-    **COLUMNS["solves"],
-    "a small number": lambda row: "holds" if row["mean"] <= FEW else "does not hold",
-}
+def is_small(row: Mapping[str, Any]) -> str:
+    """Return whether the mean number of iterations for a solution is a small one."""
+    return "holds" if row["mean"] <= FEW else "does not hold"
+
+
+SOLVES = described(__file__, "solves", {"a small number": is_small}, few=FEW)
 
 
 # ---- pictures ---------------------------------------------------------------------------------
@@ -204,6 +198,23 @@ def _problem(case: Case, config: Mapping[str, Any]) -> str:
     return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + known
 
 
+def _overlap(row: Mapping[str, Any]) -> str:
+    iou = NONE if np.isnan(row["iou"]) else percent(row["iou"])
+    return iou + f" ± {percent(row['deviation'])}" * (row["runs"] > 1)
+
+
+OVERLAPS = described(
+    __file__,
+    "overlaps",
+    {
+        "IoU": _overlap,
+        "paper's IoU": lambda row: (
+            NONE if np.isnan(row["printed"]) else f"{100 * row['printed']:.2f} %"
+        ),
+    },
+)
+
+
 def said_of(table: pd.DataFrame) -> str:
     """Return the text above a table of overlaps."""
     shown = [
@@ -212,39 +223,12 @@ def said_of(table: pd.DataFrame) -> str:
         if name in VIDEOS
     ]
     videos = TEXTS["videos"].format(osvos=" and ".join(shown))
-    return " ".join([TEXTS["overlaps"], *[videos] * bool(shown)])
-
-
-OVERLAP_CELLS: Cells = {
-    **COLUMNS["overlaps"],
-    "data": lambda row: row["data"].replace("_", " "),
-    "IoU": lambda row: (
-        (NONE if np.isnan(row["iou"]) else percent(row["iou"]))
-        + f" ± {percent(row['deviation'])}" * bool(row["runs"] > 1)
-    ),
-    "paper's IoU": lambda row: (
-        NONE if np.isnan(row["printed"]) else f"{100 * row['printed']:.2f} %"
-    ),
-}
+    return " ".join([OVERLAPS.text, *[videos] * bool(shown)])
 
 
 # ---- the kinds of figures ---------------------------------------------------------------------
 
 KINDS = (
-    table_kind(
-        "errors",
-        "Wrong labels",
-        errors,
-        lambda _, table: [TEXTS["errors"], *error_tables(table)],
-        documents=True,
-    ),
-    table_kind(
-        "solves",
-        "Iterations of conjugate gradients",
-        solves,
-        lambda _, table: [
-            TEXTS["solves"].format(few=FEW),
-            table_of("Conjugate gradients", SOLVE_CELLS, table.to_dict("records")),
-        ],
-    ),
+    table_kind("errors", ERRORS.title, errors, ERRORS.blocks, documents=True),
+    table_kind("solves", SOLVES.title, solves, SOLVES.blocks),
 )

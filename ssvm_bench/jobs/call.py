@@ -416,10 +416,11 @@ def sweep(folder: Path) -> None:
         if about["node"] == socket.gethostname() and not about["outlives"]:
             with suppress(OSError, files.HeldError), files.locked(path, 0, create=False):
                 remove(path)
-    for left in folder.glob(".call-*.log"):  # a worker may have written after its call had ended
-        with suppress(OSError, files.HeldError), files.locked(left, 0, create=False):
-            if not left.with_suffix(".json").exists():
-                remove(left.with_suffix(".json"))
+    for left in folder.glob(".call-*.*"):  # a worker may have written after its call had ended
+        if left.suffix in (".log", ".out"):
+            with suppress(OSError, files.HeldError), files.locked(left, 0, create=False):
+                if not left.with_suffix(".json").exists():
+                    remove(left.with_suffix(".json"))
 
 
 def remove(path: Path) -> None:

@@ -11,6 +11,7 @@ The states of jobs are those of SLURM's queue: not every cluster has an accounti
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import subprocess
 import sys
@@ -187,8 +188,15 @@ def _job_of(path: Path) -> str:
 
 
 def sweep(folder: Path) -> dict[Path, list[State]]:
-    """Return the jobs of each call of a results folder; remove calls that have none any more."""
+    """Return the jobs of each of the user's calls in a results folder; remove calls without jobs.
+
+    SLURM is asked only if there are such calls.
+    """
     left = {path: files.is_held(path) for path, about in calls(folder).items() if about["outlives"]}
+    left = {path: led for path, led in left.items() if path.stat().st_uid == os.getuid()}
+    if not left:
+        return {}
+    slurm("scontrol", "ping", seconds=_REACH_SECONDS)
     queue, found = states().values(), {}  # asked after it is known that nobody submits any more
     for path, led in left.items():
         jobs = [state for state in queue if state.job == _job_of(path)]
@@ -201,7 +209,6 @@ def sweep(folder: Path) -> dict[Path, list[State]]:
 
 def lines(results_dir: Path) -> list[str]:
     """Return lines that describe the queue, one for each call in it."""
-    slurm("scontrol", "ping", seconds=_REACH_SECONDS)
     text = []
     for jobs in sweep(results_dir.absolute()).values():
         counts = Counter(

@@ -37,6 +37,14 @@ _LARGEST_SHARE = 0.25
 """If the support has a larger share of w, a sum over it is no faster than one over all of w."""
 
 
+_SINCE_1_0 = {
+    "by_label": False,
+    "indices": np.zeros(0, np.uint32),
+    "touched": np.zeros(0, np.int64),
+}
+"""Parts that the states in pickled estimators of version 1.0 lack."""
+
+
 def _weights_stored(found: Mapping[str, Any], phi: LabelingIterate) -> int:
     """Return how many weights a state has: those of touched features, and those of transitions."""
     if not phi._own_rows:
@@ -103,6 +111,10 @@ class LabelingIterate(DualIterate):
             "by_label": isinstance(features, DenseFeatures),
             "indices": np.zeros(0, np.uint32) if self.indices is None else self.indices,
         }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Stateful`."""
+        super().restore({**_SINCE_1_0, **state})
 
     def _rebuild(self, found: Mapping[str, Any]) -> None:
         features, touched, w = self.oracle.features, found["touched"], found["_state.w"]

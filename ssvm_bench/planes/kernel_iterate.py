@@ -56,7 +56,9 @@ class KernelIterate(LabelingIterate):
     }
     has_kernel = True
 
-    def __init__(self, problem: Problem, oracle: KernelOracle, N: int) -> None:
+    def __init__(self, problem: Problem, N: int) -> None:
+        oracle = problem.oracle
+        assert isinstance(oracle, KernelOracle)
         super().__init__(problem, oracle, N)
         self._support = Support(0)
         self._kernel, self._points = oracle.kernel, oracle.points

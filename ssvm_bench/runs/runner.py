@@ -73,7 +73,6 @@ from ssvm_bench.base.errors import RunFailedError, contained, described
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
@@ -98,6 +97,7 @@ from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+    from ssvm_bench.datasets.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -365,6 +365,8 @@ class PathStep:
     def _vocabulary(self) -> Vocabulary | None:
         """Return the names to store; with a kernel always, so that predictions need no data."""
         if self.run.config.oracle.has_kernel:
+            from ssvm_bench.datasets.vocabulary import Vocabulary
+
             return Vocabulary.of(self.run.dataset)
         return self.run.dataset.vocabulary
 

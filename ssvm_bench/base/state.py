@@ -181,7 +181,7 @@ def parts_like(
 
 @contextmanager
 def _at(name: str) -> Iterator[None]:
-    """Add the name of a part to the place that an error tells."""
+    """Add the name of a part to the place in an error's message."""
     try:
         yield
     except StateError as error:

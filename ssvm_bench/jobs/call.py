@@ -13,8 +13,8 @@ queue do not: they outlive that process.) All locks are those of the system, whi
 when a process ends; none is broken by age.
 
 A worker takes a run by a line of the log, under the lock of the log, and then locks the run's
-folder, as every process does that makes it. While the call is held, its holder tells which workers
-have died. Later, a run whose folder nobody has locked can be taken again. A run that raises is not
+folder, as every process does that makes it. While the call is held, its holder records which
+workers have died. Later, a run whose folder nobody has locked can be taken again. A run that raises is not
 taken again, and one whose worker dies only ``retries`` times.
 """
 
@@ -202,7 +202,7 @@ class Call:
 
     @contextmanager
     def led(self) -> Iterator[None]:
-        """Write the file and hold it: workers go on for as long as the block and this process do.
+        """Write the file and hold it: workers continue while the block does, and this process.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class Call:
         self._held.close()
 
     def is_wanted(self) -> bool:
-        """Tell whether the workers of the call shall go on."""
+        """Return whether the workers of the call are to continue."""
         return self.path.exists() and (self.about["outlives"] or files.is_held(self.path))
 
     # ---- taking runs --------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def run(
         _look(result)  # some processes may have ended just after writing their files
         how = "the same command, without force=true," if configs[0].force else "the same command"
         of_all = f"{result.failed} of {words.runs(len(configs))} missing"
-        logger.warning("Interrupted; %s: %s goes on.", of_all, how)
+        logger.warning("Interrupted; %s: %s resumes them.", of_all, how)
     return result
 
 

@@ -168,8 +168,8 @@ class Slurm(Backend):
         self.stays = True
         jobs = sorted({job.partition("_")[0] for job in self._tasks.values()})
         logger.info(
-            "SLURM goes on with the runs; the same command waits for them again, with --status it "
-            "shows them. To cancel them: scancel %s",
+            "The jobs stay in SLURM's queue. The same command waits for their runs; with --status, "
+            "it shows them. To cancel them: scancel %s",
             " ".join(jobs or {f"--name={name}" for name in (self._others or {}).values()}),
         )
         return False
@@ -251,11 +251,11 @@ def slurm(*command: str, seconds: float = _COMMAND_SECONDS, script: str = "") ->
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
-        told = shown(" ".join(str(said).split()), 300)
+        what = shown(" ".join(str(said).split()), 300)
         if script:
-            raise RunFailedError(f"SLURM does not take the jobs: {told}.") from error
+            raise RunFailedError(f"SLURM refuses the jobs: {what}.") from error
         raise RunFailedError(
             f"SLURM's controller does not answer {' '.join(command[:2])} within {seconds:g} s "
-            f"({told}). Jobs that are in its queue go on; the same command waits for them again. "
-            "Or choose another --backend."
+            f"({what}). Jobs in its queue continue; the same command waits for them. Or choose "
+            "another --backend."
         ) from error

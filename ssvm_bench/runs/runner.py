@@ -47,8 +47,8 @@ knows where that is valid for the new problem (`Solver.update_latent`); else a n
 The rounds end when no latent value changes, or after ``solver.latent_rounds`` rounds. The budget
 applies to each round.
 
-A solver's own precision ends runs that ask for no gap. In others, a solver that has converged goes
-on (`Solver.refine`). What it computes is the same for every gap that is asked for.
+A solver's own precision ends runs that ask for no gap. In others, a solver that has converged
+continues (`Solver.refine`). What it computes is the same for every gap that is asked for.
 """
 
 from __future__ import annotations
@@ -339,8 +339,8 @@ class PathStep:
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has finished."""
         run, recorder, summary = self.run, self.recorder, self._summary(reason)
-        if told := unreached(run.config.budget, recorder.rows[-1], reason):
-            logger.warning("%s", told)
+        if warning := unreached(run.config.budget, recorder.rows[-1], reason):
+            logger.warning("%s", warning)
         folder = run.folder
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)

@@ -150,7 +150,7 @@ def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     words = (*arguments, *options(name), "seed=0,1,2", "budget.max_iterations=100")
     text = left_by_ctrl_c(tmp_path, words, 3)
     assert "Ending after the current iterations" in text
-    assert "the same command goes on" in text
+    assert "the same command resumes them" in text
     assert "Traceback" not in text
     left = run_folders(tmp_path / "results")
     assert 1 <= len(left) <= 2
@@ -344,7 +344,7 @@ def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, 
 def test_a_scheduler_that_ends_ends_the_command(status):
     backend = backends.Dask(Options())
     backend._client = SimpleNamespace(status=status)
-    with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command goes on"):
+    with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command resumes them"):
         next(backend.ended())
 
 

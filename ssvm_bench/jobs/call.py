@@ -14,8 +14,8 @@ when a process ends; none is broken by age.
 
 A worker takes a run by a line of the log, under the lock of the log, and then locks the run's
 folder, as every process does that makes it. While the call is held, its holder records which
-workers have died. Later, a run whose folder nobody has locked can be taken again. A run that raises is not
-taken again, and one whose worker dies only ``retries`` times.
+workers have died. Later, a run whose folder nobody has locked can be taken again. A run that raises
+is not taken again, and one whose worker dies only ``retries`` times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text chunking from Python, in cells: train on a file, predict another, tell the F1 of chunks.
+"""Text chunking from Python, in cells: train on a file, predict another, print the F1 of chunks.
 
     python docs/chunking.py train.txt.gz test.txt.gz
 

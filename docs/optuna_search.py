@@ -1,4 +1,4 @@
-"""Search options of runs with Optuna: each trial is a run, and finished ones are not made again.
+"""Search options of runs with Optuna: each trial is a run, and finished ones are not repeated.
 
     pip install optuna
     python docs/optuna_search.py

@@ -51,7 +51,7 @@ class KCuts(AlphaExpansion):
 
 
 class Given(AlphaExpansion):
-    """Is told the partially optimal labels by another oracle, ``teller``."""
+    """Takes the partially optimal labels of another oracle, ``teller``."""
 
     def _fix_labels(self, i):
         self._optimal[:] = self.teller._optimal

@@ -3,8 +3,8 @@
     python docs/potts.py [weizmann] [stanford]
 
 A third of the pictures is held out. Training is by `mpbcfw_fast`, without its centre, to a relative
-gap of 0.02, or for 60 iterations; an oracle call counts as 10 ms, so that approximate passes go on
-for long. Features of the edge between the superpixels s and t: 1; their similarity exp(−|x_s −
+gap of 0.02, or for 60 iterations; an oracle call counts as 10 ms, so that approximate passes are
+many. Features of the edge between the superpixels s and t: 1; their similarity exp(−|x_s −
 x_t|²/m), where m is the mean of |x_s − x_t|²; the length of their border over the mean length. The
 table has the Hamming loss on the training and the held-out pictures, the learned weights, CPU
 seconds of training, and the relative gap at its end.

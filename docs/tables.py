@@ -1,7 +1,7 @@
 """The tables of options in ``docs/options.md``, from the dataclasses and the files of the choices.
 
-``make options`` writes them; ``tests/repository/test_docs.py`` tells if they are
-not those of the code. The default of an option is that of its field; what it means, the docstring
+``make options`` writes them; ``tests/repository/test_docs.py`` checks that they
+are those of the code. The default of an option is that of its field; what it means, the docstring
 of its class says under ``Attributes``, or a table of the module's docstring headed ``option``.
 """
 

@@ -1,7 +1,7 @@
 """Hidden states: chains whose labels are not the whole story.
 
 Simulated chains. A part is in one of four states, which go round in a circle; its label is the
-state's first half or second half, and the states are not told. The features of the two states of a
+state's first half or second half, and the states are hidden. The features of the two states of a
 label lie on opposite corners of a square, so that no line separates the labels. A chain with two
 hidden states for each label finds them: after each convex problem, every example gets the states
 that are best and agree with its labels.

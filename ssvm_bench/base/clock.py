@@ -177,6 +177,6 @@ class _Stopwatch(Stateful):
     def start(self) -> None:
         self._since = self._source()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        super()._rebuild(found)
         self._since = None

@@ -4,7 +4,8 @@ A class lists in ``STATE`` which of its attributes change; all others are as the
 state is compared with that of a new object before it is used: names, kinds and shapes must be the
 same, counts and indices not negative, and numbers finite where those of the new object are. What
 else must hold, of an array that grows or of indices into another array, is data in ``LIMITS``,
-which `check` reads: kernels check nothing, and a state may come from anywhere.
+which `check` reads: kernels check nothing, and a state may come from anywhere. So a class checks
+nothing itself; it may compute what follows of its restored parts.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Stateful:
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: arrays, which are not copied, and plain values."""
-        return {name: of(attrgetter(name)(self)) for name in self.STATE or ()}
+        return {name: of(part) for name, part in self._stored().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over the state of another object; called right after this one was built.
@@ -88,11 +89,18 @@ class Stateful:
         StateError
             If the state does not fit this object, which must not be used any more.
         """
-        own = {name: attrgetter(name)(self) for name in self.STATE or ()}
-        for name, found in parts_like(own, state, self.LIMITS, self).items():
-            if found is not own[name]:
+        self._rebuild(parts_like(self._stored(), state, self.LIMITS, self))
+
+    def _stored(self) -> dict[str, Any]:
+        """Return what is stored, by name; subclasses may store something in another form."""
+        return {name: attrgetter(name)(self) for name in self.STATE or ()}
+
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        """Take over parts that are within their limits; subclasses compute what follows of them."""
+        for name in self.STATE or ():
+            if found[name] is not attrgetter(name)(self):
                 owner, *fields = name.split(".")
-                setattr(self, owner, _replaced(getattr(self, owner), fields, found))
+                setattr(self, owner, _replaced(getattr(self, owner), fields, found[name]))
 
 
 def _replaced(value: Any, fields: list[str], found: Any) -> Any:
@@ -173,7 +181,7 @@ def parts_like(
 
 @contextmanager
 def _at(name: str) -> Iterator[None]:
-    """Add the name of a part to the place that an error tells."""
+    """Add the name of a part to the place in an error's message."""
     try:
         yield
     except StateError as error:

@@ -18,7 +18,7 @@ from ssvm_bench.claims import measures
 from ssvm_bench.claims.cases import Costs
 from ssvm_bench.claims.claim import Claim, Measured, check_types, located, read_claims, read_mapping
 from ssvm_bench.claims.questions import Number, Question
-from ssvm_bench.config import GENUINE, catalog, experiment
+from ssvm_bench.config import GENUINE, catalog, experiment, registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.figures.kind import Kind
 from ssvm_bench.figures.style import Look
@@ -53,7 +53,8 @@ class Paper:
     looks : dict
         Solver → its look in all figures; or solver and first option, as in the label of a curve.
     titles : dict
-        Dataset → its title, for datasets that only this paper has.
+        Dataset → its title, for datasets that only this paper has; claims are about these and those
+        that have a YAML file.
     file : str
         Name, without suffix, of the files with the table of its claims; empty if a figure of the
         paper shows them.
@@ -127,7 +128,15 @@ class Paper:
         """Its claims on one or more datasets each, in the order of their table."""
         offered = {**vars(measures), **self.measures}
         known = {name: of for name, of in offered.items() if _is_measure(name, of)}
-        return read_claims(self.folder / "claims.yaml", known, self.tables)
+        found = read_claims(self.folder / "claims.yaml", known, self.tables)
+        datasets = {*catalog.entries("dataset", registry.folders()), *self.titles}
+        for claim in found:
+            with located(claim.place):
+                for name in claim.paper.keys() - datasets:
+                    raise ConfigError(
+                        f"there is no dataset {shown(name)}. {nearest(name, datasets)}"
+                    )
+        return found
 
     @cached_property
     def costs(self) -> dict[str, Costs]:

@@ -20,8 +20,9 @@ import functools
 import hashlib
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -270,25 +271,54 @@ def papers() -> dict[str, Any]:
 
     Raises
     ------
-    RunFailedError
-        A paper of another package fails.
+    ConfigError, RunFailedError
+        A paper of others has a mistake, or fails; not within `readable_papers`.
     """
-    return dict(_papers(folders()))
+    known = _READABLE.get()
+    return dict(_papers(folders()) if known is None else known)
+
+
+_READABLE: ContextVar[dict[str, Any] | None] = ContextVar("readable", default=None)
+"""What `papers` returns within `readable_papers`."""
+
+
+@contextmanager
+def readable_papers() -> Iterator[list[SsvmBenchError]]:
+    """Let `papers` leave out papers that cannot be read; yield why they cannot."""
+    found, unreadable = _read_papers()
+    token = _READABLE.set(found)
+    try:
+        yield unreadable
+    finally:
+        _READABLE.reset(token)
 
 
 @functools.cache
 def _papers(folders: tuple[Path, ...]) -> dict[str, Any]:
+    found, unreadable = _read_papers()
+    if unreadable:
+        raise unreadable[0]
+    return found
+
+
+def _read_papers() -> tuple[dict[str, Any], list[SsvmBenchError]]:
+    """Return the papers by name, and an error for each one of others that cannot be read."""
     found = [import_module(f"ssvm_bench.papers.{name}.paper").PAPER for name in own_papers()]
     found.sort(key=lambda paper: paper.order)
-    for name in _files(_PAPER):
-        with blamed(_PAPER, name):
-            found.append(_paper_of(_imported(_PAPER, name)))
-    for entry in entry_points(group="ssvm_bench.papers"):
-        with blamed(_PAPER, entry.name):
-            found.append(_paper_of(entry.load()))
+    unreadable: list[SsvmBenchError] = []
+    others: list[tuple[str, Callable[[], Any]]] = [
+        (name, functools.partial(_imported, _PAPER, name)) for name in _files(_PAPER)
+    ]
+    others += [(entry.name, entry.load) for entry in entry_points(group="ssvm_bench.papers")]
+    for name, imported in others:
+        try:
+            with blamed(_PAPER, name):
+                found.append(_paper_of(imported()))
+        except SsvmBenchError as error:
+            unreadable.append(error)
     if len(names := {paper.name: paper for paper in found}) < len(found):
         raise ConfigError("Two papers have the same name. Rename the folder of one.")
-    return names
+    return names, unreadable
 
 
 def _paper_of(module: ModuleType) -> Any:

@@ -67,7 +67,6 @@ from ssvm_bench.config.validation import NotNegative, Options, one_of
 from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets.arrays import INTEGERS, LARGEST, MOST_LABELS, REAL, array
 from ssvm_bench.datasets.reading import ContentError, ensure
-from ssvm_bench.datasets.vocabulary import PYTHON
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -136,7 +135,7 @@ def check(dataset: Any) -> dict[str, Any]:
     if vocabulary is not None:
         count = len(vocabulary.labels)
         ensure(count == K, f"there are names for {count} labels, and n_labels is {K}")
-        if vocabulary.form != PYTHON:
+        if vocabulary.of_files:
             arrays.names(list(vocabulary.labels), "the labels")
     if unseen is not None:
         array(unseen.codes, "unseen", INTEGERS, (parts,), -1, len(unseen.names) - 1, "part")

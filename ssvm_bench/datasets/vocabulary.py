@@ -229,6 +229,11 @@ class Vocabulary:
         return cls(*about, edge_features=dataset.n_edge_features)
 
     @property
+    def of_files(self) -> bool:
+        """Whether files have the names of its labels as texts."""
+        return self.form != PYTHON
+
+    @property
     def oracles(self) -> tuple[str, ...]:
         """Names of the oracles that fit: the default one, and that of any number of labels."""
         found = self.oracle, *_ORACLES.get(self.structure, ())[:1]

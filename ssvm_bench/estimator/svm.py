@@ -32,7 +32,8 @@ from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Predictor
 from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
-from ssvm_bench.oracles.kernels import KERNELS, LINEAR, KernelConfig
+from ssvm_bench.oracles.kernel_options import KernelConfig
+from ssvm_bench.oracles.kernels import KERNELS, LINEAR
 from ssvm_bench.runs import checkpoints, runner, terminal
 
 _LIMITS = ("max_iterations", "max_seconds")

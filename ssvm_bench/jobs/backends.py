@@ -42,9 +42,9 @@ class Backend(ABC):
     retries : int
         How often a run is taken again in a call after its worker has died.
     outlives : bool
-        Whether workers go on when the program ends.
+        Whether workers continue when the program ends.
     stays : bool
-        Whether they go on now, and still need the files of their call.
+        Whether they continue now, and still need the files of their call.
     cancelled : str
         Why no worker is started any more.
     """
@@ -183,7 +183,7 @@ class Dask(Backend):
         if self._client.status in ("closing", "closed"):  # it has tried to reconnect
             raise RunFailedError(
                 "The dask scheduler has ended. Runs that it had begun end after their iteration; "
-                "start it again, or leave out --backend: the same command goes on with them."
+                "start it again, or leave out --backend: the same command resumes them."
             )
         time.sleep(POLL_SECONDS)
         for name, task in [*self._tasks.items()]:

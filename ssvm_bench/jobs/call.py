@@ -13,9 +13,9 @@ queue do not: they outlive that process.) All locks are those of the system, whi
 when a process ends; none is broken by age.
 
 A worker takes a run by a line of the log, under the lock of the log, and then locks the run's
-folder, as every process does that makes it. While the call is held, its holder tells which workers
-have died. Later, a run whose folder nobody has locked can be taken again. A run that raises is not
-taken again, and one whose worker dies only ``retries`` times.
+folder, as every process does that makes it. While the call is held, its holder records which
+workers have died. Later, a run whose folder nobody has locked can be taken again. A run that raises
+is not taken again, and one whose worker dies only ``retries`` times.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Call:
 
     @contextmanager
     def led(self) -> Iterator[None]:
-        """Write the file and hold it: workers go on for as long as the block and this process do.
+        """Write the file and hold it: workers continue while the block does, and this process.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class Call:
         self._held.close()
 
     def is_wanted(self) -> bool:
-        """Tell whether the workers of the call shall go on."""
+        """Return whether the workers of the call are to continue."""
         return self.path.exists() and (self.about["outlives"] or files.is_held(self.path))
 
     # ---- taking runs --------------------------------------------------------------------------
@@ -416,10 +416,11 @@ def sweep(folder: Path) -> None:
         if about["node"] == socket.gethostname() and not about["outlives"]:
             with suppress(OSError, files.HeldError), files.locked(path, 0, create=False):
                 remove(path)
-    for left in folder.glob(".call-*.log"):  # a worker may have written after its call had ended
-        with suppress(OSError, files.HeldError), files.locked(left, 0, create=False):
-            if not left.with_suffix(".json").exists():
-                remove(left.with_suffix(".json"))
+    for left in folder.glob(".call-*.*"):  # a worker may have written after its call had ended
+        if left.suffix in (".log", ".out"):
+            with suppress(OSError, files.HeldError), files.locked(left, 0, create=False):
+                if not left.with_suffix(".json").exists():
+                    remove(left.with_suffix(".json"))
 
 
 def remove(path: Path) -> None:

@@ -14,7 +14,7 @@ import itertools
 import logging
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config.experiment import Experiment, Shard, along_paths, dependency_levels
 from ssvm_bench.config.schema import RunConfig
+from ssvm_bench.jobs import slurm
 from ssvm_bench.jobs.backends import Backend, Local
 from ssvm_bench.jobs.call import Call, asked_for, remove, sweep
 from ssvm_bench.jobs.status import Durations, finished_before
@@ -132,6 +133,8 @@ def run(
         configs = shard.of(configs)
     result = ExperimentOutcome(configs)
     sweep(result.results_dir)
+    with suppress(RunFailedError):  # where SLURM does not answer, its jobs may be at work
+        slurm.sweep(result.results_dir)
     _look(result)
     if backend is None or isinstance(backend, Local):  # other nodes may have other packages
         check_extras(config for k, config in enumerate(configs) if k not in result.outcomes)
@@ -149,7 +152,7 @@ def run(
         _look(result)  # some processes may have ended just after writing their files
         how = "the same command, without force=true," if configs[0].force else "the same command"
         of_all = f"{result.failed} of {words.runs(len(configs))} missing"
-        logger.warning("Interrupted; %s: %s goes on.", of_all, how)
+        logger.warning("Interrupted; %s: %s resumes them.", of_all, how)
     return result
 
 

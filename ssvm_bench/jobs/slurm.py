@@ -11,6 +11,7 @@ The states of jobs are those of SLURM's queue: not every cluster has an accounti
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import subprocess
 import sys
@@ -167,8 +168,8 @@ class Slurm(Backend):
         self.stays = True
         jobs = sorted({job.partition("_")[0] for job in self._tasks.values()})
         logger.info(
-            "SLURM goes on with the runs; the same command waits for them again, with --status it "
-            "shows them. To cancel them: scancel %s",
+            "The jobs stay in SLURM's queue. The same command waits for their runs; with --status, "
+            "it shows them. To cancel them: scancel %s",
             " ".join(jobs or {f"--name={name}" for name in (self._others or {}).values()}),
         )
         return False
@@ -187,8 +188,15 @@ def _job_of(path: Path) -> str:
 
 
 def sweep(folder: Path) -> dict[Path, list[State]]:
-    """Return the jobs of each call of a results folder; remove calls that have none any more."""
+    """Return the jobs of each of the user's calls in a results folder; remove calls without jobs.
+
+    SLURM is asked only if there are such calls.
+    """
     left = {path: files.is_held(path) for path, about in calls(folder).items() if about["outlives"]}
+    left = {path: led for path, led in left.items() if path.stat().st_uid == os.getuid()}
+    if not left:
+        return {}
+    slurm("scontrol", "ping", seconds=_REACH_SECONDS)
     queue, found = states().values(), {}  # asked after it is known that nobody submits any more
     for path, led in left.items():
         jobs = [state for state in queue if state.job == _job_of(path)]
@@ -201,7 +209,6 @@ def sweep(folder: Path) -> dict[Path, list[State]]:
 
 def lines(results_dir: Path) -> list[str]:
     """Return lines that describe the queue, one for each call in it."""
-    slurm("scontrol", "ping", seconds=_REACH_SECONDS)
     text = []
     for jobs in sweep(results_dir.absolute()).values():
         counts = Counter(
@@ -244,11 +251,11 @@ def slurm(*command: str, seconds: float = _COMMAND_SECONDS, script: str = "") ->
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or error
-        told = shown(" ".join(str(said).split()), 300)
+        what = shown(" ".join(str(said).split()), 300)
         if script:
-            raise RunFailedError(f"SLURM does not take the jobs: {told}.") from error
+            raise RunFailedError(f"SLURM refuses the jobs: {what}.") from error
         raise RunFailedError(
             f"SLURM's controller does not answer {' '.join(command[:2])} within {seconds:g} s "
-            f"({told}). Jobs that are in its queue go on; the same command waits for them again. "
-            "Or choose another --backend."
+            f"({what}). Jobs in its queue continue; the same command waits for them. Or choose "
+            "another --backend."
         ) from error

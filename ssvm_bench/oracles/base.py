@@ -44,7 +44,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -54,9 +54,11 @@ from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.linalg import inner
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
+
+if TYPE_CHECKING:
+    from ssvm_bench.oracles.caller import Caller
 
 _BYTES = 64
 """Bytes per non-zero while planes are listed: its value, row and column, and their copies."""

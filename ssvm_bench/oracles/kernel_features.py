@@ -26,7 +26,6 @@ All entries are linear in w: a sum of vectors in this layout is the vector of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -45,7 +44,7 @@ from ssvm_bench.oracles.joint_features import (
     padded,
     product,
 )
-from ssvm_bench.oracles.kernels import SUPPORT, KernelConfig, KernelFunction, KernelPoints
+from ssvm_bench.oracles.kernels import SUPPORT, KernelFunction, KernelPoints
 from ssvm_bench.oracles.labeling import LabelingOracle
 
 # mypy: disable-error-code="no-untyped-def"
@@ -167,7 +166,7 @@ def build(
 
 
 class KernelOracle(LabelingOracle):
-    """An oracle whose w is a sum over a basis.
+    """An oracle whose w is a sum over a basis; `kernel_options` builds it.
 
     Parameters
     ----------
@@ -181,6 +180,8 @@ class KernelOracle(LabelingOracle):
     basis : KernelPoints, optional
         The points that w is a sum over; None: ``points``.
     """
+
+    has_kernel = True
 
     def __init__(
         self,
@@ -259,31 +260,6 @@ class KernelOracle(LabelingOracle):
         S = self.features.scores(self.pack(w))
         moved[: S.size] = S.ravel()
         return moved
-
-
-def oracle(
-    config: KernelConfig,
-    dataset: Dataset,
-    compiled: Callable[[KernelFeatures], Any],
-    losses: np.ndarray | None,
-    **factors: np.ndarray | None,
-) -> KernelOracle:
-    """Return the oracle of a dataset, by a config with a kernel.
-
-    Parameters
-    ----------
-    config : KernelConfig
-    dataset : Dataset
-    compiled : callable
-        Returns the compiled oracle of some features.
-    losses : ndarray of float64, shape (K, K), optional
-        Δ.
-    **factors : ndarray or None
-        Costs or weights, as in `build`.
-    """
-    points, kernel = KernelPoints.of(dataset.x), config.made()
-    features = build(kernel, points, dataset, losses=losses, **factors)
-    return KernelOracle(compiled(features), kernel, points, losses)
 
 
 def support(w: np.ndarray, K: int, B: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Kernels in place of ⟨x, x′⟩: their options, and their values in blocks.
+"""Kernels in place of ⟨x, x′⟩: their values in blocks.
 
 =============  ==========================================
 ``kernel``     k(x, x′)
@@ -8,20 +8,18 @@
 ``poly``       (1 + γ ⟨x, x′⟩)^degree
 =============  ==========================================
 
-γ is ``gamma``. For how labels enter, see :mod:`ssvm_bench.oracles.kernel_features`.
+γ is ``gamma`` (:mod:`ssvm_bench.oracles.kernel_options`). For how labels enter, see
+:mod:`ssvm_bench.oracles.kernel_features`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import matrix_product
-from ssvm_bench.config.validation import Count, NotNegative, Positive, one_of
-from ssvm_bench.oracles.options import OracleConfig
 
 KERNELS = LINEAR, RBF, POLY = ("linear", "rbf", "poly")
 
@@ -29,58 +27,7 @@ SUPPORT = ("support", "support_data", "support_indices", "support_indptr")
 """Arrays beside w in ``weights.npz``, the features of the parts with non-zero coefficients: one
 array, or the three of a CSR matrix."""
 
-_MB = 1e6
-
-
-@dataclass(frozen=True)
-class KernelConfig(OracleConfig):
-    """Options of an oracle that can have a kernel.
-
-    Attributes
-    ----------
-    kernel : str
-        ``linear``, ``rbf``: exp(−γ‖x − x′‖²), or ``poly``: (1 + γ⟨x, x′⟩)^degree.
-    gamma : float or None
-        γ of ``rbf`` and ``poly``, which need it.
-    degree : int
-        Of ``poly``.
-    kernel_memory : float
-        MB of kernel values that a solver keeps, row by row; the row that was last used longest ago
-        goes first.
-    cost_kernel : float
-        Seconds that one kernel value counts for under ``clock=work``, whatever the features.
-    """
-
-    kernel: Annotated[str, one_of(KERNELS)] = field(default=LINEAR, kw_only=True)
-    gamma: Positive | None = field(default=None, kw_only=True)
-    degree: Count = field(default=3, kw_only=True)
-    kernel_memory: Positive = field(default=1000.0, kw_only=True)
-    cost_kernel: NotNegative = field(default=1e-8, kw_only=True)
-
-    def __post_init__(self) -> None:
-        """Check that the kernel has its parameters."""
-        super().__post_init__()
-        if self.kernel != LINEAR and self.gamma is None:
-            raise ConfigError(
-                f"oracle.kernel={self.kernel} needs oracle.gamma, a number above 0. A usual one is "
-                "1/(number of features · their variance)."
-            )
-
-    @property
-    def has_kernel(self) -> bool:
-        """See `OracleConfig`."""
-        return self.kernel != LINEAR
-
-    @property
-    def costs(self) -> tuple[float, ...]:
-        """See `OracleConfig`."""
-        return *super().costs, self.cost_kernel
-
-    def made(self) -> KernelFunction:
-        """Return the kernel."""
-        assert self.gamma is not None
-        bytes_kept = round(self.kernel_memory * _MB)
-        return KernelFunction(self.kernel, float(self.gamma), self.degree, bytes_kept)
+MB = 1e6
 
 
 class KernelPoints(NamedTuple):
@@ -144,8 +91,8 @@ class KernelFunction(NamedTuple):
         most = self.bytes_kept // (8 * parts)
         if most < 1:
             raise ConfigError(
-                f"oracle.kernel_memory={self.bytes_kept / _MB:g} is too small: a row of kernel "
-                f"values, one for each of {parts} parts, takes {8 * parts / _MB:.2g} MB."
+                f"oracle.kernel_memory={self.bytes_kept / MB:g} is too small: a row of kernel "
+                f"values, one for each of {parts} parts, takes {8 * parts / MB:.2g} MB."
             )
         return min(most, parts)
 

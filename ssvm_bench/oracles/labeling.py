@@ -12,7 +12,7 @@ import copy
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -242,9 +242,12 @@ class LabelingOracle(PartsOracle):
         The compiled oracle for predictions, which may have more labelings than training.
     any_label : bool
         Whether an example of one part may have any label, and each has a plane.
+    has_kernel : bool
+        Whether it is a `kernel_features.KernelOracle`.
     """
 
     any_label: bool = True
+    has_kernel: ClassVar[bool] = False
 
     def __init__(self, compiled: Any, loss_matrix: np.ndarray | None = None) -> None:
         super().__init__(compiled.features, loss_matrix)

@@ -19,10 +19,10 @@ from scipy.sparse import coo_array, csr_array
 
 from ssvm_bench.base.jit import implements
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import joint_features, kernel_features
+from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Constraints, of_wrong_labels
 from ssvm_bench.oracles.joint_features import WideFeatures
-from ssvm_bench.oracles.kernels import KernelConfig
+from ssvm_bench.oracles.kernel_options import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import CostsConfig
 from ssvm_bench.oracles.scoring import label_loss
@@ -80,7 +80,7 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     config.check_structure(dataset)
     costs, losses = config.example_costs(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
-        return kernel_features.oracle(config, dataset, Enumeration, losses, costs=costs)
+        return config.kernel_oracle(dataset, Enumeration, losses, costs=costs)
     features = joint_features.build(dataset, costs=costs, losses=losses)
     return MulticlassOracle(Enumeration(features), losses)
 

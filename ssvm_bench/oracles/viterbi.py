@@ -31,8 +31,8 @@ import numpy as np
 
 from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles import joint_features, kernel_features
-from ssvm_bench.oracles.kernels import KernelConfig
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.kernel_options import KernelConfig
 from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import label_loss, longest, loss_of_part, parts
@@ -86,7 +86,7 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     config.check_structure(dataset)
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
-        return kernel_features.oracle(config, dataset, with_scratch, losses, weights=weights)
+        return config.kernel_oracle(dataset, with_scratch, losses, weights=weights)
     with_gram = _products_pay(dataset)
     features = joint_features.build(dataset, with_gram, weights=weights, losses=losses)
     return LabelingOracle(with_scratch(features), losses)

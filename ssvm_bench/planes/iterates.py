@@ -18,7 +18,6 @@ with all their planes instead.
 from __future__ import annotations
 
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.kernel_features import KernelOracle
 from ssvm_bench.oracles.labeling import LabelingOracle
 from ssvm_bench.oracles.scoring import longest
 from ssvm_bench.planes.dual_iterate import DualIterate
@@ -33,13 +32,13 @@ def dual_iterate(
     With ``own_rows``, a w of many features may have a layout that only the iterate knows. With
     ``with_zeros``, features with few zeros may have a layout that changes the order of sums.
     """
-    if isinstance(problem.oracle, KernelOracle):
+    oracle = problem.oracle
+    if isinstance(oracle, LabelingOracle) and oracle.has_kernel:
         from ssvm_bench.planes.kernel_iterate import KernelIterate
 
-        return KernelIterate(problem, problem.oracle, N)
-    if isinstance(problem.oracle, LabelingOracle) and problem.oracle.features.gram.size > 0:
-        oracle = with_own_layout(problem.oracle, own_rows, with_zeros)
-        return LabelingIterate(problem, oracle, N)
+        return KernelIterate(problem, N)
+    if isinstance(oracle, LabelingOracle) and oracle.features.gram.size > 0:
+        return LabelingIterate(problem, with_own_layout(oracle, own_rows, with_zeros), N)
     from ssvm_bench.planes.rows import RowIterate
 
     return RowIterate(problem, N)

@@ -56,7 +56,9 @@ class KernelIterate(LabelingIterate):
     }
     has_kernel = True
 
-    def __init__(self, problem: Problem, oracle: KernelOracle, N: int) -> None:
+    def __init__(self, problem: Problem, N: int) -> None:
+        oracle = problem.oracle
+        assert isinstance(oracle, KernelOracle)
         super().__init__(problem, oracle, N)
         self._support = Support(0)
         self._kernel, self._points = oracle.kernel, oracle.points
@@ -73,9 +75,9 @@ class KernelIterate(LabelingIterate):
         self.evaluations = self._uncounted = 0
         matrix_product(np.zeros((1, 1)), np.zeros((1, 1)))  # compile, off the clock
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; recompute the rows that were kept, without counting kernel values."""
-        super().restore(state)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        """Recompute the rows that were kept, too, without counting kernel values."""
+        super()._rebuild(found)
         self.blocks = self.blocks._replace(features=self.features)
         (kept,) = np.nonzero(self._owner >= 0)
         self.features.slot[:] = -1

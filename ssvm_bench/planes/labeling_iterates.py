@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ssvm_bench.base.jit import allocating_kernel, kernel, nanoseconds
 from ssvm_bench.base.nonzeros import Nonzeros
-from ssvm_bench.base.state import Limits, array, check, expect
+from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import (
@@ -37,9 +37,46 @@ _LARGEST_SHARE = 0.25
 """If the support has a larger share of w, a sum over it is no faster than one over all of w."""
 
 
-class LabelingIterate(DualIterate):
-    """Planes are labelings; a whole pass is one compiled call."""
+_SINCE_1_0 = {
+    "by_label": False,
+    "indices": np.zeros(0, np.uint32),
+    "touched": np.zeros(0, np.int64),
+}
+"""Parts that the states in pickled estimators of version 1.0 lack."""
 
+
+def _weights_stored(found: Mapping[str, Any], phi: LabelingIterate) -> int:
+    """Return how many weights a state has: those of touched features, and those of transitions."""
+    if not phi._own_rows:
+        return phi.w.size
+    features = phi.oracle.features
+    return found["touched"].size * features.stride + phi.w.size - transition_base(features)
+
+
+def _without_row(found: Mapping[str, Any], phi: LabelingIterate) -> np.ndarray:
+    """Return, for each feature of a part with several labels, whether a state has no row of it."""
+    if not phi._own_rows:
+        return np.zeros(0, bool)
+    features = phi.oracle.features
+    read = np.repeat(found["blocks"].seen_count > 1, np.diff(features.indptr))
+    return np.isin(features.indices[read], found["touched"], invert=True)
+
+
+class LabelingIterate(DualIterate):
+    """Planes are labelings; a whole pass is one compiled call.
+
+    Its state has the indices of the support, and says how w is laid out: by label or not; if only
+    touched features have rows, it has their weights alone, and the features in the order of rows.
+    """
+
+    LIMITS: ClassVar[Mapping[str, Limits]] = {
+        **DualIterate.LIMITS,
+        "by_label": Limits(equals=lambda _, phi: isinstance(phi.oracle.features, DenseFeatures)),
+        "indices": Limits(size=..., below="w.size"),
+        "touched": Limits(size=..., below="oracle.features.n_features", distinct=True),
+        "_state.w": Limits(size=_weights_stored),
+        "features without a row": Limits(of=_without_row, most=0),
+    }
     _phi_i = labelings.CHANGED
 
     def __init__(self, problem: Problem, oracle: LabelingOracle, N: int) -> None:
@@ -61,52 +98,35 @@ class LabelingIterate(DualIterate):
             return self.outer_w()
         return nonzeros(self.oracle.features, self.w)
 
-    def state(self) -> dict[str, Any]:
-        """See `Stateful`; if only touched features have rows of w, store these and their rows."""
-        state = super().state()
-        if self.indices is not None:
-            state["indices"] = self.indices
-        if isinstance(self.oracle.features, DenseFeatures):
-            state["by_label"] = True
-        if not self._own_rows:
-            return state
-        features = self.oracle.features
-        count, base = features.used[0] * features.stride, transition_base(features)
-        return state | {
-            "_state.w": np.concatenate((self.w[:count], self.w[base:])),
-            "touched": np.argsort(features.rows, kind="stable")[: features.used[0]],
+    def _stored(self) -> dict[str, Any]:
+        features, touched, w = self.oracle.features, np.zeros(0, np.int64), self.w
+        if self._own_rows:
+            used, base = features.used[0], transition_base(features)
+            touched = np.argsort(features.rows, kind="stable")[:used]
+            w = np.concatenate((w[: used * features.stride], w[base:]))
+        return {
+            **super()._stored(),
+            "_state.w": w,
+            "touched": touched,
+            "by_label": isinstance(features, DenseFeatures),
+            "indices": np.zeros(0, np.uint32) if self.indices is None else self.indices,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`; reserve space for candidates, too."""
-        state, features, nowhere = dict(state), self.oracle.features, np.zeros(0, np.uint32)
-        indices = array(nowhere, state.pop("indices", nowhere))
-        check(indices, Limits(below=self.w.size))
-        by_label = isinstance(features, DenseFeatures)
-        expect(state.pop("by_label", False) == by_label, "is of a w in another layout")
-        if self._own_rows:
-            touched = self._restored_rows(state)
-        super().restore(state)
-        if self._own_rows:
-            used = np.repeat(self.blocks.seen_count > 1, np.diff(features.indptr))
-            there = np.isin(features.indices[used], touched)
-            expect(bool(there.all()), "touched lacks a feature")
-        self._support.forget()
-        self._support.update(self.blocks, indices)
-        self._reserve(np.ones(self.problem.n, np.int64))
+        """See `Stateful`."""
+        super().restore({**_SINCE_1_0, **state})
 
-    def _restored_rows(self, state: dict[str, Any]) -> np.ndarray:
-        """Set the rows from a state, expand its w, and return the features that have rows."""
-        features, base = self.oracle.features, transition_base(self.oracle.features)
-        touched = array(np.zeros(0, np.int64), state.pop("touched", None))
-        check(touched, Limits(below=features.n_features, distinct=True))
-        made = with_rows(features, touched)
-        features.rows[:], features.used[:] = made.rows, made.used
-        w, count = np.zeros_like(self.w), touched.size * features.stride
-        given = array(w, state["_state.w"], (count + w.size - base,))
-        w[:count], w[base:] = given[:count], given[count:]
-        state["_state.w"] = w
-        return touched
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        features, touched, w = self.oracle.features, found["touched"], found["_state.w"]
+        if self._own_rows:
+            made, count = with_rows(features, touched), touched.size * features.stride
+            features.rows[:], features.used[:] = made.rows, made.used
+            w = np.zeros_like(self.w)
+            w[:count], w[transition_base(features) :] = np.split(found["_state.w"], [count])
+        super()._rebuild({**found, "_state.w": w})
+        self._support.forget()
+        self._support.update(self.blocks, found["indices"])
+        self._reserve(np.ones(self.problem.n, np.int64))
 
     @property
     def indices(self) -> np.ndarray | None:

@@ -33,9 +33,9 @@ import numpy as np
 import pandas as pd
 
 from ssvm_bench import __version__
-from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.claims.cases import Variant, variant_of
-from ssvm_bench.config import ALTERED, GENUINE, catalog
+from ssvm_bench.config import ALTERED, GENUINE, catalog, registry
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import style, targets
 from ssvm_bench.figures.curves import AXES, axis_label, clocks_of, is_log_x, why_empty
@@ -126,7 +126,17 @@ def build(
     RunFailedError
         If there are no runs, or a file cannot be written.
     """
-    where = as_folder(results_dir)
+    registry.use(config_dirs)
+    with registry.readable_papers() as unreadable:
+        for error in unreadable:
+            logger.warning("Left out on all pages, a paper: %s", error)
+        return _built(as_folder(results_dir), experiment, every, config_dirs, whose)
+
+
+def _built(
+    where: ResultsFolder, experiment: str, every: bool, config_dirs: Sequence[Path], whose: str
+) -> Path:
+    """Do `build` with the papers that can be read."""
     sweep(where)
     folder = where.root / FOLDER if every or experiment else where.root
     logger.info("Reading the runs in %s …", where.root)
@@ -302,7 +312,11 @@ def everything(
         pages.append(own(where, skipped)._replace(file=OWN, name="own"))
     known = catalog.entries("experiments", config_dirs)
     for name in known:
-        experiment = load(name, config_dirs)
+        try:
+            experiment = load(name, config_dirs)
+        except ConfigError as error:  # its file, or the paper of its figures, has a mistake
+            logger.warning("Left out, the page %s: %s", name, error)
+            continue
         if there.isdisjoint(experiment.origins) and not any(where.root.glob("runs/*")):
             continue
         found = of_experiment(experiment, where, config_dirs, skipped, whose, stored)

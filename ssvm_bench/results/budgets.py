@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,12 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
-from ssvm_bench.results.folder import SkippedFiles
 from ssvm_bench.results.run_folder import recover
 from ssvm_bench.results.table import Run
 from ssvm_bench.results.trace import read_run
+
+if TYPE_CHECKING:
+    from ssvm_bench.results.folder import SkippedFiles
 
 LIMITS = ("max_iterations", "max_seconds", "gap_tol")
 """Stop reasons that are a limit of the budget, in the order in which they are checked."""

@@ -22,6 +22,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -258,7 +259,7 @@ def _part(columns: Mapping[str, np.ndarray], rows: np.ndarray, name: str) -> np.
     return columns[name][rows]
 
 
-def _weights_of_raw_run(folder: Path) -> tuple[np.ndarray, int]:
+def _weights_of_raw_run(folder: Path) -> tuple[np.ndarray, dict[str, Any]]:
     """Return what `read_weights` does, if the raw run of a stored trace is there."""
     if not os.path.lexists(folder):
         raise RunFailedError(

@@ -173,7 +173,7 @@ class Run:
     best : Best, optional
         The best values known on the problem instance; suboptimality is measured from these.
     read_weights : callable, optional
-        Folder → weights w, and after how many iterations.
+        Folder → weights w, and the summary of their run.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -181,7 +181,7 @@ class Run:
     end: dict[str, Any]
     folder: Path
     best: Best | None = None
-    read_weights: Callable[[Path], tuple[np.ndarray, int]] | None = None
+    read_weights: Callable[[Path], tuple[np.ndarray, Mapping[str, Any]]] | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a column, or one derived from columns, as float64, shape (rows,); read only.
@@ -264,11 +264,15 @@ class Run:
         """
         if self.read_weights is None:
             raise RunFailedError(f"{self.folder} is not on disk, so that it has no weights.")
-        w, iteration = self.read_weights(self.folder)
-        if iteration != self.end["iteration"]:
+        w, end = self.read_weights(self.folder)
+        if end["iteration"] != self.end["iteration"]:
             raise RunFailedError(
-                f"{self.folder} has the weights after {iteration} iterations, not those after "
-                f"{self.end['iteration']}. With force=True, the run is made by itself."
+                f"{self.folder} has the weights after {end['iteration']} iterations, not those "
+                f"after {self.end['iteration']}. With force=True, the run is made by itself."
+            )
+        if not np.array_equal(end["primal"], self.end["primal"], equal_nan=True):
+            raise RunFailedError(
+                f"The run {self.folder} was replaced since it was loaded. Load it again."
             )
         return w
 

@@ -388,9 +388,10 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return read(folder).summary
 
 
-def read_weights(folder: Path) -> tuple[np.ndarray, int]:
-    """Return w of a finished run, and after how many iterations. Raises as `read_trace` does."""
-    return read(folder).weights
+def read_weights(folder: Path) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return w of a finished run, and its summary. Raises as `read_trace` does."""
+    found = read(folder)
+    return found.weights[0], found.summary
 
 
 def read_labels(folder: Path, n: int, n_labels: int) -> tuple[np.ndarray, int]:

@@ -276,7 +276,7 @@ def find_checkpoint(
             if folder == left and not _contains(run.config.budget, left):
                 made = replace(made, checkpoint=replace(made.checkpoint, keep=True))
             logger.info(
-                "Going on after iteration %s, from the checkpoint in %s (force=true does not).",
+                "Resuming after iteration %s, from the checkpoint in %s (force=true does not).",
                 *(found.progress.iteration, folder),
             )
             return replace(run, config=made), found

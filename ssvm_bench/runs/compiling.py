@@ -49,7 +49,7 @@ class _Turn(event.Listener):
             return
         if not self._begun:
             if self._lock is not None:
-                with suppress(OSError):  # no lock is possible there: go on without
+                with suppress(OSError):  # no lock is possible there: continue without
                     self._descriptor = self.held.enter_context(_locked(self._lock))
             text = (
                 f"Compiling {self._what}: up to a minute, once for this version; they are cached …"

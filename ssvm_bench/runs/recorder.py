@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError, shown
-from ssvm_bench.base.state import StateError, expect, like, of
+from ssvm_bench.base.state import Limits, StateError, expect, of, parts_like
 from ssvm_bench.config import registry
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.objective import Objective
@@ -30,6 +30,11 @@ KEEP_SECONDS = 10.0
 
 _COUNTS = ("round", "_first", "_before", "_changes", "_eval_time")
 """Numbers of a recorder's state, besides its rows."""
+
+_LIMITS = {
+    "round": Limits(least=1, most="latent_rounds"),
+    "_first": Limits(below=lambda _, recorder: len(recorder.rows)),
+}
 
 
 class Recorder:
@@ -118,26 +123,22 @@ class Recorder:
         StateError
             If it cannot be the state of such a run.
         """
-        expect(state.keys() == self.state().keys(), "has other names")
+        own = self.state()
+        expect(state.keys() == own.keys(), "has other names")
+        self.problem, self.rows = problem, _rows(state["rows"])
+        points = ["iterate"] if state["best"] is None else ["iterate", "best"]
+        own |= dict.fromkeys(points, point)
+        for elsewhere in ("rows", "latent"):
+            del own[elsewhere]
+        found = parts_like(own, {name: state[name] for name in own}, _LIMITS, self)
+        for name in points:
+            problem.check_point(found[name])
         for name in _COUNTS:
-            setattr(self, name, like(getattr(self, name), state[name]))
-        self.rows = _rows(state["rows"])
-        expect(self._first < len(self.rows), "has no row of the round")
-        expect(1 <= self.round <= self.latent_rounds, "has a round that there is not")
-        self.problem = problem
-        self._iterate = self._point(state["iterate"], point)
+            setattr(self, name, found[name])
+        self._iterate = found["iterate"]
         self.w = problem.weights(self._iterate)
-        self._begins_at = self._iterate if like(False, state["begins"]) else None
-        best = state["best"]
-        self._best = (
-            like(math.inf, state["best_primal"]),
-            None if best is None else self._point(best, point),
-        )
-
-    def _point(self, state: Any, point: Any) -> Any:
-        found = like(point, state)
-        self.problem.check_point(found)
-        return found
+        self._begins_at = self._iterate if found["begins"] else None
+        self._best = found["best_primal"], found["best"]
 
     def evaluate(self, solver: Solver, iteration: int) -> Mapping[str, Any]:
         """Add, show and return the row of an iteration; the clock is paused meanwhile."""

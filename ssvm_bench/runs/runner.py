@@ -47,8 +47,8 @@ knows where that is valid for the new problem (`Solver.update_latent`); else a n
 The rounds end when no latent value changes, or after ``solver.latent_rounds`` rounds. The budget
 applies to each round.
 
-A solver's own precision ends runs that ask for no gap. In others, a solver that has converged goes
-on (`Solver.refine`). What it computes is the same for every gap that is asked for.
+A solver's own precision ends runs that ask for no gap. In others, a solver that has converged
+continues (`Solver.refine`). What it computes is the same for every gap that is asked for.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ from ssvm_bench.base.errors import RunFailedError, contained, described
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
@@ -98,6 +97,7 @@ from ssvm_bench.solvers.base import Solver
 
 if TYPE_CHECKING:
     from ssvm_bench.datasets.stream import DataStream
+    from ssvm_bench.datasets.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -339,8 +339,8 @@ class PathStep:
     def _finish(self, reason: str) -> Outcome:
         """Write the files of a run that has finished."""
         run, recorder, summary = self.run, self.recorder, self._summary(reason)
-        if told := unreached(run.config.budget, recorder.rows[-1], reason):
-            logger.warning("%s", told)
+        if warning := unreached(run.config.budget, recorder.rows[-1], reason):
+            logger.warning("%s", warning)
         folder = run.folder
         if self.had_finished:
             logger.info("This run of the path had finished before, and is kept: %s", folder)
@@ -365,6 +365,8 @@ class PathStep:
     def _vocabulary(self) -> Vocabulary | None:
         """Return the names to store; with a kernel always, so that predictions need no data."""
         if self.run.config.oracle.has_kernel:
+            from ssvm_bench.datasets.vocabulary import Vocabulary
+
             return Vocabulary.of(self.run.dataset)
         return self.run.dataset.vocabulary
 

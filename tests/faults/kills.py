@@ -174,8 +174,8 @@ def traces(results: Path) -> dict[str, bytes]:
     """Return what is counted, and the weights, of every finished run."""
     found = {}
     for run in find_runs(results):
-        trace, (w, iteration) = read_trace(run), read_weights(run)
-        if iteration != trace["iteration"][-1]:
+        trace, (w, end) = read_trace(run), read_weights(run)
+        if end["iteration"] != trace["iteration"][-1]:
             raise ValueError(f"{run}: weights of another iteration")
         counted = np.ascontiguousarray(trace.frame[COUNTED].to_numpy(float))
         found[str(run.relative_to(results))] = counted.tobytes() + w.tobytes()

@@ -151,7 +151,7 @@ def test_ctrl_c_ends_runs_after_their_iterations(name, tmp_path, arguments):
     words = (*arguments, *options(name), "seed=0,1,2", "budget.max_iterations=100")
     text = left_by_ctrl_c(tmp_path, words, 3)
     assert "Ending after the current iterations" in text
-    assert "the same command goes on" in text
+    assert "the same command resumes them" in text
     assert "Traceback" not in text
     left = run_folders(tmp_path / "results")
     assert 1 <= len(left) <= 2
@@ -228,6 +228,10 @@ def test_jobs_are_known_by_the_names_of_their_calls(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(queue, "slurm", lambda *command, seconds: "")
     monkeypatch.setattr(queue, "states", lambda: states)
+    with monkeypatch.context() as another:  # who does not see these jobs in the queue
+        another.setattr("os.getuid", lambda: found[0].stat().st_uid + 1)
+        assert queue.lines(results) == ["SLURM has no jobs of these results."]
+        assert found[0].exists()
     assert queue.lines(results) == ["SLURM job 5: 1 COMPLETED, 1 PENDING (Priority)"]
     assert (found[0].exists(), found[1].exists()) == (True, False)
     sweep(results)
@@ -235,6 +239,32 @@ def test_jobs_are_known_by_the_names_of_their_calls(tmp_path, monkeypatch):
     del states["5_2"]
     assert queue.lines(results) == ["SLURM has no jobs of these results."]
     assert not found[0].exists()
+
+
+def test_calls_whose_jobs_ended_while_nobody_looked_are_removed_by_any_later_one(
+    tmp_path, monkeypatch
+):
+    results, states = tmp_path / "results", {}
+    grid = tmp_path / "grid.yaml"
+    grid.write_text("grid: {dataset: usps, solver: fw}\n")
+    words = (*program.USPS[1:], "budget.max_iterations=1", f"results_dir={results}")
+    with (one := issued(tmp_path, outlives=True)).led():
+        pass
+    late = one.path.with_name(f".call-{'0' * 32}.out")  # of a job that began after its call
+    late.touch()
+
+    def left_after_another_call():
+        assert call("experiment", grid, *words).exit_code == 0
+        return {*results.glob(".call-*")}
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert left_after_another_call() == {one.path}  # no SLURM says that its jobs have ended
+    monkeypatch.setattr(queue, "slurm", lambda *command, seconds: "")
+    monkeypatch.setattr(queue, "states", lambda: states)
+    states["5_1"] = queue.State("5_1", "PENDING", f"ssvm-bench-{one.path.stem[6:]}", "Priority")
+    assert left_after_another_call() == {one.path}
+    states.clear()
+    assert not left_after_another_call()
 
 
 @pytest.mark.parametrize(
@@ -315,7 +345,7 @@ def test_a_node_with_another_version_is_refused(tmp_path, arguments, scheduler, 
 def test_a_scheduler_that_ends_ends_the_command(status):
     backend = backends.Dask(Options())
     backend._client = SimpleNamespace(status=status)
-    with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command goes on"):
+    with pytest.raises(RunFailedError, match=r"scheduler has ended.*the same command resumes them"):
         next(backend.ended())
 
 

@@ -229,6 +229,21 @@ def test_only_measures_are_offered_where_a_claim_names_none(folder):
     assert str(raised.value) == f"The claim few in {path}: it has no measure 'cals'. {said}"
 
 
+def test_a_claim_about_a_dataset_that_does_not_exist_is_one_message(folder):
+    path = folder / "paper" / "toy" / "claims.yaml"
+    registry.use([folder])
+    path.write_text(CLAIMS.replace("usps: few", "uspx: few"))
+    with pytest.raises(registry.ConfigError) as raised:
+        _ = registry.papers()["toy"].claims
+    said = f"The claim few in {path}: there is no dataset uspx. Did you mean usps? Valid: "
+    assert str(raised.value).startswith(said)
+    path.write_text(CLAIMS.replace("usps: few", "usps: few, toy_data: few, own: few"))
+    (folder / "dataset").mkdir()
+    (folder / "dataset" / "own.yaml").write_text("# my examples\n")
+    forget_papers()
+    assert registry.papers()["toy"].datasets == ("usps", "toy_data", "own")
+
+
 def test_a_wrong_claim_is_one_difference_that_verify_finds_beside_others(folder):
     results = folder / "results"
     options = ("dataset.source=synthetic", f"results_dir={results}", "--config-dir", folder)
@@ -254,6 +269,15 @@ def test_a_report_leaves_out_a_paper_whose_claims_have_a_mistake(folder):
     done = call("report", *options)
     assert done.exit_code == 0, done.output
     assert "The claim few in" in done.output
+    (folder / "paper" / "toy" / "about.yaml").write_text("title: [")
+    forget_papers()
+    for words in ((), ("--all",)):
+        done = call("report", *words, *options)
+        assert done.exit_code == 0, done.output
+        assert done.stderr.count("Left out on all pages, a paper: ") == 1
+        assert str(folder / "paper" / "toy" / "about.yaml") in done.stderr
+    assert "Left out, the page toy: " in done.stderr
+    assert call("plot", "toy", *options).exit_code == 2
 
 
 @pytest.mark.parametrize("file", ["about.yaml", "questions.yaml", "paper.py"])

@@ -83,7 +83,8 @@ def test_a_point_without_zeros_is_the_whole_one(posed):
 
 def test_a_run_goes_on_from_its_rows(posed):
     made, again = (solver(posed, NAME) for _ in range(2))
-    state = iterated(made, 12).state()  # until planes, and with them labels, have been dropped
+    iterated(made, 12)  # until planes, and with them labels, have been dropped
+    state = copy.deepcopy(made.state())
     assert state["phi"]["_state.w"].size < made.phi.w.size / 4
     again.restore(copy.deepcopy(state))
     for _ in together(4, made, again):
@@ -91,6 +92,13 @@ def test_a_run_goes_on_from_its_rows(posed):
     np.testing.assert_array_equal(again.reported().w, made.reported().w)
     touched = state["phi"]["touched"]
     others = np.setdiff1d(np.arange(F), touched)[: touched.size]
-    for wrong in (touched[1:], touched % 7, touched + F, others, touched.astype(float), None):
-        with pytest.raises(StateError):
+    for wrong, why in (
+        (touched[1:], "_state.w has the shape"),
+        (touched % 7, "touched has an entry twice"),
+        (touched + F, "touched is out of range"),
+        (others, "features without a row is out of range"),
+        (touched.astype(float), "touched is no array"),
+        (None, "touched is no array"),
+    ):
+        with pytest.raises(StateError, match=rf"^phi/{why}"):
             solver(posed, NAME).restore(state | {"phi": state["phi"] | {"touched": wrong}})

@@ -127,6 +127,17 @@ def test_weights_are_those_after_the_iterations_that_were_read(tmp_path):
     for run in (loaded, stored):
         with pytest.raises(RunFailedError, match="after 4 iterations, not those after 2"):
             _ = run.weights
+    (loaded,) = ssvm_bench.load_runs(tmp_path)
+    shutil.copytree(folder, same := tmp_path / "same")
+    few = (*few, "budget.max_iterations=4", "seed=1")
+    other = run_here(tmp_path / "o", *few).folder
+    shutil.rmtree(folder)
+    shutil.copytree(other, folder)
+    with pytest.raises(RunFailedError, match=r"was replaced since it was loaded\. Load it again"):
+        _ = loaded.weights
+    shutil.rmtree(folder)
+    shutil.copytree(same, folder)  # made anew, as it was
+    assert loaded.weights.any()
     shutil.rmtree(folder)
     with pytest.raises(RunFailedError, match=r"Only the trace .* is stored, not its weights"):
         _ = stored.weights

@@ -217,7 +217,7 @@ def gone_on_and_whole(config, other):
     frames = [read_trace(one.folder).frame for one in (outcome, runner.run(other, Display()))]
     frames = [frame.drop(columns=MEASURED) for frame in frames]
     pd.testing.assert_frame_equal(*frames, check_exact=True)
-    return outcome, [text for text in said if text.startswith("Going on after iteration")]
+    return outcome, [text for text in said if text.startswith("Resuming after iteration")]
 
 
 def test_the_same_command_goes_on(tmp_path, monkeypatch):
@@ -225,7 +225,7 @@ def test_the_same_command_goes_on(tmp_path, monkeypatch):
     broken_off(config, monkeypatch, 5)
     assert run_folders(tmp_path / "a") == ["seed=0.partial"]
     outcome, (told,) = gone_on_and_whole(config, config_of(tmp_path / "b", *FW))
-    assert told.startswith("Going on after iteration 5")
+    assert told.startswith("Resuming after iteration 5")
     (resumed,) = read_trace(outcome.folder).metadata["resumed"]
     assert resumed["iteration"] == 5
     assert 0 < outcome.summary["checkpoint_time"] < outcome.summary["wall_time"]
@@ -386,7 +386,7 @@ def test_a_killed_process_loses_no_more_than_an_interval(tmp_path, number):
     left = last_told(log)
     assert left < 40
     done = program.completed(log, *words, PYTHONPATH=path)
-    assert (done.returncode, "Going on after iteration" in done.stderr) == (0, True)
+    assert (done.returncode, "Resuming after iteration" in done.stderr) == (0, True)
     (folder,) = tmp_path.glob("results/runs/*/*/*/seed=0")
     trace = read_trace(folder)
     assert trace.metadata["resumed"][0]["iteration"] in (left, left + 1)

@@ -115,7 +115,7 @@ def test_an_extended_run_is_one_that_was_made_at_once(tmp_path, first, second):
     before, _ = made(tmp_path / "a", *KEPT, *first)
     outcome, said = made(tmp_path / "a", *KEPT, *second)
     at = before.summary["iteration"]
-    assert said[-1].startswith(f"Going on after iteration {at}, from the checkpoint in")
+    assert said[-1].startswith(f"Resuming after iteration {at}, from the checkpoint in")
     assert outcome.folder == before.folder
     assert run_folders(tmp_path / "a", hidden=True) == ["seed=0"]
     whole, _ = made(tmp_path / "b", *KEPT, *second)
@@ -205,7 +205,7 @@ def test_a_shorter_run_does_not_cost_what_a_longer_one_has_computed(tmp_path, mo
         assert outcome.status in ("finished", "skipped")
         assert outcome.summary["iteration"] == number
     longer, said = made(tmp_path / "a", *WORK, iterations(10))
-    assert int(re.search(r"Going on after iteration (\d+)", said[0])[1]) >= 7
+    assert int(re.search(r"Resuming after iteration (\d+)", said[0])[1]) >= 7
     check_equal(longer, made(tmp_path / "b", *WORK, iterations(10))[0])
     assert not (longer.folder / CHECKPOINT).exists()  # it asked for none
 
@@ -223,10 +223,10 @@ def test_a_shorter_run_that_resumes_on_the_way_keeps_its_state(tmp_path, monkeyp
         patch.setattr(checkpoints.Checkpoints, "write_if_due", once)
         broken_off(config_of(tmp_path / "a", *WORK, iterations(10)), monkeypatch, 7)
     shorter, said = made(tmp_path / "a", *WORK, iterations(5))
-    assert "Going on after iteration 3" in said[0]
+    assert "Resuming after iteration 3" in said[0]
     assert (shorter.folder / CHECKPOINT).is_file()
     longer, said = made(tmp_path / "a", *WORK, iterations(10))
-    assert "Going on after iteration 5" in said[0]
+    assert "Resuming after iteration 5" in said[0]
     check_equal(longer, made(tmp_path / "b", *WORK, iterations(10))[0])
 
 

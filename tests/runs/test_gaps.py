@@ -81,7 +81,7 @@ def test_a_run_that_has_ended_at_its_own_precision_is_extended(tmp_path, name):
     asked = options(name, keep, f"budget.gap_tol={gaps_of(name)[1]}")
     assert find_run(config_of(tmp_path / "a", *asked).with_source("synthetic")) is None
     outcome, said = made(tmp_path / "a", *asked)
-    assert f"Going on after iteration {before.summary['iteration']}" in said[0]
+    assert f"Resuming after iteration {before.summary['iteration']}" in said[0]
     whole, _ = made(tmp_path / "b", *asked)
     check_equal(outcome, whole)
     assert outcome.folder == before.folder

@@ -31,7 +31,7 @@ class Config(SolverConfig):
 class PlainBcfw(Solver):
     """The solver; row i of ``planes`` is φ⋆^i, which takes n · d numbers of memory.
 
-    ``STATE`` names what iterations change, so that a run that is ended goes on from a checkpoint.
+    ``STATE`` names what iterations change, so that an interrupted run resumes from a checkpoint.
     """
 
     STATE = ("planes", "offsets", "star", "offset", "bits")

@@ -207,7 +207,7 @@ def picture_in(
 ) -> Iterator[Image.Image]:
     """Open a picture, of which nothing is decoded before the block asks for its pixels.
 
-    Pillow tries all its formats unless told otherwise, and starts Ghostscript for one of them.
+    By default, Pillow tries all its formats, and starts Ghostscript for one of them.
 
     Parameters
     ----------

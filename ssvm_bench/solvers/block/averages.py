@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ssvm_bench.base.linalg import best_interpolation
-from ssvm_bench.base.state import Limits, Stateful, parts_like
+from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes.dual_iterate import Average, no_average
 
 if TYPE_CHECKING:
@@ -167,16 +167,14 @@ class Tail(Stateful):
         self.sums = [(0, np.zeros(size))]
         self.stride, self._passes = 1, 0
 
-    def state(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, Any]:
         """Return the counts, and the sums as rows of an array."""
         steps, sums = zip(*self.sums, strict=True)
-        return {**super().state(), "steps": np.array(steps, np.int64), "sums": np.array(sums)}
+        return {**super()._stored(), "steps": np.array(steps, np.int64), "sums": np.array(sums)}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        found = parts_like(self.state(), state, self.LIMITS, self)
-        self.stride, self._passes, steps, sums = found.values()
-        self.sums = list(zip(steps.tolist(), sums, strict=True))
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        super()._rebuild(found)
+        self.sums = list(zip(found["steps"].tolist(), found["sums"], strict=True))
 
     def end_of_pass(self, k: int, total: np.ndarray) -> None:
         """Record S_k, which is ``total``, at the end of a pass."""

@@ -363,9 +363,8 @@ class SeveralStepVisits(Visits):
         numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
         super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        super().restore(state)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        super()._rebuild(found)
         numbers = simplex.reserve(self.policy.simplex, self.phi.blocks.n_planes + 1)
         self.policy = self.policy._replace(simplex=numbers)
 
@@ -435,23 +434,12 @@ class Centre(Stateful):
 
     def __init__(self, phi: DualIterate, share: float) -> None:
         self.phi, self.share = phi, share
-        self._begin()
+        self._places = phi.indices if share > 0 else None
+        self.centre = np.zeros_like(phi.w[everywhere(self._places)] if share > 0 else AT_W)
 
-    def _begin(self) -> None:
-        self._places = self.phi.indices if self.share > 0 else None
-        self.centre = np.zeros_like(
-            self.phi.w[everywhere(self._places)] if self.share > 0 else AT_W
-        )
-
-    def state(self) -> dict[str, Any]:
-        """See `Stateful`."""
+    def _stored(self) -> dict[str, Any]:
         self._follow()
-        return super().state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        self._begin()
-        super().restore(state)
+        return super()._stored()
 
     def move(self) -> np.ndarray:
         """Move the centre towards w; return a new query."""

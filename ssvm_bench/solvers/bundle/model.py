@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
-from ssvm_bench.base.state import Limits, Stateful, parts_like
+from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.solvers.bundle import qp
 
@@ -128,7 +128,7 @@ class CuttingPlaneModel(Stateful):
         if truth:
             self.add(np.zeros((P, d)), np.zeros(P))
 
-    def state(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, Any]:
         """Return the planes, their inner products and weights."""
         m = self.size
         of_planes = {name: getattr(self, name)[:m] for name in _OF_PLANES}
@@ -139,9 +139,7 @@ class CuttingPlaneModel(Stateful):
         rest = {"_center": self._center, "_iteration": self._iteration}
         return {**of_planes, **weights, **rest, "gram": self._gram[:m, :m]}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        found = parts_like(self.state(), state, self.LIMITS, self)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
         self._center, self._iteration = found["_center"], found["_iteration"]
         self.size = m = len(found["_planes"])
         while m > self._offsets.size:

@@ -320,9 +320,8 @@ class TurnVisits(CoordinateVisits):
         """See `CoordinateVisits`."""
         return self.policy.violations
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        super().restore(state)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        super()._rebuild(found)
         numbers = simplex.reserve(self.policy.simplex, self.phi.blocks.n_planes + 1)
         self.policy = self.policy._replace(simplex=numbers)
 

@@ -651,9 +651,8 @@ class CachedProblem(Stateful):
         self._lowest = np.zeros(terms)
         self.fix(capacity)  # compiles its kernels before any example is there
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Stateful`."""
-        super().restore(state)
+    def _rebuild(self, found: Mapping[str, Any]) -> None:
+        super()._rebuild(found)
         self.policy = self.policy._replace(simplex=self.cache.numbers)
 
     @property

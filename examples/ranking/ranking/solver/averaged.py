@@ -33,10 +33,10 @@ class Config(SolverConfig):
 class Averaged(Solver):
     """The solver: the last iterate, and the average.
 
-    Iterations change what ``STATE`` names, and nothing else: so a run that is ended goes on from a
-    checkpoint, with a new solver that takes it. `Solver.state` returns it as a mapping, and
+    Iterations change what ``STATE`` names, and nothing else. So an interrupted run resumes from a
+    checkpoint, with a new solver that takes it over. `Solver.state` returns it as a mapping, and
     `Solver.restore` takes one that has the same names, kinds and shapes; a solver with arrays that
-    grow, or that hold indices, has its own, and looks at these there.
+    grow, or that hold indices, states their bounds in ``LIMITS``.
     """
 
     STATE = ("w", "average", "k")

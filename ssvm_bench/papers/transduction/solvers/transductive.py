@@ -18,6 +18,7 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.interrupts import end_if_urgent
 from ssvm_bench.base.linalg import norm
+from ssvm_bench.base.state import Limits
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
@@ -72,6 +73,7 @@ class TransductiveSolver(Solver):
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("W", "scores", "y", "label_changes")
+    LIMITS: ClassVar[Mapping[str, Limits]] = {"y": Limits(below="problem.n_labels")}
 
     problem: TransductiveProblem
 
@@ -89,11 +91,6 @@ class TransductiveSolver(Solver):
     ) -> TransductiveSolver:
         """Return the solver at α = 0; it makes no random choices."""
         return cls(config, problem, clock)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See `Solver`."""
-        super().restore(state)
-        self.problem.check_point(TransductivePoint(self.W, self.y))
 
     def begin(self) -> None:
         """Find the first classifier and labels."""

@@ -47,6 +47,9 @@ knows where that is valid for the new problem (`Solver.update_latent`); else a n
 The rounds end when no latent value changes, or after ``solver.latent_rounds`` rounds. The budget
 applies to each round.
 
+A run has one thread for linear algebra: threads that wait for each other spend CPU seconds, with
+small factors several times those of the work, and another number of threads has other sums.
+
 A solver's own precision ends runs that ask for no gap. In others, a solver that has converged
 continues (`Solver.refine`). What it computes is the same for every gap that is asked for.
 """
@@ -67,6 +70,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ssvm_bench.base import interrupts, memory
 from ssvm_bench.base.errors import RunFailedError, contained, described
@@ -489,7 +493,7 @@ def loop(
         `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()
-    with interrupts.deferred() as arrived:
+    with interrupts.deferred() as arrived, threadpool_limits(1):
         try:
             if not (warm_started or progress.resumed):
                 solver.begin()

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from program import FILES, OCR, USPS, config_of, real_data, run_folders, run_here
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ssvm_bench.base import clock as base_clock
 from ssvm_bench.base import interrupts
@@ -55,6 +56,17 @@ def sabotage(monkeypatch):
         monkeypatch.setattr(FrankWolfe, "iterate", sabotaged)
 
     return arrange
+
+
+def test_a_run_has_one_thread_for_linear_algebra(tmp_path, sabotage):
+    """Others wait by spinning, which ``clock=cpu`` would count."""
+    seen = []
+    sabotage(2, lambda solver: seen.extend(threadpool_info()))
+    with threadpool_limits(2):
+        run_here(tmp_path, "solver=fw", "budget.max_iterations=2")
+        after = threadpool_info()
+    assert {pool["num_threads"] for pool in seen} == {1}
+    assert 2 in {pool["num_threads"] for pool in after}
 
 
 def test_no_iteration_gives_the_start(tmp_path):

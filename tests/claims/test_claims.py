@@ -422,6 +422,11 @@ def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth():
     assert found == [HOLDS, HOLDS, HOLDS, FAILS]
     found = [verdict("not_faster_plain", factor) for factor in (0.25, 0.98)]
     assert found == [FAILS, HOLDS]  # a ratio of 0.93: beyond the spread, within a tenth
+    time = N * ITERATIONS * 20e-6
+    spread = [run("usps", "bcfw", k, time=time * factor) for k, factor in enumerate([0.8, 1, 1.2])]
+    for key, factor in (("not_faster_plain", 0.9), ("not_slower_plain", 1.2)):
+        multi = [run("usps", "mpbcfw", k, time=time * factor) for k in range(3)]
+        assert one(spread + multi, key, "usps").verdict == HOLDS
 
 
 def test_the_median_decides_and_the_repeats_are_counted():
@@ -448,6 +453,7 @@ def test_the_numbers_of_planes_are_those_by_hand():
     found = {name: of(at, planes) for name, of in measures.PLANES.items()}
     assert found == {"largest": 8, "end": 3 / 8, "change": 2 / 4}  # the last quarter is from 6 on
     assert measures.late_change(at, 0 * planes) == 0
+    assert measures.late_change(at, np.array([9.0, 9.0, 0.0, 1.0, 0.5])) == 1
     assert math.isnan(measures.end_over_peak(at, 0 * planes))
 
 

@@ -266,6 +266,8 @@ def test_the_document_has_a_row_for_each_question_and_value():
     assert len(rows) == sum(len(question.others) or 1 for question in QUESTIONS.values())
     assert "`solver.T=10` → `11`" in text
     assert "`oracle.partial_optimality=false` → `true`" in text
+    numbers = {line.split(" | ")[0] for line in text.splitlines() if line.endswith(" |")}
+    assert {f"| {number}" for number in range(18, 27)} <= numbers
     assert "NOT on the real data" not in text
     assert made.table["change"].notna().all()
 

@@ -132,6 +132,7 @@ def test_a_frame_has_a_row_per_evaluation_and_ends_one_per_run(runs):
     assert ends["seed"].tolist() == [run.seed for run in runs]
     assert set(ends["stop_reason"]) == {"max_iterations"}
     assert runs._repr_html_().count("<tr") == 1 + len(runs)
+    assert repr(runs[3]) == "<Run toy/mpbcfw/hash/seed=0>"
     assert repr(runs) == "<Runs: 8 of bcfw, mpbcfw, ssg on toy>"
     assert (len(Runs().frame), len(Runs().ends)) == (0, 0)
     assert [*Runs().ends] == [*ends]
@@ -168,6 +169,8 @@ def test_a_plot_needs_values_and_a_log_axis_positive_ones(runs):
         Runs().plot()
     nothing = Runs([run_of(primal=[0.0] * 3, dual=[0.0] * 3)])
     assert nothing.plot("primal", ax=Figure().gca()).get_yscale() == "linear"
+    below = Runs([run_of(primal=[2.0, 1.0, -1.0], dual=[0.0] * 3)])
+    assert below.plot("gap", ax=Figure().gca()).get_yscale() == "linear"
     some = runs.plot("dual", ax=Figure().gca())  # one solver has none
     assert some.get_yscale() == "log"
 

@@ -11,14 +11,14 @@ check writes into the folder, or downloads anything.
     summary                    its values are those of the last row, and the best of all rows
     optima.json                no run saw a better value
 
-**Figures, tables and claims** are made again from the stored runs and compared. The numbers that
+**Figures, tables and claims** are redrawn from the stored runs and compared. The numbers that
 a figure draws are stored beside it as CSV. Pictures are not compared, because other machines have
 other fonts. Numbers count as equal if they differ by at most one unit of the last of their six
 digits: logarithms are not rounded alike everywhere. Documents must be equal.
 
 **Data**: their fingerprints, P at stored weights, and stored runs executed again. Data that are
 missing or not prepared are skipped: preparing can take long, and a download longer. Some runs are
-drawn to be executed again, of those where the clock decides nothing: with ``clock=work``, or
+sampled to be repeated, of those where the clock decides nothing: with ``clock=work``, or
 without approximate passes. They run under ``clock=work``, for as many iterations as the stored run
 did in `SECONDS`. In the rows that both traces have, the number of oracle calls must be the same,
 and P and F must be the same up to rounding.
@@ -242,12 +242,12 @@ def verify(
     yield Checked.of("best values on record", best_values(subject))
     drawn: set[Path] = set()
     yield Checked.of("claims, judged again", redrawn(subject, drawn, claims=True))
-    yield Checked.of("figures and tables, made again", redrawn(subject, drawn, claims=False))
+    yield Checked.of("figures and tables, redrawn", redrawn(subject, drawn, claims=False))
     yield Checked.of("fingerprints of data", fingerprints(subject))
     raw = (run for members in by_dataset.values() for run in members)
     yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))
     if rerun:
-        yield Checked.of(f"runs made again (seed {seed})", made_again(subject, rerun, seed))
+        yield Checked.of(f"repeated runs (seed {seed})", made_again(subject, rerun, seed))
 
 
 def _read(subject: Subject) -> Iterator[Verdict]:
@@ -425,7 +425,7 @@ def _around(cell: str, made: str) -> str:
     pairs = enumerate(zip(cell, made, strict=False))
     same = next((k for k, (old, new) in pairs if old != new), min(len(cell), len(made)))
     begin = max(0, same - 12)
-    return f"{shown(cell[begin:], 40)!r} there, {shown(made[begin:], 40)!r} made again"
+    return f"{shown(cell[begin:], 40)!r} there, {shown(made[begin:], 40)!r} now"
 
 
 # ---- data --------------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ def _again(run: Run) -> Verdict:
         if dataset_of(config).fingerprint != run.data["fingerprint"]:
             return skipped(of, "the data here are others")
         with files.temporary_folder(Path(tempfile.gettempdir(), "ssvm-bench-again")) as folder:
-            # the least gap ends no run, but lets it go on beyond a solver's own precision
+            # the least gap ends no run, but lets it continue beyond a solver's own precision
             gap = math.ulp(0.0) if config.budget.gap_tol > 0 else 0.0
             asked = Budget(max(last, 1), None, gap)
             config = replace(config, clock="work", budget=asked, results_dir=folder, quiet=True)
@@ -582,5 +582,5 @@ def _unlike(stored: Run, again: Run) -> str:
         wrong = ~((np.abs(old - new) <= allowed * scale) | (np.isnan(old) & np.isnan(new)))
         if wrong.any():
             k = int(np.argmax(wrong))
-            return f"{name} {old[k]:.9g} stored, {new[k]:.9g} made again, at iteration {at[k]:.0f}"
+            return f"{name} {old[k]:.9g} stored, {new[k]:.9g} repeated, at iteration {at[k]:.0f}"
     return ""

@@ -23,7 +23,7 @@ TEXTS = beside(__file__)
 HEADINGS = {
     "real": "On the real data",
     ALTERED: "⚠ On altered files, NOT on the real data",
-    "synthetic": "⚠ On built-in stand-ins, NOT on the real data",
+    "synthetic": "⚠ On synthetic data, NOT on the real data",
 }
 AND_DRAWN = ", and on data drawn as the paper's are"
 

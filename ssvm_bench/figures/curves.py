@@ -181,7 +181,7 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     ends = (set(repeats.last(AXES[axis].column)) for repeats in runs.curves().values())
     if any(len(of_curve) > 1 for of_curve in ends):
-        text += ", drawn while more than half of them go on"
+        text += ", where more than half of them have values"
     found = [f"{text}."]
     gone = (drawn["medians"] > 0) & (drawn["medians"] < drawn["rows"])
     interrupted = drawn.loc[gone & drawn["quantity"].isin(QUANTITIES), style.PROBLEM]

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from ssvm_bench.base import interrupts, scheduler
+from ssvm_bench.base.children import Child
 from ssvm_bench.base.errors import RunFailedError, described, shown
 from ssvm_bench.config import LOCAL
 from ssvm_bench.jobs import Options
@@ -24,8 +24,6 @@ from ssvm_bench.jobs.call import Call
 from ssvm_bench.jobs.worker import VARIABLES, End, end_of, execute, start
 
 logger = logging.getLogger(__name__)
-
-POLL_SECONDS = 0.2
 
 
 class Backend(ABC):
@@ -63,19 +61,31 @@ class Backend(ABC):
     def open(self, runs: int) -> None:
         """Connect to what starts the workers; then `count` and `beside` are known."""
 
-    @abstractmethod
     def start(self, path: Path, names: Sequence[str]) -> None:
         """Start workers of the call with this file."""
+        for name in names:
+            self._tasks[name] = self._submit(path, name)
 
-    @abstractmethod
     def ended(self) -> Iterator[tuple[str, End]]:
-        """Yield the workers that have ended since the last call; wait a moment for one.
+        """Yield the workers that have ended since the last call.
 
         Raises
         ------
         RunFailedError
             If the backend has ended.
         """
+        for name, task in [*self._tasks.items()]:
+            if (end := self._end(task)) is not None:
+                del self._tasks[name]
+                yield name, end
+
+    @abstractmethod
+    def _submit(self, path: Path, name: str) -> Any:
+        """Start a worker; return its task."""
+
+    @abstractmethod
+    def _end(self, task: Any) -> End | None:
+        """Return how a task has ended; None if it has not."""
 
     def elsewhere(self, call: Call) -> set[int]:
         """Return the runs of a call that workers of earlier calls will make."""
@@ -108,20 +118,15 @@ class Local(Backend):
                 *(self.count, len(self._cores)),
             )
 
-    def start(self, path: Path, names: Sequence[str]) -> None:
-        """Start workers on the cores with the fewest."""
-        for name in names:
-            busy = [core for _, core in self._tasks.values()]
-            core = min(self._cores, key=busy.count)
-            self._tasks[name] = start(path, name, core), core
+    def _submit(self, path: Path, name: str) -> tuple[Child, int | None]:
+        busy = [core for _, core in self._tasks.values()]
+        core = min(self._cores, key=busy.count)
+        return start(path, name, core), core
 
-    def ended(self) -> Iterator[tuple[str, End]]:
-        """Look at the processes, and at what they have sent."""
-        time.sleep(POLL_SECONDS)
-        for name, (child, _) in [*self._tasks.items()]:
-            if child.process.poll() is not None or child.connection.poll():
-                del self._tasks[name]
-                yield name, end_of(child)
+    def _end(self, task: tuple[Child, int | None]) -> End | None:
+        child, _ = task
+        has_ended = child.process.poll() is not None or child.connection.poll()
+        return end_of(child) if has_ended else None
 
     def interrupt(self) -> bool:
         """Pass the signal on, each time."""
@@ -172,31 +177,28 @@ class Dask(Backend):
             hosts[urlsplit(worker).hostname or worker] += threads
         self.count, self.beside = hosts.total(), min(max(hosts.values()), runs) - 1
 
-    def start(self, path: Path, names: Sequence[str]) -> None:
-        """Submit a task for each worker."""
-        for name in names:
-            task = self._client.submit(execute, path, name, variables(), pure=False)
-            self._tasks[name] = task
-
     def ended(self) -> Iterator[tuple[str, End]]:
-        """Look at the tasks, and whether the scheduler lives."""
+        """See `Backend`."""
         if self._client.status in ("closing", "closed"):  # it has tried to reconnect
             raise RunFailedError(
                 "The dask scheduler has ended. Runs that it had begun end after their iteration; "
                 "start it again, or leave out --backend: the same command resumes them."
             )
-        time.sleep(POLL_SECONDS)
-        for name, task in [*self._tasks.items()]:
-            if not task.done():
-                continue
-            del self._tasks[name]
-            if task.status == "finished":
-                yield name, task.result()
-            elif task.status == "cancelled":
-                yield name, End("the dask scheduler has ended.")
-            else:
-                error = task.exception()
-                yield name, _failed(self.name, error, type(error).__name__ == "KilledWorker")
+        return super().ended()
+
+    def _submit(self, path: Path, name: str) -> Any:
+        return self._client.submit(execute, path, name, variables(), pure=False)
+
+    def _end(self, task: Any) -> End | None:
+        if not task.done():
+            return None
+        if task.status == "finished":
+            end: End = task.result()
+            return end
+        if task.status == "cancelled":
+            return End("the dask scheduler has ended.")
+        error = task.exception()
+        return _failed(self.name, error, died=type(error).__name__ == "KilledWorker")
 
 
 class Ray(Backend):
@@ -232,26 +234,22 @@ class Ray(Backend):
         counts = [int(resources.get("CPU", 0)) for resources in nodes]
         self.count, self.beside = max(sum(counts), 1), max(min(max(counts), runs), 1) - 1
 
-    def start(self, path: Path, names: Sequence[str]) -> None:
-        """Submit a task for each worker."""
+    def _submit(self, path: Path, name: str) -> Any:
         import ray
 
-        task = ray.remote(num_cpus=1, max_retries=0)(execute)
-        self._tasks |= {name: task.remote(path, name, variables()) for name in names}
+        return ray.remote(num_cpus=1, max_retries=0)(execute).remote(path, name, variables())
 
-    def ended(self) -> Iterator[tuple[str, End]]:
-        """Look at the tasks."""
+    def _end(self, task: Any) -> End | None:
         import ray
 
-        time.sleep(POLL_SECONDS)
-        for name, task in [*self._tasks.items()]:
-            if ray.wait([task], timeout=0)[0]:
-                del self._tasks[name]
-                try:
-                    yield name, ray.get(task)
-                except Exception as error:
-                    raised = isinstance(error, ray.exceptions.RayTaskError)
-                    yield name, _failed(self.name, error, died=not raised)
+        if not ray.wait([task], timeout=0)[0]:
+            return None
+        try:
+            end: End = ray.get(task)
+        except Exception as error:
+            raised = isinstance(error, ray.exceptions.RayTaskError)
+            return _failed(self.name, error, died=not raised)
+        return end
 
 
 _OF_OWN = {"RAY_AUTH_MODE": "disabled", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

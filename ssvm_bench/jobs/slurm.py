@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
-from ssvm_bench.jobs.backends import POLL_SECONDS, Backend, variables
+from ssvm_bench.jobs.backends import Backend, variables
 from ssvm_bench.jobs.call import Call, calls, read, remove
 from ssvm_bench.jobs.worker import REFUSED, End
 from ssvm_bench.results import words
@@ -88,10 +88,17 @@ class Slurm(Backend):
         self._others: dict[int, str] | None = None
 
     def start(self, path: Path, names: Sequence[str]) -> None:
-        """Submit an array job."""
+        """See `Backend`; the workers are one array job."""
+        job = self._submit(path, ",".join(names))
+        self._tasks |= {name: f"{job}_{name}" for name in names}
+        self._pause, self._next = _ASK_SECONDS[0], 0.0
+        self._log = path.with_suffix(".out")
+        logger.info("SLURM has %s workers as job %s.", len(names), job)
+
+    def _submit(self, path: Path, name: str) -> str:
         minutes = self.options.time_limit or MINUTES
         asked = {
-            "array": ",".join(names),
+            "array": name,
             "chdir": Path.cwd(),
             "cpus-per-task": 1,
             "job-name": _job_of(path),
@@ -107,28 +114,23 @@ class Slurm(Backend):
         program = [sys.executable, "-c", _PROGRAM.format(path=sys.path), str(path)]
         script = _SCRIPT.format(exports="\n".join(exports), command=shlex.join(program))
         said = slurm("sbatch", "--parsable", "--requeue", *options, script=script)
-        job = said.strip().partition(";")[0]
-        self._tasks |= {name: f"{job}_{name}" for name in names}
-        self._pause, self._next = _ASK_SECONDS[0], 0.0
-        self._log = path.with_suffix(".out")
-        logger.info("SLURM has %s workers as job %s.", len(names), job)
+        return said.strip().partition(";")[0]
 
     def ended(self) -> Iterator[tuple[str, End]]:
-        """Look at the queue, less and less often while nothing ends."""
-        time.sleep(POLL_SECONDS)
+        """See `Backend`; look at the queue less and less often while nothing ends."""
         if time.monotonic() < self._next:
             return
         self._queue = states()
         self._pause = min(1.2 * self._pause, _ASK_SECONDS[1])
         self._next = time.monotonic() + self._pause
-        for name, job in [*self._tasks.items()]:
-            state = self._queue.get(job, GONE)
-            if state.name not in LIVE:
-                del self._tasks[name]
-                self._pause = _ASK_SECONDS[0]
-                yield name, self._end(job, state)
+        for ended in super().ended():
+            self._pause = _ASK_SECONDS[0]
+            yield ended
 
-    def _end(self, job: str, state: State) -> End:
+    def _end(self, task: str) -> End | None:
+        job, state = task, self._queue.get(task, GONE)
+        if state.name in LIVE:
+            return None
         if state.name == "CANCELLED":
             self.count -= 1
             self.cancelled = (

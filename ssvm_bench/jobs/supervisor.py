@@ -27,6 +27,8 @@ Ended: TypeAlias = "Outcome | RunFailedError"
 _VAIN = 3
 """So many workers, besides `Backend.count`, may end one after the other without taking a run."""
 
+_POLL_SECONDS = 0.2
+
 _SYNC_SECONDS = 20.0
 """Longest time that a finished run may take from its node to this one."""
 
@@ -71,6 +73,7 @@ class Supervisor:
         """
         with interrupts.deferred() as arrived:
             while (self._left and not self._asked) or self._alive:
+                time.sleep(_POLL_SECONDS)
                 self._look_at_workers()
                 self._look_at_files()
                 if self._asked < min(arrived.count, 2):

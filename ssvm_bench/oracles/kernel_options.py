@@ -62,6 +62,12 @@ class KernelConfig(OracleConfig):
         """See `OracleConfig`."""
         return *super().costs, self.cost_kernel
 
+    def made(self) -> KernelFunction:
+        """Return the kernel."""
+        assert self.gamma is not None
+        bytes_kept = round(self.kernel_memory * MB)
+        return KernelFunction(self.kernel, float(self.gamma), self.degree, bytes_kept)
+
     def kernel_oracle(
         self,
         dataset: Dataset,
@@ -83,9 +89,6 @@ class KernelConfig(OracleConfig):
         """
         from ssvm_bench.oracles import kernel_features  # no run without a kernel loads it
 
-        assert self.gamma is not None
-        bytes_kept = round(self.kernel_memory * MB)
-        kernel = KernelFunction(self.kernel, float(self.gamma), self.degree, bytes_kept)
-        points = KernelPoints.of(dataset.x)
+        kernel, points = self.made(), KernelPoints.of(dataset.x)
         features = kernel_features.build(kernel, points, dataset, losses=losses, **factors)
         return kernel_features.KernelOracle(compiled(features), kernel, points, losses)

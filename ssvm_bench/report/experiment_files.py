@@ -267,8 +267,8 @@ def draw(
     folder = where.made / "figures" / experiment.name / variant
     if experiment.digest and _experiment_of(folder, where.root) not in ("", experiment.digest):
         logger.warning(
-            "%s: what was there was of another %s.yaml, or of that file before it changed, and is "
-            "replaced. Give experiments different names to keep the figures of each.",
+            "%s: the former figures are of another %s.yaml, or of that file before it changed, and "
+            "are replaced. Give experiments different names to keep the figures of each.",
             folder,
             experiment.name,
         )

@@ -689,7 +689,7 @@ def test_the_markdown_is_a_table_and_says_what_it_rests_on():
     rules = [k for k, line in enumerate(lines) if line.startswith("| ---")]
     assert all(lines[k - 2] == "" and lines[k - 1].startswith("| #") for k in rules)
     assert "## On the real data" in lines
-    assert "## ⚠ On built-in stand-ins, NOT on the real data" in lines
+    assert "## ⚠ On synthetic data, NOT on the real data" in lines
     assert "- OCR: 3 repeats; wall clock, 6 of 6 runs beside others" in lines
     assert "- USPS: 2 repeats; wall clock" in lines
     assert "- Stanford: nothing measured" in lines

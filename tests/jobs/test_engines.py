@@ -588,21 +588,15 @@ class Unlucky(Local):
 
     name, retries, deaths = "unlucky", 3, 0
 
-    def start(self, path, names):
+    def _submit(self, path, name):
         self.deaths -= 1
         if self.deaths < 0:
-            return super().start(path, names)
-        one = Call.load(path)
-        for name in names:
-            one.take(name, "")
-            self._tasks[name] = None
+            return super()._submit(path, name)
+        Call.load(path).take(name, "")
         return None
 
-    def ended(self):
-        for name in [name for name, task in self._tasks.items() if task is None]:
-            del self._tasks[name]
-            yield name, End("it died.")
-        yield from super().ended()
+    def _end(self, task):
+        return End("it died.") if task is None else super()._end(task)
 
 
 @pytest.mark.parametrize("deaths", [3, 4])
@@ -629,12 +623,11 @@ class Useless(Backend):
     def open(self, runs):
         pass
 
-    def start(self, path, names):
-        self._tasks |= dict.fromkeys(names)
+    def _submit(self, path, name):
+        return None
 
-    def ended(self):
-        while self._tasks:
-            yield self._tasks.popitem()[0], End("it has no memory.")
+    def _end(self, task):
+        return End("it has no memory.")
 
 
 def test_workers_that_take_nothing_are_not_started_forever(tmp_path):

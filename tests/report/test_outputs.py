@@ -435,7 +435,7 @@ def test_another_experiment_of_the_same_name_does_not_replace_figures_silently(
     other.write_text(FILE.replace("seed: [0, 1]", "seed: [0]"))
     _, said = plot(other, results)
     assert any(
-        "what was there was of another two.yaml, or of that file before" in one for one in said
+        "the former figures are of another two.yaml, or of that file before" in one for one in said
     )
     _, said = plot(other, results)
     assert said == []

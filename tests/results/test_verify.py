@@ -81,7 +81,7 @@ def test_all_is_the_same_and_runs_are_made_again(made, results):
     assert differences(printed) == []
     assert "skipped" in printed.splitlines()[0]
     assert not [line for line in printed.splitlines() if line.startswith("–")]  # all were looked at
-    (again,) = [line for line in printed.splitlines() if "made again (seed 3)" in line]
+    (again,) = [line for line in printed.splitlines() if "repeated runs (seed 3)" in line]
     assert again.split()[-4:-1] == ["2", "0", "0"]
     assert visible(results) == before
 
@@ -97,7 +97,7 @@ def test_a_damaged_trace_is_found(made, results):
 def test_values_that_nobody_has_computed_are_found(made, results):
     raised(results / TRACES, "dual", seal=True)
     found = "\n".join(differences(verified(made, results, "--rerun", 4)))
-    for said in ("above P", "the summary has", "made again, at iteration"):
+    for said in ("above P", "the summary has", "repeated, at iteration"):
         assert said in found
 
 

@@ -22,10 +22,11 @@ lowest label in the first part wins, then in the second, and so on** (as compare
 point).
 
 To plug in an oracle, derive from :class:`Oracle`, implement the abstract methods, and put
-``Config``, ``CODE_VERSION`` and ``build`` beside it. ``predictor`` beside ``build``, which takes the
-same, may return a smaller oracle: for predictions alone. Oracles over labels of parts and of
-transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one
-compiled function; everything else comes compiled.
+``Config``, ``CODE_VERSION`` and ``build`` beside it. A function ``predictor`` beside ``build`` may
+return, for the same arguments, a smaller oracle that serves for predictions alone. Oracles over
+labels of parts and of transitions derive from
+:class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one compiled function;
+everything else comes compiled.
 
 An oracle and λ make a `Problem`:
 

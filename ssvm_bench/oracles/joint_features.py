@@ -541,7 +541,9 @@ def build(
 @functools.lru_cache(maxsize=1)
 def _every_row(f: int, stride: int) -> np.ndarray:
     """Return the table in which all features have rows, which is never written to."""
-    return np.arange(f, dtype=_row_type(f, stride)) * _row_type(f, stride)(stride)
+    kind = _row_type(f, stride)
+    rows: np.ndarray = np.arange(f, dtype=kind) * kind(stride)
+    return rows
 
 
 def _row_type(f: int, stride: int) -> type:

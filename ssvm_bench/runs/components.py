@@ -69,9 +69,7 @@ def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> A
     return oracle_of(config, load_dataset(dataset_config, rows), rows)
 
 
-def oracle_of(
-    config: Any, dataset: Any, rows: int | None = None, predicts: bool = False
-) -> Any:
+def oracle_of(config: Any, dataset: Any, rows: int | None = None, predicts: bool = False) -> Any:
     """Build the `Terms` of a problem: an oracle, or the terms of another family.
 
     With ``predicts``, it is for predictions alone.

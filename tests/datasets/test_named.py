@@ -30,7 +30,8 @@ MAPPINGS = [
     OrderedDict(w="he", rest=-0.5),
     MappingProxyType({"length": np.float32(0.1), "w": np.str_("He"), 3: 2.0}),
     {"w=He": 2.5, "w": "He", "length": np.int64(1 << 40)},
-    {1: "x", True: "x"},
+    {1: "x"},
+    {True: "x"},
     {Colour.RED: "x"},
     {"red": "x"},
     {"w": Odd("He")},
@@ -67,7 +68,9 @@ def test_columns_and_values_are_those_of_dict_vectorizer(features):
         x, same = named.numbered(other, place, columns)
         assert same is columns
         assert len(columns) == expected.shape[1]
-        np.testing.assert_array_equal(x.toarray(), vectorizer.transform(by_sklearn(other)).toarray())
+        np.testing.assert_array_equal(
+            x.toarray(), vectorizer.transform(by_sklearn(other)).toarray()
+        )
 
 
 @pytest.mark.parametrize(

@@ -40,28 +40,40 @@ class _Columns(dict[Any, int]):
         return column
 
 
-class _Items(dict[tuple[Any, Any], int]):
-    """Name and text → column of ``name=text``; name and number → column of the name.
+class _OfName(dict[Any, int]):
+    """Value of one name → column: that of ``name=text``, or that of the name for any number.
 
     Parameters
     ----------
+    name : object
     column : callable
         Name of a feature → its column.
     remembers : bool
         Whether to keep the columns of texts: a repeated text is then not joined to its name again.
     """
 
+    def __init__(self, name: Any, column: Callable[[Any], int], remembers: bool) -> None:
+        self.name, self.column, self.remembers = name, column, remembers
+
+    def __missing__(self, value: Any) -> int:
+        is_text = isinstance(value, str)
+        column = self.column(f"{self.name!s}={value!s}" if is_text else self.name)
+        if self.remembers if is_text else value in (0, 1):
+            self[value] = column
+        return column
+
+
+class _ByName(dict[Any, _OfName]):
+    """Name → its `_OfName`, with these parameters."""
+
     def __init__(self, column: Callable[[Any], int], remembers: bool) -> None:
         self.column, self.remembers = column, remembers
 
-    def __missing__(self, item: tuple[Any, Any]) -> int:
-        name, value = item
-        if not isinstance(value, str):
-            return self.column(name)
-        column = self.column(f"{name!s}={value!s}")
-        if self.remembers:
-            self[item] = column
-        return column
+    def __missing__(self, name: Any) -> _OfName:
+        made = _OfName(name, self.column, self.remembers)
+        if self.remembers and type(name) is str:  # 1 and True are equal, and other texts
+            self[name] = made
+        return made
 
 
 def numbered(
@@ -98,7 +110,9 @@ def numbered(
     mapped = dict in {*map(type, features)}
     if mapped:
         features = [each if type(each) is dict else dict.fromkeys(each, 1.0) for each in features]
-    kinds = {*map(type, chain.from_iterable(features))}
+    learns, kinds = known is None, set[type]()
+    if mapped or not learns:
+        kinds = {*map(type, chain.from_iterable(features))}
     of_values = {*map(type, _values(features))} if mapped else set()
     if not (of_values <= _USUAL if mapped else all(issubclass(kind, str) for kind in kinds)):
         _check(features, place)
@@ -112,8 +126,14 @@ def numbered(
             raise ValueError(_WRONG)
     columns = _Columns() if known is None else known
     ends = ends_of(np.fromiter(map(len, features), np.int64, len(features)))
-    found = _found(features, columns, known is None, mapped, kinds | of_values, int(ends[-1]))
-    if known is not None:
+    try:
+        found = _found(features, columns, learns, mapped, kinds | of_values, int(ends[-1]))
+    except TypeError:  # a name that is not hashable
+        _check(features, place)
+        raise
+    if learns and not mapped and not all(isinstance(name, str) for name in columns):
+        _check(features, place)
+    if not learns:
         kept = found >= 0
         ends, found = ends_of(kept)[ends], found[kept]
         values = None if values is None else values[kept]
@@ -124,7 +144,7 @@ def numbered(
     x.sum_duplicates()
     if not mapped:
         x.data[:] = 1  # a repeated name has no other value
-    return x, dict(columns) if known is None else columns
+    return x, dict(columns) if learns else columns
 
 
 def _found(
@@ -143,8 +163,8 @@ def _found(
         return np.fromiter(map(columns.get, names, repeat(-1)), np.int32, size)
     column = columns.__getitem__ if learns else lambda name: columns.get(name, -1)
     remembers = all(kind in _TEXTS or not issubclass(kind, str) for kind in kinds)
-    items = chain.from_iterable(map(dict.items, features))
-    return np.fromiter(map(_Items(column, remembers).__getitem__, items), np.int32, size)
+    of_names = map(_ByName(column, remembers).__getitem__, chain.from_iterable(features))
+    return np.fromiter(map(dict.__getitem__, of_names, _values(features)), np.int32, size)
 
 
 def _values(features: Sequence[dict[Any, Any]]) -> Iterator[Any]:

@@ -69,7 +69,7 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     return has
 
 
-@dataclass
+@dataclass(repr=False)
 class _Prepared:
     """What predictions need besides w and the examples; the first one after a fit makes it.
 

@@ -15,6 +15,7 @@ module         what it measures
 ``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
 ``gaps``       time of ``mpbcfw_fast`` to relative gaps
 ``chunking``   chunks of sentences beside CRFsuite (``crfsuite``: in a process of its own)
+``serving``    one prediction, a batch, a loaded model and a fit beside CRFsuite and LinearSVC
 ``streams``    passes over a file of examples beside those in memory; peak memory
 ``dynamic_programs``: oracles of plates and landmarks; ``several_models``: P-BMRM beside BMRM
 ``jobs``       which of it is measured on which dataset: all, or what matters

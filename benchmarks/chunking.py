@@ -102,7 +102,7 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
     ours, iterations = sorted(times)[REPEATS // 2]
     with tempfile.TemporaryDirectory() as folder:
         peak = peak_of_run(*words, lam)
-        files = [_written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
+        files = [written(data, Path(folder, f"{k}.txt")) for k, data in enumerate((dataset, test))]
         for algorithm, name in ALGORITHMS.items():
             found = _reached(algorithm, files, test, scores.accuracy - EQUAL)
             again = [_crfsuite(algorithm, found.iterations, files, test) for _ in times[1:]]
@@ -180,7 +180,7 @@ def _crfsuite(algorithm: str, iterations: int, files: Sequence[Path], test: Data
     return Rival(told["seconds"], told["peak"], scores, iterations)
 
 
-def _written(data: Dataset, file: Path) -> Path:
+def written(data: Dataset, file: Path) -> Path:
     """Write sentences as `benchmarks.crfsuite` reads them; return the file."""
     assert data.vocabulary is not None
     assert not isinstance(data.x, np.ndarray)

@@ -38,7 +38,7 @@ def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
     structure, lam = STRUCTURES[dataset.structure]
     budget = (f"budget.gap_tol={GAP}", "budget.max_iterations=null")
     (config,) = compose_runs((*call, f"lam={lam}", "solver=mpbcfw_fast", *budget, "clock=work"))
-    X, y = _given(dataset)
+    X, y = given(dataset)
     model = StructuredSVM(
         structure,
         lam=lam,
@@ -62,7 +62,7 @@ def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
     )
 
 
-def _given(dataset: Dataset) -> tuple[Any, Any]:
+def given(dataset: Dataset) -> tuple[Any, Any]:
     """Return X and y of a dataset."""
     if dataset.structure == "independent":
         return dataset.x, dataset.y

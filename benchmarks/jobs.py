@@ -23,6 +23,7 @@ FUNCTIONS = {
     "transductive": "measure_transductive",
     "chunking": "measure_chunking",
     "estimator": "measure_estimator",
+    "serving": "measure_serving",
     "dynamic_programs": "measure_dynamic_programs",
     "several_models": "measure_several_models",
 }
@@ -63,7 +64,10 @@ _MP = ("bcfw", "bcfw_avg", "mpbcfw", "mpbcfw_avg")
 MATTERS = {
     "usps": Part(
         (*_MP, "mpbcfw_fast"),
-        ("processes", "checks", "rivals", "quadratic", "coordinate", "gaps", "estimator"),
+        (
+            *("processes", "checks", "rivals", "quadratic", "coordinate", "gaps", "estimator"),
+            "serving",
+        ),
         cold=False,
     ),
     "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "coordinate", "gaps")),
@@ -72,7 +76,7 @@ MATTERS = {
     "mnist": Part(("fw",), ("streams",)),
     "adult": Part((), ("first_sweep", "coordinate")),
     "abalone": Part((), ("first_sweep", "coordinate")),
-    "conll2000": Part((), ("chunking", "estimator")),
+    "conll2000": Part((), ("chunking", "estimator", "serving")),
     "plates": Part((), ("dynamic_programs",)),
     "landmarks": Part((), ("dynamic_programs",)),
     "ssl_digit1": Part((), ("transductive",)),

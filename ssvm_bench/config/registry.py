@@ -57,6 +57,8 @@ sys.modules[_PLUG_INS.__name__] = _PLUG_INS
 
 def use(folders: Iterable[Path]) -> None:
     """Search these folders for components, too, from now on."""
+    if not (folders := [*folders]):
+        return
     _PLUG_INS.__path__ += [name for name in map(str, folders) if name not in _PLUG_INS.__path__]
     importlib.invalidate_caches()  # files may have been written a moment ago
 

@@ -23,11 +23,9 @@ Errors in X and y raise ``ValueError``, as in numpy and scikit-learn.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -346,7 +344,7 @@ def dataset(
     x = parts.features
     if isinstance(x, np.ndarray):
         x = array(x, "X", REAL, (None, None))
-    else:
+    elif x.dtype != np.uint8 or not x.has_canonical_format:
         x = csr_array(x, dtype=np.float64)  # sums of small integers may not fit their type
         x.sum_duplicates()
     x = normalised(x)
@@ -392,52 +390,6 @@ def _is_float(value: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
-
-
-def numbered(parts: Parts, vectorizer: Any, fits: bool) -> Any:
-    """Return named features as a sparse matrix.
-
-    Parameters
-    ----------
-    parts : Parts
-        Their features are a list.
-    vectorizer : DictVectorizer
-        Numbers the features.
-    fits : bool
-        Whether the vectorizer learns the features first.
-
-    Raises
-    ------
-    ValueError
-        Features do not have the form that the module's docstring describes.
-    """
-    named, wrong = [], "X has features that are neither numbers nor texts, or are NaN"
-    for k, each in enumerate(parts.features):
-        if isinstance(each, Mapping):
-            for name, value in each.items():
-                if not (isinstance(value, str) or _is_finite(value)):
-                    at = f"{shown(repr(name))} of {parts.place(k)} is {shown(repr(value))}"
-                    raise ValueError(f"{wrong}: {at}")
-        else:
-            is_list = isinstance(each, list | tuple | set | frozenset)
-            if not is_list or not all(isinstance(name, str) for name in each):
-                raise ValueError(
-                    "features with names of a part must be a mapping or a list of texts, got "
-                    f"{shown(repr(each))} as {parts.place(k)}"
-                )
-            # the order of a set varies from run to run
-            ordered = sorted(each) if isinstance(each, set | frozenset) else each
-            each = dict.fromkeys(ordered, 1.0)
-        named.append(each)
-    with parsing(wrong):
-        return vectorizer.fit_transform(named) if fits else vectorizer.transform(named)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, Number) and math.isfinite(value)  # type: ignore[arg-type]
-    except (ArithmeticError, TypeError, ValueError):  # too large, complex, or NaN as decimals are
-        return False
 
 
 def listed(found: Any, name: str) -> list[Any]:

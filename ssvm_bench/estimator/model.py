@@ -15,8 +15,11 @@ only rank labels by certainty, and the temperature has to be chosen on held-out 
 from __future__ import annotations
 
 import copy
+import json
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -32,8 +35,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ssvm_bench.base.errors import shown
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
+from ssvm_bench.datasets import named
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import gibbs
 from ssvm_bench.oracles.kernels import LINEAR
@@ -64,21 +69,90 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     return has
 
 
+@dataclass(repr=False)
+class _Prepared:
+    """What predictions need besides w and the examples; the first one after a fit makes it.
+
+    Threads that predict at once may each make it: both are the same.
+
+    Attributes
+    ----------
+    oracle : object
+        The options of the oracle.
+    weights : object
+        w, packed by the oracle (`Oracle.packed`).
+    """
+
+    oracle: Any = None
+    weights: Any = None
+
+
 class Predictor(ClassifierMixin, BaseEstimator):
-    """The methods and properties of a fitted estimator."""
+    """The methods and properties of a fitted estimator.
+
+    Its copies share what is prepared for predictions, which a pickle does not have: a pickle has
+    the weights that are not 0, and the names of features once, compressed.
+    """
 
     structure: str
     oracle: Any
     kernel: str
     bias: float
     classes_: np.ndarray
-    weights_: np.ndarray
     support_vectors_: Any
     vectorizer_: DictVectorizer | None
     n_features_in_: int
     n_edge_features_in_: int = 0
     _folders: tuple[Path, ...]
     _oracle: dict[str, Any]
+    _weights: np.ndarray | Nonzeros
+    _prepared: _Prepared
+
+    def __copy__(self) -> Self:
+        """Return a copy that shares what is prepared for predictions."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what to pickle."""
+        state = {**super().__getstate__()}
+        state.pop("_prepared", None)
+        w = state.get("_weights")
+        if isinstance(w, Nonzeros):
+            state["_weights"] = w.size, w.places.astype(np.min_scalar_type(w.size)), w.values
+        names = getattr(state.get("vectorizer_"), "feature_names_", ())
+        if names and all(isinstance(name, str) for name in names):  # keys of a mapping may be none
+            text = json.dumps(names, ensure_ascii=False).encode(errors="surrogatepass")
+            state["vectorizer_"] = zlib.compress(text, level=1)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what was pickled, also by version 1.0."""
+        state = dict(state)
+        w, names = state.pop("weights_", state.pop("_weights", None)), state.get("vectorizer_")
+        if isinstance(names, bytes):
+            names = json.loads(zlib.decompress(names).decode(errors="surrogatepass"))
+            state["vectorizer_"] = _vectorizer({name: k for k, name in enumerate(names)})
+        super().__setstate__(state)
+        if isinstance(w, tuple):
+            size, places, values = w
+            w = Nonzeros(size, places.astype(np.int64), values)
+        if w is not None:
+            self.weights_ = w
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """w; see the class. The array is read-only: assign another one."""
+        if not hasattr(self, "_weights"):
+            raise AttributeError("weights_ are those of a fitted model: call fit first")
+        w = np.asarray(self._weights).view()
+        w.flags.writeable = False
+        return w
+
+    @weights_.setter
+    def weights_(self, w: np.ndarray | Nonzeros) -> None:
+        self._weights, self._prepared = _without_zeros(w), _Prepared()
 
     def predict(self, X: Any) -> Any:
         """Return the labels: for multiclass problems an array, else an array for each example.
@@ -95,7 +169,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         oracle, parts, labels = fitted._predicted(X)
         if labels is None:
             terms, nothing = iter(range(oracle.n)), fitted.classes_[:0]
-            w, sizes = fitted.weights_, parts.sizes.tolist()
+            w, sizes = fitted._prepared.weights, parts.sizes.tolist()
             return [oracle.predict(w, next(terms)) if size else nothing for size in sizes]
         return fitted._by_example(labels, parts)
 
@@ -120,7 +194,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         if labels is None:
             if sample_weight is not None:
                 raise ValueError("sample_weight is for labels of parts, which these are not")
-            return 1.0 - float(oracle.mean_loss(fitted.weights_))
+            return 1.0 - float(oracle.mean_loss(fitted._prepared.weights))
         weights = examples.weights_of(sample_weight, parts.sizes.size)
         right = examples.are_equal(labels, examples.labels_of(y, parts.offsets))
         _check_some(int(parts.sizes @ (weights > 0)))
@@ -147,7 +221,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         if not known.all():
             unknown = shown(repr(labels[np.argmin(known)].item()))
             raise ValueError(f"y has the label {unknown}, which training has not seen")
-        return float(fitted._asked(lambda oracle: oracle.mean_loss(fitted.weights_), parts, codes))
+        return float(fitted._asked(lambda oracle, w: oracle.mean_loss(w), parts, codes))
 
     @available_if(_has_weights(*_LABELS, or_kernel=True))
     def decision_function(self, X: Any) -> Any:
@@ -171,8 +245,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         if fitted._has_kernel:
             scores = np.zeros((0, fitted.classes_.size))
             if parts.offsets[-1]:
-                w = fitted.weights_
-                scores = fitted._asked(lambda oracle: oracle.part_scores(w), parts)
+                scores = fitted._asked(lambda oracle, w: oracle.part_scores(w), parts)
             if fitted._is_multiclass and fitted.classes_.size == 2:
                 scores = scores[:, 1:] - scores[:, :1]
         else:
@@ -213,8 +286,8 @@ class Predictor(ClassifierMixin, BaseEstimator):
         parts, _ = fitted._parts(X)
         marginals = np.zeros((0, fitted.classes_.size))
         if parts.offsets[-1]:
-            w = fitted.weights_ / float(temperature)
-            marginals = fitted._asked(lambda oracle: gibbs.marginals(oracle, w), parts)
+            of_all = (float(temperature),)
+            marginals = fitted._asked(lambda of, w: gibbs.marginals(of, w, *of_all), parts)
         return fitted._by_example(marginals, parts)
 
     @property
@@ -334,7 +407,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         were_named = not fits and self.vectorizer_ is not None
         parts = examples.parts_of(X, self._structure, were_named)
         if fits:
-            self.vectorizer_ = DictVectorizer(sort=False) if parts.named else None
+            self.vectorizer_ = None
             if not single:
                 examples.check_filled(parts)
         elif parts.edges is None or parts.edges.size == 0:
@@ -348,8 +421,11 @@ class Predictor(ClassifierMixin, BaseEstimator):
             have, had = ("names", "none") if parts.named else ("no names", "some")
             raise ValueError(f"the features of X have {have}, and those of training had {had}")
         elif parts.named:
-            numbers = examples.numbered(parts, self.vectorizer_, fits)
+            known = None if self.vectorizer_ is None else self.vectorizer_.vocabulary_
+            numbers, columns = named.numbered(parts.features, parts.place, known)
             parts = parts._replace(features=numbers, named=False)
+            if fits:
+                self.vectorizer_ = _vectorizer(columns)
         elif single:
             x, labels = self._validated(parts.features, y, fits)
             parts = examples.parts_of(x, self._structure)
@@ -410,21 +486,29 @@ class Predictor(ClassifierMixin, BaseEstimator):
             _check_some(int(parts.offsets[-1]))
         if parts.offsets[-1] == 0:
             return None, parts, self.classes_[:0]
-        w = self.weights_
-        oracle, found = self._asked(lambda of: (of, of.predictions(w)), parts, truth)
+        oracle, found = self._asked(lambda of, w: (of, of.predictions(w)), parts, truth)
         codes = np.asarray(found)
         return oracle, parts, self.classes_[codes] if codes.shape == (parts.offsets[-1],) else None
 
     def _asked(
-        self, ask: Callable[[Any], T], parts: examples.Parts, truth: np.ndarray | None = None
+        self, ask: Callable[[Any, Any], T], parts: examples.Parts, truth: np.ndarray | None = None
     ) -> T:
-        """Return the answer to a question to the oracle of those examples that have parts."""
+        """Return the answer to a question to the oracle of those examples that have parts.
+
+        The question has the oracle and the packed weights.
+        """
         registry.use(self._folders)  # another process may not know them yet
-        config, dataset = registry.config("oracle", self._oracle), self._dataset(parts, truth)
+        prepared, dataset = self._prepared, self._dataset(parts, truth)
+        if prepared.oracle is None:
+            prepared.oracle = registry.config("oracle", self._oracle)
 
         def answer() -> T:
-            oracle: Any = prediction.predictor(config, dataset)
-            return ask(oracle.over(self.support_vectors_) if self._has_kernel else oracle)
+            oracle: Any = prediction.predictor(prepared.oracle, dataset)
+            if self._has_kernel:
+                oracle = oracle.over(self.support_vectors_)
+            if prepared.weights is None:
+                prepared.weights = oracle.packed(self._weights)
+            return ask(oracle, prepared.weights)
 
         return prediction.compiled(answer, dataset)
 
@@ -536,6 +620,27 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+_FEW_NONZEROS = 0.5
+"""Share of weights up to which their places and values take less memory than all of them."""
+
+
+def _without_zeros(w: np.ndarray | Nonzeros) -> np.ndarray | Nonzeros:
+    """Return a copy of w, as `Nonzeros` if most of it is 0."""
+    if isinstance(w, Nonzeros):
+        return w
+    places = np.flatnonzero(w)
+    if places.size <= _FEW_NONZEROS * w.size:
+        return Nonzeros(w.size, places, w[places])
+    return np.array(w)
+
+
+def _vectorizer(columns: dict[Any, int]) -> DictVectorizer:
+    """Return the vectorizer that maps names to these columns, which are in order."""
+    vectorizer = DictVectorizer(sort=False)
+    vectorizer.feature_names_, vectorizer.vocabulary_ = [*columns], columns
+    return vectorizer
 
 
 def _check_some(parts: int) -> None:

@@ -220,11 +220,12 @@ class StructuredSVM(Predictor):
         self._trained = {"structure": self.structure, "bias": self.bias}
         oracle = weighted.inner_of(config.oracle)
         self._oracle = {each.name: getattr(oracle, each.name) for each in fields(oracle)}
-        self.weights_, rows = np.asarray(trained.recorder.w), trained.recorder.rows
+        w, rows = trained.recorder.w, trained.recorder.rows
         if config.oracle.has_kernel:
             sizes = dataset.n_labels, dataset.y.size
-            self.support_, self.weights_ = kernel_features.support(self.weights_, *sizes)
+            self.support_, w = kernel_features.support(np.asarray(w), *sizes)
             self.support_vectors_ = dataset.x[self.support_]
+        self.weights_ = w
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]

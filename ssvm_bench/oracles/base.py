@@ -22,9 +22,11 @@ lowest label in the first part wins, then in the second, and so on** (as compare
 point).
 
 To plug in an oracle, derive from :class:`Oracle`, implement the abstract methods, and put
-``Config``, ``CODE_VERSION`` and ``build`` beside it. Oracles over labels of parts and of
-transitions derive from :class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one
-compiled function; everything else comes compiled.
+``Config``, ``CODE_VERSION`` and ``build`` beside it. A function ``predictor`` beside ``build`` may
+return, for the same arguments, a smaller oracle that serves for predictions alone. Oracles over
+labels of parts and of transitions derive from
+:class:`ssvm_bench.oracles.labeling.LabelingOracle` instead. It needs one compiled function;
+everything else comes compiled.
 
 An oracle and λ make a `Problem`:
 
@@ -292,6 +294,14 @@ class Oracle(Terms):
     def pack(self, w: np.ndarray) -> np.ndarray:
         """Return w in the layout of kernels, shape (inner_d,); a copy."""
         return w.copy()
+
+    def packed(self, w: Any) -> Any:
+        """Return w, an ndarray or `Nonzeros`, as `predict`, `predictions` and `mean_loss` take it.
+
+        They take w itself, too. What is packed once serves all oracles for predictions by the same
+        config, whatever their examples.
+        """
+        return np.asarray(w)
 
     def unpack(self, w: np.ndarray) -> np.ndarray:
         """Convert w from the layout of kernels to the outer one, shape (d,); return a copy."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,10 +87,11 @@ def log_labelings(oracle: LabelingOracle) -> float:
     return oracle.features.truth.size / oracle.n * math.log(oracle.features.n_labels)
 
 
-def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
+def marginals(oracle: LabelingOracle, w: Any, temperature: float = 1.0) -> np.ndarray:
     """Return the probabilities of the labels of each part, shape (parts, K).
 
-    That is Σ p(y) over the labelings y with that label, under p(y) ∝ exp ⟨w, ϕ(x_i, y)⟩.
+    That is Σ p(y) over the labelings y with that label, under p(y) ∝ exp(⟨w, ϕ(x_i, y)⟩ / τ) with
+    the temperature τ. The weights may be `Oracle.packed`.
 
     Raises
     ------
@@ -98,7 +100,8 @@ def marginals(oracle: LabelingOracle, w: np.ndarray) -> np.ndarray:
     """
     features = oracle.features
     found = np.zeros((features.truth.size, features.n_labels))
-    _marginals(oracle.compiled, oracle.pack(w), found, scoring.longest(features))
+    compiled, omega = oracle.at(oracle.compiled, w)
+    _marginals(compiled, omega / temperature, found, scoring.longest(features))
     if not np.isfinite(found).all():
         raise _not_finite(oracle, "a higher temperature")
     return found

@@ -38,6 +38,7 @@ examples are arranged, and w is packed.
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -387,18 +388,23 @@ def gram_matrices(
 ) -> np.ndarray:
     """Return the Gram matrices of all examples; the indices of features are ``stride`` apart.
 
-    Its type is float64, or, if it may be ``narrow``, uint8 where that holds all numbers.
+    Its type is that of `gram_type`.
     """
-    kind: type = np.float64
-    if narrow and values.dtype == np.uint8:
-        largest = int(np.diff(indptr).max(initial=0)) * int(values.max(initial=0)) ** 2
-        kind = np.uint8 if largest < 1 << 8 else np.float64
+    kind = gram_type(indptr, values, narrow)
     check_room_of_pairs(np.diff(offsets), np.dtype(kind).itemsize)
     gram = np.empty(gram_start[-1], kind)
     dense = np.zeros(n_features)  # much smaller than w: it stays in the cache
     features = np.empty(np.diff(indptr[offsets]).max(initial=0), np.int64)
     _fill_gram(gram, offsets, indptr, indices, values, gram_start, stride, dense, features)
     return gram
+
+
+def gram_type(indptr: np.ndarray, values: np.ndarray, narrow: bool) -> type:
+    """Return float64, or, if it may be ``narrow``, uint8 where that holds all Gram matrices."""
+    if narrow and values.dtype == np.uint8:
+        largest = int(np.diff(indptr).max(initial=0)) * int(values.max(initial=0)) ** 2
+        return np.uint8 if largest < 1 << 8 else np.float64
+    return np.float64
 
 
 @kernel
@@ -466,6 +472,7 @@ def build(
     costs: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     losses: np.ndarray | None = None,
+    predicts: bool = False,
 ) -> JointFeatures:
     """Arrange a dataset's examples; transitions are learned if its structure is a chain.
 
@@ -480,6 +487,9 @@ def build(
         Factors of the losses of parts, and of nothing else.
     losses : ndarray of float64, shape (K, K), optional
         Δ of a true label (row) and any label; None: 1 for every wrong label.
+    predicts : bool
+        Whether the oracle is asked for predictions alone: without Gram matrices, and in a layout of
+        w that f and K determine, so that `packed` weights fit any examples.
 
     Raises
     ------
@@ -490,7 +500,9 @@ def build(
     indptr = rows.indptr.astype(np.int64)
     stride = padded(dataset.n_labels)
     f, values = dataset.n_features, weighted(rows, costs)
-    wide = with_gram and f * stride > 1 << 16  # kernels of graphs index w by ``indices``
+    # kernels of graphs index w by ``indices``
+    wide = (with_gram or predicts) and f * stride > 1 << 16
+    with_gram = with_gram and not predicts
     indices = rows.indices if wide else placed(rows, stride)
     offsets = dataset.offsets.astype(np.int64)
     most = int(np.diff(offsets).max(initial=0))
@@ -515,7 +527,7 @@ def build(
         gram_start=gram_start,
         gram=gram_matrices(*psi, gram_start, f, 1 if wide else stride, wide)
         if with_gram
-        else np.zeros(0),
+        else np.zeros(0, gram_type(indptr, values, wide)),
         n_features=f,
         n_labels=dataset.n_labels,
         stride=stride,
@@ -523,14 +535,25 @@ def build(
         scale=product(costs, dataset.margins, weights),
         losses=np.zeros((0, 0)) if losses is None else losses,
     )
-    return with_rows(made, np.arange(f)) if wide else made
+    return made._replace(rows=_every_row(f, stride), used=np.array([f])) if wide else made
+
+
+@functools.lru_cache(maxsize=1)
+def _every_row(f: int, stride: int) -> np.ndarray:
+    """Return the table in which all features have rows, which is never written to."""
+    kind = _row_type(f, stride)
+    rows: np.ndarray = np.arange(f, dtype=kind) * kind(stride)
+    return rows
+
+
+def _row_type(f: int, stride: int) -> type:
+    return np.uint32 if f * stride <= 1 << 32 else np.int64
 
 
 def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
     """Return the features with a new table, in which the touched ones have rows, in this order."""
     f, stride = features.n_features, features.stride
-    kind = np.uint32 if f * stride <= 1 << 32 else np.int64
-    rows = np.full(f, (f - 1) * stride, kind)
+    rows = np.full(f, (f - 1) * stride, _row_type(f, stride))
     rows[touched] = np.arange(touched.size) * stride
     return features._replace(rows=rows, used=np.array([touched.size]))
 
@@ -592,6 +615,45 @@ def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarra
     inner[features.rows[j] + c] = w.values[: c.size]
     inner[(f + b) * stride + a] = w.values[c.size :]
     return features, inner
+
+
+class Packed(NamedTuple):
+    """Weights as kernels read them, for predictions on any examples.
+
+    Attributes
+    ----------
+    inner : ndarray of float64, shape (inner_d,)
+        w in the inner layout.
+    rows, used : ndarrays
+        As of `JointFeatures`: `WideFeatures` have rows where w is not 0.
+    """
+
+    inner: np.ndarray
+    rows: np.ndarray = JointFeatures._field_defaults["rows"]
+    used: np.ndarray = JointFeatures._field_defaults["used"]
+
+
+def packed(features: Any, w: Any) -> Packed:
+    """Pack w, an ndarray or `Nonzeros` in the outer layout."""
+    if isinstance(features, WideFeatures):
+        features, inner = at_nonzeros(features, w)
+        return Packed(inner, features.rows, features.used)
+    return Packed(pack(features, np.asarray(w, np.float64)))
+
+
+def at_packed(features: Any, weights: Packed) -> Any:
+    """Return the features with the rows of packed weights.
+
+    Raises
+    ------
+    ValueError
+        The weights were packed for other numbers of features or labels.
+    """
+    wide = isinstance(features, WideFeatures)
+    sizes = weights.inner.size, weights.rows.size
+    if sizes != (inner_dimension(features), features.n_features if wide else 0):
+        raise ValueError(f"weights were packed for other features or labels: sizes {sizes}")
+    return features._replace(rows=weights.rows, used=weights.used) if wide else features
 
 
 def padded(n_labels: int) -> int:

@@ -34,6 +34,7 @@ import numpy as np
 from ssvm_bench.base.files import LARGEST
 from ssvm_bench.base.jit import implements
 from ssvm_bench.base.linalg import matrix_product
+from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.datasets.arrays import label_type, normalised
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
@@ -219,6 +220,14 @@ class KernelOracle(LabelingOracle):
         if self._packed is None or not np.array_equal(self._packed[0], w):
             self._packed = w.copy(), self._inner(w)
         return self._packed[1].copy()
+
+    def packed(self, w: np.ndarray | Nonzeros) -> np.ndarray:
+        """See `Oracle`: S is of the examples, so that there is nothing to prepare."""
+        return np.asarray(w)
+
+    def at(self, oracle: Any, w: Any) -> tuple[Any, np.ndarray]:
+        """See `LabelingOracle`."""
+        return oracle, self.pack(w)
 
     def _inner(self, w: np.ndarray) -> np.ndarray:
         features, inner = self.features, np.zeros(self.inner_d)

@@ -22,7 +22,7 @@ from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel,
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
-from ssvm_bench.oracles.joint_features import WideFeatures
+from ssvm_bench.oracles.joint_features import Packed
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -313,7 +313,7 @@ class LabelingOracle(PartsOracle):
             packed = self.pack(w)
             oracle = self.answering(packed, numbers)
         else:
-            oracle, packed = self._at_nonzeros(self.compiled, w)
+            oracle, packed = self.at(self.compiled, w)
         _, value, offset, i, fault = _ask_terms(oracle, self.exact, packed, numbers, 1.0, star)
         checks.check_fault(self, i, fault)
         return Risk(value, self.outer(star) if with_plane else np.zeros(self.d), offset)
@@ -335,15 +335,20 @@ class LabelingOracle(PartsOracle):
 
     def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
         """Return what `_ask_terms` does; labelings may score less than the ground truth."""
-        oracle, packed = self._at_nonzeros(oracle, w)
+        oracle, packed = self.at(oracle, w)
         return _ask_terms(oracle, False, packed, terms, loss, np.zeros(0))
 
-    def _at_nonzeros(self, oracle: Any, w: np.ndarray | Nonzeros) -> tuple[Any, np.ndarray]:
+    def packed(self, w: np.ndarray | Nonzeros) -> Any:
+        """See `Oracle`."""
+        return joint_features.packed(self.features, w)
+
+    def at(self, oracle: Any, w: np.ndarray | Nonzeros | Packed) -> tuple[Any, np.ndarray]:
         """Return a compiled oracle and w in its layout; `WideFeatures` have rows for w ≠ 0."""
-        if not isinstance(self.features, WideFeatures):
-            return oracle, self.pack(np.asarray(w))
-        features, packed = joint_features.at_nonzeros(oracle.features, w)
-        return oracle._replace(features=features), packed
+        weights = w if isinstance(w, Packed) else joint_features.packed(self.features, w)
+        features = joint_features.at_packed(oracle.features, weights)
+        if features is oracle.features:
+            return oracle, weights.inner
+        return oracle._replace(features=features), weights.inner
 
     def pack(self, w: np.ndarray) -> np.ndarray:
         """See `Oracle`."""

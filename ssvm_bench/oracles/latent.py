@@ -323,7 +323,8 @@ class LatentOracle(LabelingOracle):
 
     def losses_of_parts(self, w: np.ndarray) -> np.ndarray:
         """Return which examples are misclassified (object or none), or the losses of that."""
-        _, scores = best_windows(self.features, self.pack(w), np.arange(self.n))
+        _, inner = self.at(self.compiled, w)
+        _, scores = best_windows(self.features, inner, np.arange(self.n))
         return self._lost((self.features.truth > 0).astype(int), (scores > 0.0).astype(int))
 
 

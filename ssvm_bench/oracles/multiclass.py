@@ -77,11 +77,20 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     ConfigError
         If the dataset's labels form a structure.
     """
+    return _oracle(config, dataset)
+
+
+def predictor(config: Config, dataset: Dataset) -> LabelingOracle:
+    """Return the oracle for predictions alone; as `build`."""
+    return _oracle(config, dataset, predicts=True)
+
+
+def _oracle(config: Config, dataset: Dataset, predicts: bool = False) -> LabelingOracle:
     config.check_structure(dataset)
     costs, losses = config.example_costs(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
         return config.kernel_oracle(dataset, Enumeration, losses, costs=costs)
-    features = joint_features.build(dataset, costs=costs, losses=losses)
+    features = joint_features.build(dataset, costs=costs, losses=losses, predicts=predicts)
     return MulticlassOracle(Enumeration(features), losses)
 
 

@@ -83,13 +83,23 @@ def build(config: Config, dataset: Dataset) -> LabelingOracle:
     ConfigError
         If the dataset's labels do not form chains.
     """
+    return _oracle(config, dataset, _products_pay(dataset))
+
+
+def predictor(config: Config, dataset: Dataset) -> LabelingOracle:
+    """Return the oracle for predictions alone; as `build`."""
+    return _oracle(config, dataset, predicts=True)
+
+
+def _oracle(
+    config: Config, dataset: Dataset, with_gram: bool = False, predicts: bool = False
+) -> LabelingOracle:
     config.check_structure(dataset)
     weights, losses = config.part_weights(dataset), config.loss_matrix(dataset)
     if config.has_kernel:
         return config.kernel_oracle(dataset, with_scratch, losses, weights=weights)
-    with_gram = _products_pay(dataset)
-    features = joint_features.build(dataset, with_gram, weights=weights, losses=losses)
-    return LabelingOracle(with_scratch(features), losses)
+    how: Any = {"weights": weights, "losses": losses, "predicts": predicts}
+    return LabelingOracle(with_scratch(joint_features.build(dataset, with_gram, **how)), losses)
 
 
 def _products_pay(dataset: Dataset) -> bool:

@@ -69,9 +69,14 @@ def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> A
     return oracle_of(config, load_dataset(dataset_config, rows), rows)
 
 
-def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
-    """Build the `Terms` of a problem: an oracle, or the terms of another family."""
-    build = functools.partial(registry.module("oracle", config.kind).build, config)
+def oracle_of(config: Any, dataset: Any, rows: int | None = None, predicts: bool = False) -> Any:
+    """Build the `Terms` of a problem: an oracle, or the terms of another family.
+
+    With ``predicts``, it is for predictions alone.
+    """
+    module = registry.module("oracle", config.kind)
+    make = getattr(module, "predictor", module.build) if predicts else module.build
+    build = functools.partial(make, config)
     with registry.blamed("oracle", config.kind):
         if rows is None:
             built = build(dataset)
@@ -88,7 +93,7 @@ def oracle_of(config: Any, dataset: Any, rows: int | None = None) -> Any:
             f"{sizes[1]}, not an Oracle with two numbers above 0: see ssvm_bench/oracles/base.py."
         )
     check_room(
-        _VECTORS * 8.0 * built.d,
+        (0.0 if predicts else _VECTORS) * 8.0 * built.d,
         f"A run with d = {built.d} weights",
         "Use fewer features or labels: one index that is too large is enough for so many.",
     )

@@ -297,7 +297,7 @@ def predictor(config: Any, dataset: Dataset) -> Any:
     """Return the oracle that predicts: weights of examples and classes matter in training only."""
     if hasattr(config, "class_weight"):
         config = replace(config, class_weight="none")
-    return oracle_of(config, dataset.derived(costs=None, margins=None))
+    return oracle_of(config, dataset.derived(costs=None, margins=None), predicts=True)
 
 
 def lines(examples: Examples, predicted: np.ndarray) -> Iterator[str]:

@@ -13,7 +13,16 @@ from click.testing import CliRunner
 from helpers import oracle, problem, random_chains, random_graphs, solver
 from program import forget_data, real_data
 
-from benchmarks import checks, chunking, first_sweep, graphs, passes, processes, report
+from benchmarks import (
+    checks,
+    chunking,
+    first_sweep,
+    graphs,
+    passes,
+    processes,
+    report,
+    serving,
+)
 from benchmarks.__main__ import main
 from benchmarks.estimator import measure_estimator
 from benchmarks.jobs import FUNCTIONS, MATTERS, SOLVERS, Part, jobs, part_of
@@ -263,6 +272,8 @@ def test_everything_that_fits_is_measured_on_a_dataset_that_is_named():
 
 SHARES = f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"
 PARTIALLY = "superpixels that are partially optimal"
+SERVING = [report.SIZE, report.LOADED]
+SERVING += [f"{of}{rival}" for of in (report.ONE, report.BATCH) for rival in ("", " / LinearSVC")]
 ROWS = [  # dataset, examples, what is measured of it, the rows
     ("ssl_bci", 200, "transductive", [report.CONVERGENCE.format(one) for one in ("linear", "rbf")]),
     ("usps", 120, "rivals", [report.RIVAL]),
@@ -279,6 +290,8 @@ ROWS = [  # dataset, examples, what is measured of it, the rows
     ("usps", 6, "checks", [report.CHECKED_ANSWERS, report.CLOCK_READS]),
     ("weizmann", 6, "checks", [report.CHECKED_ANSWERS]),
     ("weizmann", 5, "estimator", []),
+    ("weizmann", 5, "serving", []),
+    ("usps", 80, "serving", SERVING),
     ("ocr", 6, "chunking", []),
 ]
 NOTES = {
@@ -356,6 +369,14 @@ def test_chunks_are_found_as_well_as_by_crfsuite_and_both_are_timed(tmp_path, mo
         assert rows[timed].seconds == pytest.approx(seconds, rel=0.2, abs=0.1)
         assert rows[wrong].value < 30.0
     assert list(rows) == expected
+    monkeypatch.setattr(serving, "launched", lambda *_: processes.Finished(1.0, 1.0, 10**8))
+    rows = {row.quantity: row for row in serving.measure_serving(call)}
+    expected = [report.FIT_NAMED, report.FIT_MEMORY, report.SIZE, report.LOADED]
+    for quantity in (report.ONE, report.BATCH):
+        expected += [quantity, f"{quantity} / CRFsuite"]
+        assert rows[quantity].value / rows[f"{quantity} / CRFsuite"].seconds == pytest.approx(1e3)
+    assert list(rows) == [*expected, report.FIT.format("CRFsuite")]
+    assert rows[report.FIT_MEMORY].value == 100.0
     forget_data()
 
 

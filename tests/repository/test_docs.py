@@ -104,8 +104,9 @@ def test_names_that_a_reader_is_sent_to_are_there():
             )
 
 
-@pytest.mark.parametrize("name", ["learn/by_hand", *COMING_FROM])
-def test_examples_of_a_page_print_what_it_says(name):
+@pytest.mark.parametrize("name", ["learn/by_hand", "serving", *COMING_FROM])
+def test_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write a file
     found = doctest.testfile(str(ROOT / "docs" / f"{name}.md"), module_relative=False)
     assert found.failed == 0 < found.attempted
 

@@ -1,0 +1,88 @@
+"""A fitted model that answers one question after another: from threads, after it was loaded."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers import random_multiclass
+
+from ssvm_bench import StructuredSVM
+from ssvm_bench.oracles import joint_features
+
+K, SENTENCES, WORDS, NAMES = 4, 25, 4, 200
+"""K labels times all names are more weights than have a dense layout."""
+
+
+def sentences():
+    """Return words with many names, of which one says the label."""
+    y = np.random.default_rng(0).integers(K, size=(SENTENCES, WORDS))
+    X = [
+        [
+            [f"label={label}", *(f"{i} {l} {k}" for k in range(NAMES))]
+            for l, label in enumerate(row.tolist())
+        ]
+        for i, row in enumerate(y)
+    ]
+    return X, y.tolist()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    X, y = sentences()
+    return StructuredSVM("chain", bias=0.0).fit(X, y), X, y
+
+
+def listed(predicted):
+    return [labels.tolist() for labels in predicted]
+
+
+def test_weights_are_packed_by_the_first_prediction_alone(trained, monkeypatch):
+    model, X, y = trained
+    calls, packed = [], joint_features.packed
+    monkeypatch.setattr(joint_features, "packed", lambda *of: calls.append(of) or packed(*of))
+    model = pickle.loads(pickle.dumps(model))
+    for sentence, labels in zip(X, y, strict=True):
+        assert listed(model.predict([sentence])) == [labels]
+    assert listed(copy.copy(model).predict(X)) == y
+    assert model.score(X, y) == 1.0 == 1.0 - model.mean_loss(X, y)
+    marginals = model.predict_marginals(X[:2], temperature=0.1)
+    assert [each.argmax(axis=1).tolist() for each in marginals] == y[:2]
+    assert len(calls) == 1
+
+
+def test_a_pickle_has_no_weights_that_are_0_and_the_names_once(trained):
+    model, X, y = trained
+    stored, names = pickle.dumps(model), model.vectorizer_.get_feature_names_out()
+    assert len(stored) < 12 * np.count_nonzero(model.weights_) + 12 * names.size + 20_000
+    for other in (pickle.loads(stored), copy.deepcopy(model), copy.copy(model)):
+        np.testing.assert_array_equal(other.weights_, model.weights_)
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+        assert other.vectorizer_.vocabulary_ == model.vectorizer_.vocabulary_
+        assert other.vectorizer_.get_feature_names_out().tolist() == names.tolist()
+        assert listed(other.predict(X)) == y
+    mixed = StructuredSVM().fit([{1: 1.0, "a\ud800\n": "b"}, {2: 1.0}], ["x", "y"])
+    again = pickle.loads(pickle.dumps(mixed))
+    assert again.vectorizer_.vocabulary_ == mixed.vectorizer_.vocabulary_
+
+
+def test_threads_that_predict_with_one_model_get_their_own_answers(trained):
+    model, X, y = trained
+    loaded = pickle.loads(pickle.dumps(model))  # nothing is prepared yet
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(loaded.predict, [[sentence] for sentence in X] * 4))
+    assert [listed(each)[0] for each in found] == y * 4
+
+
+def test_weights_are_replaced_and_never_changed_in_place():
+    data = random_multiclass(40, 3, 4)
+    model = StructuredSVM().fit(data.x, data.y)
+    model.predict(data.x)
+    with pytest.raises(ValueError, match="read-only"):
+        model.weights_[0] = 1.0
+    model.weights_ = -model.weights_
+    expected = (data.x @ model.coef_.T + model.intercept_).argmax(axis=1)
+    assert model.predict(data.x).tolist() == expected.tolist()
+    with pytest.raises(AttributeError, match="call fit first"):
+        _ = StructuredSVM().weights_

@@ -7,6 +7,12 @@ edit in any of them gives a new, empty folder. Numba's cache does not check what
 cannot write to its folder, it writes beside the source. Here each file has a checksum. If a file is
 damaged, or the folder cannot be used, the kernel is only compiled again (`KernelCache`).
 
+**What is compiled to what.** LLVM takes most of the time, and longer than in proportion to the size
+of a function. A ``@kernel`` is inlined in the kernels that call it: it has machine code of its own
+only if Python calls it. A ``@shared_kernel`` has machine code of its own, which all kernels call.
+So the work of a term is compiled once, not once in each pass that does it, and the passes are short
+functions. A file in the cache that calls shared kernels names them, and they are loaded before it.
+
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
 compiled, so that a call costs nothing at run time and can be inlined. The body of a generic
@@ -17,9 +23,11 @@ These **internals of numba** are used. They may change between releases; ``tests
 shows what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that
 leave out wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of
 a dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
-``no_compile``; ``rtsys.initialize``; ``_optimize_final_module`` and ``_finalize_final_module`` of
-``JITCodeLibrary``, which optimise code and generate machine code; and the data models, casts and
-names of types of `Struct`, as which kernels pass named tuples on.
+``no_compile``; ``rtsys.initialize``; ``_optimize_functions``, ``_optimize_final_module``,
+``_finalize_final_module`` and ``add_linking_library`` of ``JITCodeLibrary``, which optimise and
+link code and generate machine code; that one engine of LLVM has all machine code, so that code
+finds other code by its symbol; and the data models, casts and names of types of `Struct`, as which
+kernels pass named tuples on.
 
 Nothing here uses ``fastmath``: sums keep their order, so that a run that is repeated or resumed on
 one machine has the same bits. Other processors have other exponentials, and other sums in BLAS.
@@ -37,7 +45,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import llvmlite
 import numba
@@ -126,9 +134,11 @@ class KernelCache(FunctionCache):
             path = self._path(sig, target_context.codegen())
             content = memoryview(files.read(path, within=path.parent))
             if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
-                types_of, compiled = pickle.loads(content[_DIGEST:])
-                if types_of == sig:
-                    return self._dispatcher.rebuild(target_context, *compiled)
+                types_of, calls, compiled = pickle.loads(content[_DIGEST:])
+                if types_of == sig and all(map(_is_ready, calls, calls.values())):
+                    found = self._dispatcher.rebuild(target_context, *compiled)
+                    found.library.calls = calls
+                    return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -136,7 +146,7 @@ class KernelCache(FunctionCache):
         with suppress(OSError):
             path = self._path(sig, data.codegen)
             if not data.library.has_dynamic_globals:  # addresses of this process
-                content = dumps((sig, data._reduce()))
+                content = dumps((sig, data.library.calls, data._reduce()))
                 files.write(path, _checksum(path, content) + content)
 
     def _path(self, sig: Any, codegen: Any) -> Path:
@@ -168,7 +178,29 @@ def _source_of(path: Path) -> str:
 # ---- kernels ------------------------------------------------------------------------------------
 
 
-class InlinedCode(JITCodeLibrary):
+class Code(JITCodeLibrary):
+    """What LLVM makes of a kernel.
+
+    Attributes
+    ----------
+    calls : dict
+        Symbols of the shared kernels that the code calls → name and types of the kernel. Before
+        the machine code of a caller is loaded, these have to be.
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.calls: dict[str, tuple[str, Any]] = {}
+
+    def add_linking_library(self, library: Any) -> None:
+        """Link other code with this, unless it is that of a shared kernel, which is only called."""
+        shared = getattr(library, "shared", None)
+        self.calls |= shared or getattr(library, "calls", {})
+        if not shared:
+            super().add_linking_library(library)
+
+
+class InlinedCode(Code):
     """Intermediate code, from which no machine code is generated.
 
     Generating it takes time and rewrites the intermediate code for the processor, so that callers
@@ -188,8 +220,40 @@ class InlinedCode(JITCodeLibrary):
         return self.serialize_using_bitcode()
 
 
+class MachineCode(Code):
+    """Machine code, of which LLVM unrolls no loop, and which it optimises once.
+
+    The loops of kernels are short: parts of an example, labels seen, planes of a term. Unrolling
+    doubled the machine code and took most of the compile time, for passes that were no faster.
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.enable_object_caching()
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        options = binding.create_pipeline_tuning_options(int(numba.config.OPT))
+        options.loop_vectorization = bool(numba.config.LOOP_VECTORIZE)
+        options.slp_vectorization = bool(numba.config.SLP_VECTORIZE)
+        options.loop_unrolling = False
+        builder = binding.create_pass_builder(self._codegen._tm, options)
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, builder)
+
+
 class _Compiler(compiler.Compiler):
-    """Numba's compiler, with an `InlinedCode` for its output."""
+    """Numba's compiler, with `MachineCode` for its output."""
+
+    def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
+        super().__init__(typing, target, MachineCode(target.codegen(), "kernel"), *rest)
+
+
+class _InliningCompiler(compiler.Compiler):
+    """Numba's compiler, with `InlinedCode` for its output."""
 
     def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
         super().__init__(typing, target, InlinedCode(target.codegen(), "inlined"), *rest)
@@ -201,12 +265,12 @@ class Inlined(CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
         bare = {**options, "no_cpython_wrapper": True}
-        super().__init__(function, targetoptions=bare, pipeline_class=_Compiler)
+        super().__init__(function, targetoptions=bare, pipeline_class=_InliningCompiler)
         self._cache = KernelCache(self)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the template by which numba infers the types of a call."""
-        return super().get_call_template(tuple(map(by_reference, args)), kws)
+        return CPUDispatcher.get_call_template(self, tuple(map(by_reference, args)), kws)
 
     def add_overload(self, cres: Any) -> None:
         """Store a compile result under a key by which numba finds the code."""
@@ -234,25 +298,23 @@ class Inlined(CPUDispatcher):
         )
 
 
-class CompiledKernel(CPUDispatcher):
-    """A kernel as Python calls it.
+class Entry(CPUDispatcher):
+    """Machine code that is called: a function that only calls the inlined kernel.
 
-    Attributes
+    Parameters
     ----------
     inlined : Inlined
-        The same function, as other kernels call it.
+    argument : str
+        How an argument is passed on.
     """
 
-    def __init__(self, function: Callable[..., Any], **options: bool) -> None:
-        options = {"nopython": True, "no_cfunc_wrapper": True, **options}
-        super().__init__(function, targetoptions=options)
-        self._cache = KernelCache(self)
-        self.inlined = Inlined(function, options)
-        self.rebuild = compiler.CompileResult._rebuild
+    rebuild = staticmethod(compiler.CompileResult._rebuild)
 
-    @property
-    def _numba_type_(self) -> Any:
-        return types.Dispatcher(self.inlined)
+    def __init__(self, inlined: Inlined, options: dict[str, bool], argument: str = "{}") -> None:
+        entry = _entry(inlined, argument)
+        super().__init__(entry, targetoptions=options, pipeline_class=_Compiler)
+        self.py_func = inlined.py_func
+        self._cache = KernelCache(self)
 
     def add_overload(self, cres: Any) -> None:
         """Store a compile result, and register the environments of the code inlined in it."""
@@ -261,18 +323,99 @@ class CompiledKernel(CPUDispatcher):
             cres.codegen.set_env(environment.env_name, environment)
 
 
+class Shared(Entry):
+    """A kernel as other kernels call it: machine code of its own, which all callers share.
+
+    It copies its structs, so that LLVM keeps their fields in registers.
+    """
+
+    known: ClassVar[dict[str, Shared]] = {}
+
+    def __init__(self, inlined: Inlined, options: dict[str, bool]) -> None:
+        bare = {**options, "no_cpython_wrapper": True, "forceinline": False}
+        super().__init__(inlined, bare, "local({})")
+        self.name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        self.known[self.name] = self
+
+    get_call_template = Inlined.get_call_template
+
+    def add_overload(self, cres: Any) -> None:
+        """Store a compile result, and the symbol by which callers refer to it."""
+        super().add_overload(cres)
+        called = self.name, tuple(cres.signature.args)
+        cres.library.shared = {cres.fndesc.mangled_name: called}
+
+
+def _is_ready(symbol: str, called: tuple[str, Any]) -> bool:
+    """Load or compile a shared kernel; return whether it is the one that has this symbol."""
+    name, kinds = called
+    kernel = Shared.known[name]
+    kernel.compile(kinds)
+    return bool(kernel.overloads[kinds].fndesc.mangled_name == symbol)
+
+
+class CompiledKernel(Entry):
+    """A kernel as Python calls it.
+
+    Attributes
+    ----------
+    inlined : Inlined
+        The same function, inlined in other kernels.
+    called : Inlined or Shared
+        The same function, as other kernels call it.
+    """
+
+    def __init__(self, function: Callable[..., Any], shared: bool, **options: bool) -> None:
+        options = {"nopython": True, "no_cfunc_wrapper": True, "forceinline": True, **options}
+        self.inlined = Inlined(function, options)
+        self.called = Shared(self.inlined, options) if shared else self.inlined
+        super().__init__(self.inlined, options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.called)
+
+
+def _entry(inlined: Inlined, argument: str) -> Callable[..., Any]:
+    """Return a function of the same arguments that only calls the inlined kernel.
+
+    Where Python calls it, its named tuples become structs once, not in each of the calls of other
+    kernels.
+    """
+    function = inlined.py_func
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    passed = ", ".join(map(argument.format, names))
+    source = f"lambda {', '.join(names)}: inlined({passed})"
+    entry = eval(source, {"inlined": inlined, "local": _local})
+    entry.__code__ = entry.__code__.replace(
+        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
+    )
+    entry.__defaults__ = function.__defaults__
+    return functools.update_wrapper(entry, function)
+
+
 def kernel(function: F) -> F:
     """Compile a function on its first call, and keep the machine code on disk.
 
     The function must not allocate arrays: it is compiled without reference counts, which cost more
     than the arithmetic for structs of many arrays.
     """
-    return CompiledKernel(function, _nrt=False, forceinline=True)
+    return CompiledKernel(function, shared=False, _nrt=False)
+
+
+def shared_kernel(function: F) -> F:
+    """Compile like `kernel`; kernels call its machine code, which is generated once for all.
+
+    For what is called once a term: a call costs some nanoseconds, and LLVM takes longer than in
+    proportion to the size of a function.
+    """
+    return CompiledKernel(function, shared=True, _nrt=False)
 
 
 def allocating_kernel(function: F) -> F:
     """Compile like `kernel`, for a function that allocates arrays; not for inner loops."""
-    return CompiledKernel(function)
+    return CompiledKernel(function, shared=False)
 
 
 # ---- named tuples as arguments that kernels pass on: by reference --------------------------------
@@ -332,6 +475,29 @@ def _read(context: Any, builder: Any, kind: Struct, pointer: Any, name: str) -> 
     return impl_ret_borrowed(context, builder, kind[k], field)
 
 
+@intrinsic
+def _local(typing: Any, argument: Any) -> Any:
+    """Return a copy of a struct, with copies of those in it; other arguments as they are."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _copied(context, builder, signature.args[0], arguments[0])
+
+    return argument(argument), codegen
+
+
+def _copied(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if not isinstance(kind, Struct):
+        return value
+    size = cgutils.intp_t(context.get_abi_sizeof(value.type.pointee))
+    copy = cgutils.alloca_once(builder, value.type.pointee)
+    cgutils.raw_memcpy(builder, copy, value, size, 1)
+    for k, field in enumerate(kind):
+        if isinstance(field, Struct):
+            place = cgutils.gep_inbounds(builder, copy, 0, k)
+            builder.store(_copied(context, builder, field, builder.load(place)), place)
+    return copy
+
+
 # ---- operations ---------------------------------------------------------------------------------
 
 
@@ -363,11 +529,11 @@ class Operation:
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the template by which numba infers the types of a call."""
-        return self._chosen(_class(args[0])).inlined.get_call_template(args, kws)
+        return self._chosen(_class(args[0])).called.get_call_template(args, kws)
 
     def get_overload(self, args: Any) -> Any:
         """Return the key by which numba finds the code for these types."""
-        return self._chosen(_class(args[0])).inlined.get_overload(args)
+        return self._chosen(_class(args[0])).called.get_overload(args)
 
     def _chosen(self, kind: type) -> Any:
         known = (self.implementations.get(each) for each in kind.__mro__)
@@ -392,11 +558,15 @@ def abstract(function: F) -> F:
     return Operation(function)  # type: ignore[return-value]
 
 
-def implements(operation: Callable[..., Any], kind: type) -> Callable[[F], F]:
-    """Compile a function as the implementation of an operation for a ``NamedTuple`` type."""
+def implements(operation: Callable[..., Any], kind: type, shared: bool = False) -> Callable[[F], F]:
+    """Compile a function as the implementation of an operation for a ``NamedTuple`` type.
+
+    With ``shared``, it is a `shared_kernel`.
+    """
 
     def register(function: F) -> F:
-        operation.implementations[kind] = kernel(function)  # type: ignore[attr-defined]
+        compiled = shared_kernel(function) if shared else kernel(function)
+        operation.implementations[kind] = compiled  # type: ignore[attr-defined]
         return function
 
     return register

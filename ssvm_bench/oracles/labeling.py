@@ -18,7 +18,14 @@ import numpy as np
 
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.interrupts import interruptible
-from ssvm_bench.base.jit import abstract, allocating_kernel, implements, kernel, nanoseconds
+from ssvm_bench.base.jit import (
+    abstract,
+    allocating_kernel,
+    implements,
+    kernel,
+    nanoseconds,
+    shared_kernel,
+)
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
 from ssvm_bench.oracles.base import Oracle, Plane, Risk
@@ -90,7 +97,7 @@ def judged(features, exact, w, i, theta, loss, y):
     return share, score, checks.NONE
 
 
-@kernel
+@shared_kernel
 def ask(oracle, exact, w, i, theta, loss, y, timespec):
     """Write the oracle's labeling into y; return what `judged` does, and the call's nanoseconds."""
     begin = nanoseconds(timespec)

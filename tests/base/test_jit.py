@@ -13,13 +13,14 @@ from ssvm_bench.base.jit import (
     implements,
     kernel,
     nanoseconds,
+    shared_kernel,
     source_digest,
 )
 
 KERNELS = """
 import sys
 import numpy as np
-from ssvm_bench.base.jit import allocating_kernel, kernel
+from ssvm_bench.base.jit import allocating_kernel, kernel, shared_kernel
 
 @allocating_kernel
 def tripled(value):
@@ -37,6 +38,14 @@ def quarter(value):
 def eighth(value):
     return half(quarter(value))
 
+@shared_kernel
+def doubled(value):
+    return 2.0 * value
+
+@kernel
+def quadrupled(value):
+    return doubled(doubled(value))
+
 result = globals()[sys.argv[1]](4.0)
 compiles = "numba.np.linalg" in sys.modules
 print(result, compiles, sum(half.inlined._cache_hits.values()))
@@ -52,8 +61,17 @@ def test_what_is_compiled_is_kept_also_for_callers_that_inline_it_and_loads_no_c
         ("eighth", "0.5 False 0"),
         ("tripled", "12.0 True 0"),
         ("tripled", "12.0 False 0"),
+        ("quadrupled", "16.0 True 0"),
+        ("quadrupled", "16.0 False 0"),
     ):
         done = python(path, caller, NUMBA_CACHE_DIR=tmp_path / "cache")
+        assert done.stdout.strip() == printed, done.stderr
+
+    # code that calls a shared kernel by its symbol is never loaded without it, or beside another
+    for kept in tmp_path.glob("cache/*/kernels.doubled-*"):
+        kept.unlink()
+    for printed in ("16.0 True 0", "16.0 False 0"):
+        done = python(path, "quadrupled", NUMBA_CACHE_DIR=tmp_path / "cache")
         assert done.stdout.strip() == printed, done.stderr
 
 
@@ -118,7 +136,7 @@ def _weighted(inner, k):
     return inner.weights[k] + inner.biases[0]
 
 
-@kernel
+@shared_kernel
 def term(outer, k):
     outer.calls[k] += 1
     return outer.factor * weighted(outer.inner, k)

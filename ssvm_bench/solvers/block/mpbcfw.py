@@ -72,7 +72,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.jit import implements, kernel, shared_kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.base.state import Stateful
 from ssvm_bench.config.validation import Count, Natural, one_of
@@ -435,7 +435,7 @@ def _exact_visit_at_start(policy, blocks, i, state):
     return True
 
 
-@kernel
+@shared_kernel
 def step_towards(blocks, i, p, gap, state):
     """Move φ^i towards plane p of term i.
 

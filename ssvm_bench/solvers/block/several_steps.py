@@ -46,7 +46,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.jit import implements, kernel, prefetch_range
+from ssvm_bench.base.jit import implements, kernel, prefetch_range, shared_kernel
 from ssvm_bench.base.linalg import line_search
 from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes import operations, simplex
@@ -101,7 +101,11 @@ class SeveralSteps(NamedTuple):
     floor: float = 0.0
 
 
-@implements(operations.visit_without_oracle, SeveralSteps)
+class SkippingSteps(SeveralSteps):
+    """The same, for a solver that skips oracle calls: else its visits need not be compiled."""
+
+
+@implements(operations.visit_without_oracle, SkippingSteps)
 def _visit_without_oracle(policy, blocks, i, state):
     if policy.cache_hit_factor == np.inf or policy.gaps[i] == np.inf:
         return 0
@@ -183,14 +187,14 @@ def _insert_truth(policy, blocks, i, scale, now):
     operations.drop_longest_inactive(policy, blocks, i)
 
 
-@kernel
+@shared_kernel
 def _drop_inactive(policy, blocks, i, state):
     """Drop the planes that were not active in the last T outer iterations."""
     if operations.drop_inactive(policy, blocks, i, state.now - policy.T) and policy.steps != FW:
         operations.shrink_term(blocks, i)
 
 
-@kernel
+@shared_kernel
 def _look(policy, blocks, i):
     """Compute s; return its argmax, the oldest if tied, and n times the gap over W_i."""
     numbers = policy.simplex
@@ -218,7 +222,7 @@ def _highest(s, m):
     return best
 
 
-@kernel
+@shared_kernel
 def _steps(policy, blocks, i, best, gap, state):
     """Do the steps of a visit, after ``_look``; return whether anything has changed."""
     numbers = policy.simplex
@@ -361,7 +365,8 @@ class SeveralStepVisits(Visits):
         self.centre = Centre(phi, in_out)
         n = phi.problem.n
         numbers = simplex.allocate(n), np.full(n, np.inf), np.zeros(n)
-        super().__init__(phi, SeveralSteps(N, T, STEPS.index(steps), inner_steps, *numbers))
+        kind = SkippingSteps if self.may_skip else SeveralSteps
+        super().__init__(phi, kind(N, T, STEPS.index(steps), inner_steps, *numbers))
 
     def _rebuild(self, found: Mapping[str, Any]) -> None:
         super()._rebuild(found)

@@ -10,7 +10,6 @@ Data are synthetic: their arrays have the types of real ones, and kernels depend
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import platform
@@ -20,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -81,6 +79,8 @@ def fit(structure: str, X: Any, y: Any) -> None:
 
 def run(solver: str, dataset: str) -> None:
     """Execute a run, extend it from its checkpoint, and use its weights."""
+    from click.testing import CliRunner
+
     import ssvm_bench
     from ssvm_bench.cli.commands import main
 
@@ -88,15 +88,16 @@ def run(solver: str, dataset: str) -> None:
     for iterations in (2, 4):
         made = ssvm_bench.run(*words, f"budget.max_iterations={iterations}")
     for command in ("predict", "score"):
-        main([command, str(made.folder)], standalone_mode=False)
+        done = CliRunner().invoke(main, [command, str(made.folder)])
+        if done.exit_code:
+            raise RuntimeError(f"{command} after {' '.join(words)}: {done.output}")
 
 
 def fill(folder: Path) -> None:
     """Execute all programs, and print what each has added to a cache."""
     for what, program in programs():
         start, before = time.process_time(), len(names(folder))
-        with redirect_stdout(io.StringIO()):
-            program()
+        program()
         added = len(names(folder)) - before
         print(f"{time.process_time() - start:6.1f} s, {added:2d} files: {what}", flush=True)
 

@@ -76,7 +76,7 @@ class Precompiled(NamedTuple):
             The file cannot be read, or is not the one of the manifest.
         """
         size, digest = self.files[path.name]
-        content = files.read(path, size, within=path.parent)
+        content = files.read(path, size)
         if hashlib.sha256(content).hexdigest() != digest:
             raise OSError(f"{path} is not the file of {MANIFEST}")
         return content
@@ -136,7 +136,7 @@ def _installed() -> Path | None:
 
 def _manifest(path: Path) -> tuple[dict[str, Any], tuple[str, str], dict[str, tuple[int, str]]]:
     try:
-        content = json.loads(files.read(path, _LONGEST, within=path.parent))
+        content = json.loads(files.read(path, _LONGEST))
         cpu, features = content["target"]
         listed = {
             name: (int(size), str(digest)) for name, (size, digest) in content["files"].items()

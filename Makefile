@@ -40,7 +40,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test test-processors test-whole check docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors test-whole check kernels docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+
+kernels: $(DEVELOPMENT) ## the wheel ssvm-bench-kernels in dist/, for this Python and platform: minutes
+	$(BIN)/python kernels/build.py
 
 docs: $(FOR_DOCS) ## build the site into site/, and open site/index.html; warnings are errors
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs/site $(BIN)/mkdocs build --strict
@@ -110,7 +113,7 @@ lock: $(MADE) ## write down the newest versions of all packages, for LOCKED=1
 	    --output-file $(LOCK) pyproject.toml
 
 clean: ## remove the environment and caches; results stay
-	rm -rf $(VENV) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist kernels/ssvm_bench_kernels site .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find ssvm_bench tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(PROGRAM): pyproject.toml | $(MADE)

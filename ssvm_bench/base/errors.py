@@ -212,11 +212,16 @@ def _missing(extra: str, by: str, package: str) -> ConfigError:
 def _installed_by(extra: str) -> str:
     """Return the command that installs an extra into this program's own environment."""
     words = [sys.executable or "python3", "-m", "pip", "install"]
-    if (_CHECKOUT / "pyproject.toml").is_file():
+    if is_checkout():
         words += ["-e", f"{_CHECKOUT}[{extra}]"]
     else:
         words.append(f"ssvm-bench[{extra}]")
     return shlex.join(words)
+
+
+def is_checkout() -> bool:
+    """Tell whether this program is a checkout, whose code may change, and not installed."""
+    return (_CHECKOUT / "pyproject.toml").is_file()
 
 
 def _escaped(text: str) -> str:

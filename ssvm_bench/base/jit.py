@@ -5,7 +5,8 @@ it decides whether a cached kernel is valid, so a kernel could still call old co
 module. Here the name of the cache folder depends on the contents of all modules with kernels: an
 edit in any of them gives a new, empty folder. Numba's cache does not check what it loads, and if it
 cannot write to its folder, it writes beside the source. Here each file has a checksum. If a file is
-damaged, or the folder cannot be used, the kernel is only compiled again (`KernelCache`).
+damaged, or the folder cannot be used, the kernel is only compiled again (`KernelCache`). What is
+installed compiled already is looked at first (:mod:`ssvm_bench.base.precompiled`).
 
 **What is compiled to what.** LLVM takes most of the time, and longer than in proportion to the size
 of a function. A ``@kernel`` is inlined in the kernels that call it: it has machine code of its own
@@ -62,7 +63,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, register_model
 
-from ssvm_bench.base import files
+from ssvm_bench.base import files, precompiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,9 +84,8 @@ def source_digest(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_folder() -> Path | None:
+def _cache_folder(name: str) -> Path | None:
     """Return the cache folder for this version of the kernels; None if there cannot be one."""
-    name = f"kernels-{source_digest(Path(__file__).parents[1])}"
     with suppress(OSError):
         given = os.environ.get("NUMBA_CACHE_DIR")
         folder = Path(given or files.user_folder() / "numba").absolute() / name
@@ -106,7 +106,9 @@ def _remove_old(root: Path) -> None:
         files.remove(old, _OWN)
 
 
-CACHE_FOLDER = _cache_folder()
+_DIGEST_OF_SOURCES = source_digest(Path(__file__).parents[1])
+PRECOMPILED = precompiled.adopted(_DIGEST_OF_SOURCES)  # sets the target, so before any kernel
+CACHE_FOLDER = _cache_folder(f"kernels-{_DIGEST_OF_SOURCES}")
 CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
 """It contains one cache folder for each version of the kernels."""
 
@@ -129,28 +131,29 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function compiled for these types, or None."""
         rtsys.initialize(target_context)  # machine code needs only this; compiling loads more
-        # the checksum shows that the file is intact; only its use can show that it still fits
-        with suppress(Exception):
-            path = self._path(sig, target_context.codegen())
-            content = memoryview(files.read(path, within=path.parent))
-            if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
-                types_of, calls, compiled = pickle.loads(content[_DIGEST:])
-                if types_of == sig and all(map(_is_ready, calls, calls.values())):
-                    found = self._dispatcher.rebuild(target_context, *compiled)
-                    found.library.calls = calls
-                    return found
+        for folder, read in ((PRECOMPILED.folder, PRECOMPILED.read), (CACHE_FOLDER, _cached)):
+            # the checksum shows that the file is intact; only its use can show that it still fits
+            with suppress(Exception):
+                path = self._path(folder, sig, target_context.codegen())
+                content = memoryview(read(path))
+                if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
+                    types_of, calls, compiled = pickle.loads(content[_DIGEST:])
+                    if types_of == sig and all(map(_is_ready, calls, calls.values())):
+                        found = self._dispatcher.rebuild(target_context, *compiled)
+                        found.library.calls = calls
+                        return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store a compiled function, if possible."""
         with suppress(OSError):
-            path = self._path(sig, data.codegen)
+            path = self._path(CACHE_FOLDER, sig, data.codegen)
             if not data.library.has_dynamic_globals:  # addresses of this process
                 content = dumps((sig, data.library.calls, data._reduce()))
                 files.write(path, _checksum(path, content) + content)
 
-    def _path(self, sig: Any, codegen: Any) -> Path:
-        if CACHE_FOLDER is None:
+    def _path(self, folder: Path | None, sig: Any, codegen: Any) -> Path:
+        if folder is None:
             raise FileNotFoundError
         kind = type(self._dispatcher).__name__
         # numba's key has the bytecode, which refers to constants by their index only
@@ -158,10 +161,14 @@ class KernelCache(FunctionCache):
         key = self._index_key(sig, codegen), _source_of(self._source), kind, constants
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         name = f"{self._source.stem}.{self._py_func.__qualname__}"
-        return CACHE_FOLDER / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
+        return folder / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
 
 
 _DIGEST = hashlib.sha256().digest_size
+
+
+def _cached(path: Path) -> bytes:
+    return files.read(path, within=path.parent)
 
 
 def _checksum(path: Path, content: Any) -> bytes:

@@ -1,7 +1,9 @@
 """What is installed: extras and what lacks them, the wheel, the lock file."""
 
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -9,10 +11,13 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import llvmlite
+import numba
 import numpy as np
 import pytest
 from program import call, config_of, environment, error_of
 
+from ssvm_bench import __version__
 from ssvm_bench.base import errors
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
 from ssvm_bench.datasets import horseseg, picture_table, sources, structures
@@ -163,19 +168,22 @@ def test_the_lock_file_has_all_that_is_needed():
     assert {re.match(r"[\w-]+", part)[0] for part in parts} <= locked
 
 
+def build(target, source, place):
+    """Build an sdist or a wheel."""
+    command = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", place)
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+
+
 def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
     pytest.importorskip("hatchling")
 
-    def build(target, source):
-        command = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", tmp_path)
-        subprocess.run(command, cwd=source, check=True, capture_output=True)
-
-    build("sdist", ROOT)
+    build("sdist", ROOT, tmp_path)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
     source = next(path for path in tmp_path.iterdir() if path.is_dir())
     assert {"CITATION.cff", "LICENSE"} <= {path.name for path in source.iterdir()}
-    build("wheel", source)
+    assert not (source / "kernels").exists()
+    build("wheel", source, tmp_path)
     place, empty = tmp_path / "site", tmp_path / "empty"
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as archive:
         archive.extractall(place)
@@ -193,3 +201,35 @@ def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(str(place))
         assert said in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(not (ROOT / "kernels").is_dir(), reason="only a checkout has its sources")
+def test_a_wheel_of_kernels_is_for_one_python_and_needs_what_compiled_them(tmp_path):
+    pytest.importorskip("hatchling")
+    package, cache = "ssvm_bench_kernels", tmp_path / f"kernels-{'0' * 16}"
+    ours = shutil.ignore_patterns(package, "__pycache__")
+    source = shutil.copytree(ROOT / "kernels", tmp_path / "kernels", ignore=ours)
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    cache.mkdir()
+    (cache / "a.kernel-0").write_bytes(b"machine code")
+    (cache / ".lock").touch()
+    runpy.run_path(str(source / "build.py"))["pack"](cache, source / package, ("generic", ""))
+    build("wheel", source, tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if name.startswith(f"{package}/")}
+        about = archive.read(f"{package}-{__version__}.dist-info/METADATA").decode()
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert wheel.name.startswith(f"{package}-{__version__}-{python}-{python}-")
+    assert not wheel.name.endswith("-any.whl")
+    files = ("LICENSE", "__init__.py", "manifest.json", f"{cache.name}/a.kernel-0")
+    assert names == {f"{package}/{name}" for name in files}
+    needed = {
+        line.split(": ")[1] for line in about.splitlines() if line.startswith("Requires-Dist")
+    }
+    versions = (
+        ("ssvm-bench", __version__),
+        ("numba", numba.__version__),
+        ("llvmlite", llvmlite.__version__),
+    )
+    assert needed == {f"{name}=={version}" for name, version in versions}

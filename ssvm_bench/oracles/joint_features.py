@@ -553,7 +553,7 @@ def _row_type(f: int, stride: int) -> type:
 def with_rows(features: WideFeatures, touched: np.ndarray) -> WideFeatures:
     """Return the features with a new table, in which the touched ones have rows, in this order."""
     f, stride = features.n_features, features.stride
-    rows = np.full(f, (f - 1) * stride, _row_type(f, stride))
+    rows: np.ndarray = np.full(f, (f - 1) * stride, _row_type(f, stride))
     rows[touched] = np.arange(touched.size) * stride
     return features._replace(rows=rows, used=np.array([touched.size]))
 

@@ -211,7 +211,6 @@ class Call:
         """
         with self._held:
             try:
-                files.make(self.path.parent)
                 while not self.path.exists():  # until it is held, `sweep` may remove it
                     self.release()
                     files.write(self.path, _content(self.about), self.path.parent)

@@ -349,6 +349,28 @@ def test_a_scheduler_that_ends_ends_the_command(status):
         next(backend.ended())
 
 
+def test_how_a_task_of_dask_has_ended_is_how_its_worker_has(monkeypatch):
+    def failed(kind):
+        error = type(kind, (Exception,), {})("It fell")
+        return SimpleNamespace(done=lambda: True, status="error", exception=lambda: error)
+
+    monkeypatch.setattr(backends, "POLL_SECONDS", 0)
+    backend = backends.Dask(Options())
+    backend._client = SimpleNamespace(status="running")
+    backend._tasks = {
+        "goes on": SimpleNamespace(done=lambda: False),
+        "ended": SimpleNamespace(done=lambda: True, status="finished", result=lambda: End("Well.")),
+        "cancelled": SimpleNamespace(done=lambda: True, status="cancelled"),
+        "died": failed("KilledWorker"),
+        "refused": failed("ImportError"),
+    }
+    ends = dict(backend.ended())
+    assert (ends["ended"], [*backend._tasks]) == (End("Well."), ["goes on"])
+    assert ends["cancelled"] == End("the dask scheduler has ended.")
+    assert ends["died"] == End("dask says KilledWorker: It fell.")
+    assert (ends["refused"].refused, "ImportError" in ends["refused"].how) == (True, True)
+
+
 def can_unshare():
     found = shutil.which("unshare")
     return found and not subprocess.run([found, "-m", "true"]).returncode

@@ -49,6 +49,19 @@ def folder(tmp_path):
     return tmp_path / "runs" / "toy" / "bcfw" / "0123456789ab" / "seed=0"
 
 
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("r/runs/toy/bcfw/hash/seed=0", "r"),
+        ("runs/toy/bcfw/hash/seed=0", "."),
+        ("r/else/toy/bcfw/hash/seed=0", "r/else/toy/bcfw/hash"),
+        ("seed=0", "."),
+    ],
+)
+def test_the_results_folder_of_a_run_is_above_runs_or_the_folder_it_is_in(place, expected):
+    assert run_folder.results_of(Path(place)) == Path(expected)
+
+
 def hidden(folder):
     return [path.name for path in folder.parent.glob(".*") if path.suffix != ".lock"]
 

@@ -756,7 +756,7 @@ GONE = STEPS + 1
 DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
 """Line style → lengths of lines and spaces."""
 
-HEIGHTS = ("median", "min", "max")
+HEIGHTS = ["median", "min", "max"]
 Ends = tuple[float, float]
 
 
@@ -781,17 +781,16 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
     axes = []
     for axis, table in shown.tables.items():
         log = is_log_x(table, axis)
-        columns = {"x": _drawn(table["x"].to_numpy(float), log)}
-        for name in HEIGHTS:
-            columns[name] = _drawn(table[name].to_numpy(float), shown.log)
-        rows: dict[Any, Any] = table.groupby(["solver", "quantity"], sort=False).indices
-        ends_x = _ends(columns["x"])
-        ends_y = []
-        for quantity in quantities:
-            mine = table["quantity"].to_numpy() == quantity
-            ends_y.append(_ends(*(columns[name][mine] for name in HEIGHTS)))
-        of_solvers = ([rows.get((solver, of), []) for of in quantities] for solver in solvers)
-        packed = [_curve(columns, of_solver, ends_x, ends_y) for of_solver in of_solvers]
+        drawn = table[["x", *HEIGHTS]].astype(float)
+        drawn["x"] = _drawn(drawn["x"].to_numpy(), log)
+        drawn[HEIGHTS] = _drawn(drawn[HEIGHTS].to_numpy(), shown.log)
+        ends_x = _ends(drawn["x"].to_numpy())
+        ends_y = [
+            _ends(drawn.loc[table["quantity"] == of, HEIGHTS].to_numpy()) for of in quantities
+        ]
+        of_curves = dict(iter(drawn.groupby([table["solver"], table["quantity"]], sort=False)))
+        of_solvers = ([of_curves.get((solver, of)) for of in quantities] for solver in solvers)
+        packed = [_curve(of_solver, ends_x, ends_y) for of_solver in of_solvers]
         about = {"button": AXES[axis].button, "label": shown.labels[axis], "log": log}
         axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
     empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
@@ -799,19 +798,18 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
 
 
 def _curve(
-    columns: Mapping[str, np.ndarray], rows: Sequence[np.ndarray], ends_x: Ends, ends_y: list[Ends]
+    curves: Sequence[pd.DataFrame | None], ends_x: Ends, ends_y: Sequence[Ends]
 ) -> tuple[str | None, list[list[str] | None]]:
     """Return a curve's x, the same in all panels, and its heights in each panel."""
     x: str | None = None
     panels: list[list[str] | None] = []
-    for at, ends in zip(rows, ends_y, strict=True):
-        median, low, high = (columns[name][at] for name in HEIGHTS)
-        if np.isnan(median).all():
+    for curve, ends in zip(curves, ends_y, strict=True):
+        if curve is None or curve["median"].isna().all():
             panels.append(None)
             continue
-        x = _packed(columns["x"][at], ends_x)
-        shown = (median, low, high) if (high > low).any() else (median,)
-        panels.append([_packed(values, ends) for values in shown])
+        x = _packed(curve["x"].to_numpy(), ends_x)
+        shown = HEIGHTS if (curve["max"] > curve["min"]).any() else HEIGHTS[:1]
+        panels.append([_packed(curve[name].to_numpy(), ends) for name in shown])
     return x, panels
 
 
@@ -820,8 +818,7 @@ def _drawn(values: np.ndarray, log: bool) -> np.ndarray:
     return np.log10(values, out=np.full_like(values, np.nan), where=values > 0) if log else values
 
 
-def _ends(*columns: np.ndarray) -> Ends:
-    values = np.concatenate(columns)
+def _ends(values: np.ndarray) -> Ends:
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
 

@@ -95,7 +95,7 @@ def main(
 ) -> None:
     """Measure how fast passes, runs and start-up are, as ratios where that is possible.
 
-    Real data is used where it is on this machine, the stand-in elsewhere. OVERRIDES as for
+    Real data is used where it is on this machine, synthetic data elsewhere. OVERRIDES as for
     `ssvm-bench run`.
     """
     known = catalog.entries("dataset")
@@ -157,7 +157,7 @@ def _each(
     keep: Callable[[Found], None],
     line: Callable[[Found], str],
 ) -> list[str]:
-    """Keep and tell each row as soon as it is there; return the titles of what failed."""
+    """Keep and print each row as soon as it is there; return the titles of what failed."""
     failed = []
     for title, rows in work.items():
         click.echo(f"{title} …", err=True)

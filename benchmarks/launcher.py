@@ -1,4 +1,4 @@
-"""Run a command in a process of its own, and tell what it took.
+"""Run a command in a process of its own, and write what it took.
 
     python -S -E launcher.py OUT COMMAND …
 

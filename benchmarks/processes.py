@@ -1,7 +1,7 @@
 """What only whole processes show: start-up, overhead, peak memory, compilation and checkpoints.
 
 A checkpoint is that at the end of a run whose working sets have reached their size, as a share of
-the time between two of them. To go on from it takes the wall time of a process that makes one more
+the time between two of them. To resume from it takes the wall time of a process that makes one more
 iteration, but for solving and evaluating, less that of a fresh start.
 """
 
@@ -83,7 +83,7 @@ def measure_processes(calls: Mapping[str, Sequence[str]], cold: bool) -> Iterato
 def _checkpoints(
     call: Sequence[str], subject: tuple[str, str], fresh: float
 ) -> Iterator[Measurement]:
-    """Measure a checkpoint, and a run that goes on from it; ``fresh`` are a fresh one's seconds."""
+    """Measure a checkpoint, and a run that resumes from it; ``fresh`` are a fresh one's seconds."""
     every = compose_runs(call)[0].checkpoint.every
     writing, starting = [], []
     for _ in range(REPEATS):

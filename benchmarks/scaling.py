@@ -9,7 +9,7 @@ peak, which is mostly the program.
 ============  =====================================================================================
 what grows    data
 ============  =====================================================================================
-examples      OCR 1, 2, 4, 8 and 16 times, or its stand-in
+examples      OCR 1, 2, 4, 8 and 16 times, or synthetic
 length        16 simulated chains, 16 labels, 32 features
 labels        simulated chains of 8 parts: 200 chains, 32 features
 features      simulated chains of 8 parts: 1,000 chains, 16 labels, 20 features of a part are not 0

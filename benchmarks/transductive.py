@@ -1,6 +1,6 @@
 """DC-ADMM: seconds to convergence, seconds of an iteration, and how they grow with the points.
 
-On a set of the SSL benchmark a run goes on until it ends by itself, with settings that suit either
+On a set of the SSL benchmark a run ends by itself, with settings that suit either
 kernel, none of them the paper's; on a sequence of frames, some iterations are made from
 the inductive start. CPU seconds, of one thread.
 

@@ -81,7 +81,7 @@ def load_runs(
 ) -> Runs:
     """Return the finished runs of a results folder, sorted by their folders.
 
-    They are a sequence, which can also be filtered, grouped and drawn:
+    They are a sequence, which can also be filtered, grouped and plotted:
     `ssvm_bench.results.table.Runs`. The files of a run are read, and checked, when its columns are
     asked for.
 

@@ -1,7 +1,7 @@
 """How much memory a Parquet file takes, from its metadata, before it is read.
 
 The bytes of a file say little of it: pages are compressed, and where a column has a dictionary, a
-row of many bytes takes none. The metadata tell it for each column of each row group, a *chunk*:
+row of many bytes takes none. The metadata have it for each column of each row group, a *chunk*:
 
 ===============  =================================================================================
 numbers          values · bytes of a number, or the bytes of the chunk before compression

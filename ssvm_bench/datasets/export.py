@@ -334,8 +334,8 @@ def write(
 
     if dataset.structure == "points":
         raise ConfigError(
-            f"{dataset.name} has points of which some are labeled, which a file of examples cannot "
-            "tell: it cannot be exported."
+            f"{dataset.name} cannot be exported: some of its points are labeled, and files of "
+            "examples have no such points."
         )
     held_out = dataset.held_out.values()
     encoding = Encoding.of([dataset, *held_out], deformed=export.jitter is not None)

@@ -195,7 +195,7 @@ def parts_of(X: Any, structure: str, named: bool = False) -> Parts:
 
 
 def _size(example: Any, i: int) -> int:
-    """Return the number of parts of example i; 1 if it can have none, which its shape tells later.
+    """Return the number of parts of example i; 1 if it can have none, which its shape shows later.
 
     Raises
     ------

@@ -134,7 +134,7 @@ def _receive(
         answer.raise_for_status()
         insecure = [step.url for step in (*answer.history, answer) if step.url[:6] != "https:"]
         if secure and insecure:
-            raise TransferError(f"{insecure[0]} is no https, and nothing else tells genuine data")
+            raise TransferError(f"{insecure[0]} is no https, and the data have no known digest")
         task = bar.add_task("", total=int(answer.headers.get("content-length", 0)) or None)
         for block in answer.iter_content(BLOCK):
             left -= len(block)

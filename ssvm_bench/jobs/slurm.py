@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from typing import NamedTuple
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.jobs.backends import Backend, variables
-from ssvm_bench.jobs.call import Call, calls, read, remove
+from ssvm_bench.jobs.call import Call, calls, read, remove, shares_locks
 from ssvm_bench.jobs.worker import REFUSED, End
 from ssvm_bench.results import words
 
@@ -192,10 +193,16 @@ def _job_of(path: Path) -> str:
 def sweep(folder: Path) -> dict[Path, list[State]]:
     """Return the jobs of each of the user's calls in a results folder; remove calls without jobs.
 
-    SLURM is asked only if there are such calls.
+    SLURM is asked only if there are such calls. A call of another node counts only where its locks
+    are seen: else it may be about to submit jobs.
     """
-    left = {path: files.is_held(path) for path, about in calls(folder).items() if about["outlives"]}
-    left = {path: led for path, led in left.items() if path.stat().st_uid == os.getuid()}
+    here, shared = socket.gethostname(), shares_locks(folder)
+    left = {
+        path: files.is_held(path)
+        for path, about in calls(folder).items()
+        if about["outlives"] and path.stat().st_uid == os.getuid()
+        if shared or about["node"] == here
+    }
     if not left:
         return {}
     slurm("scontrol", "ping", seconds=_REACH_SECONDS)

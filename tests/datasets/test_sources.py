@@ -384,7 +384,7 @@ def test_a_download_is_genuine_or_comes_by_https(remote, server, tmp_path):
     unknown = replace(raw, sha256={})
     for of, content, message in (
         (raw, GOOD + b"4", r"something else \(what is in tiny\.gz has"),
-        (unknown, GOOD + b"4", "is no https, and nothing else tells genuine data"),
+        (unknown, GOOD + b"4", "is no https, and the data have no known digest"),
         (raw, bytes(reading.MOST + 1), "it has more than 34 MB"),
     ):
         pages["/tiny.gz"] = content

@@ -184,7 +184,7 @@ def _numbers(entries: Sequence[bytes]) -> _Numbers | None:
 
 
 def _no_evidence(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
-    """Return what is missing to tell columns from another table; empty if nothing is.
+    """Return what is missing to distinguish columns from another table; empty: nothing.
 
     Several sequences are evidence, unless they are very long.
     """
@@ -519,7 +519,7 @@ def notes(found: Columns, vocabulary: Vocabulary) -> list[str]:
 def _known(number: int, vocabulary: Vocabulary) -> Callable[[str], bool] | None:
     """Return the test whether an observed column had an entry in training.
 
-    The templates of this entry alone tell; None if there is none that saw an entry in training.
+    It asks the templates of this entry alone; None if none of these saw an entry in training.
     """
     used = [parse_template(text) for text in vocabulary.templates]
     alone = [each for each in used if [of for _, of in each.references] == [number]]

@@ -64,7 +64,7 @@ class SvmlightRows(NamedTuple):
 def objection(lines: Sequence[bytes]) -> tuple[int, str] | None:
     """Return the first line (from 1) that is no row, and why; None if lines are of this format.
 
-    Without any ``index:value``, nothing tells the format from a column of numbers.
+    Without any ``index:value``, the format looks like a column of numbers.
     """
     for k, line in enumerate(lines, 1):
         if why := _why_no_row(line):

@@ -107,7 +107,7 @@ def build(config: Config, dataset: Dataset) -> Transduction:
     if not isinstance(dataset, Points):
         raise ConfigError(
             f"dataset={dataset.name} has the structure {POINTS}, but its loader returned a "
-            "Dataset, not ssvm_bench.papers.transduction.datasets.points.Points, which tells the "
+            "Dataset, not ssvm_bench.papers.transduction.datasets.points.Points, which has the "
             "labeled points."
         )
     return Transduction(config, dataset)

@@ -186,13 +186,13 @@ def _source_of(path: Path) -> str:
 
 
 class Code(JITCodeLibrary):
-    """What LLVM makes of a kernel.
+    """The code of a kernel, and the shared kernels that it calls.
 
     Attributes
     ----------
     calls : dict
-        Symbols of the shared kernels that the code calls → name and types of the kernel. Before
-        the machine code of a caller is loaded, these have to be.
+        Symbol → name and types of a shared kernel. LLVM ends the process if it loads machine code
+        whose symbols are not there, so these kernels are loaded before.
     """
 
     def __init__(self, codegen: Any, name: str) -> None:
@@ -306,13 +306,15 @@ class Inlined(CPUDispatcher):
 
 
 class Entry(CPUDispatcher):
-    """Machine code that is called: a function that only calls the inlined kernel.
+    """The machine code of a kernel: that of a function that only calls the inlined kernel.
 
     Parameters
     ----------
     inlined : Inlined
+    options : dict
+        Numba's.
     argument : str
-        How an argument is passed on.
+        The expression by which an argument is passed on.
     """
 
     rebuild = staticmethod(compiler.CompileResult._rebuild)
@@ -330,10 +332,34 @@ class Entry(CPUDispatcher):
             cres.codegen.set_env(environment.env_name, environment)
 
 
+def _entry(inlined: Inlined, argument: str) -> Callable[..., Any]:
+    """Return a function of the same arguments that only calls the inlined kernel.
+
+    So named tuples by value become structs once, not in each call that the kernel makes.
+    """
+    function = inlined.py_func
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    passed = ", ".join(map(argument.format, names))
+    source = f"lambda {', '.join(names)}: inlined({passed})"
+    entry = eval(source, {"inlined": inlined, "local": _local})
+    entry.__code__ = entry.__code__.replace(
+        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
+    )
+    entry.__defaults__ = function.__defaults__
+    return functools.update_wrapper(entry, function)
+
+
 class Shared(Entry):
     """A kernel as other kernels call it: machine code of its own, which all callers share.
 
-    It copies its structs, so that LLVM keeps their fields in registers.
+    It copies its structs: LLVM would read fields of a caller's again after each write to an array.
+    So it must not return a struct, nor what refers to one.
+
+    Attributes
+    ----------
+    known : dict
+        Full name of the function → its kernel.
     """
 
     known: ClassVar[dict[str, Shared]] = {}
@@ -356,9 +382,9 @@ class Shared(Entry):
 def _is_ready(symbol: str, called: tuple[str, Any]) -> bool:
     """Load or compile a shared kernel; return whether it is the one that has this symbol."""
     name, kinds = called
-    kernel = Shared.known[name]
-    kernel.compile(kinds)
-    return bool(kernel.overloads[kinds].fndesc.mangled_name == symbol)
+    shared = Shared.known[name]
+    shared.compile(kinds)
+    return bool(shared.overloads[kinds].fndesc.mangled_name == symbol)
 
 
 class CompiledKernel(Entry):
@@ -381,25 +407,6 @@ class CompiledKernel(Entry):
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.called)
-
-
-def _entry(inlined: Inlined, argument: str) -> Callable[..., Any]:
-    """Return a function of the same arguments that only calls the inlined kernel.
-
-    Where Python calls it, its named tuples become structs once, not in each of the calls of other
-    kernels.
-    """
-    function = inlined.py_func
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    passed = ", ".join(map(argument.format, names))
-    source = f"lambda {', '.join(names)}: inlined({passed})"
-    entry = eval(source, {"inlined": inlined, "local": _local})
-    entry.__code__ = entry.__code__.replace(
-        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
-    )
-    entry.__defaults__ = function.__defaults__
-    return functools.update_wrapper(entry, function)
 
 
 def kernel(function: F) -> F:
@@ -435,8 +442,8 @@ class Struct(types.NamedTuple):
     callee puts them together again. For a storage of planes these are 300 numbers, and the code for
     it was over a third of what the compiler read. A struct is a pointer to a copy of the fields.
     Calls between kernels are inlined, so that LLVM resolves the pointer: the machine code is as
-    fast. A kernel that Python calls has its arguments by value; they become structs when it calls
-    others.
+    fast. A shared kernel copies its structs for the same reason. A kernel that Python calls has its
+    arguments by value, and passes them on as structs.
 
     Attributes
     ----------

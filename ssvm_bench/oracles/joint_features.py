@@ -546,7 +546,7 @@ def _every_row(f: int, stride: int) -> np.ndarray:
     return rows
 
 
-def _row_type(f: int, stride: int) -> type:
+def _row_type(f: int, stride: int) -> Any:
     return np.uint32 if f * stride <= 1 << 32 else np.int64
 
 

@@ -159,8 +159,9 @@ def main() -> None:
         }
         command = [sys.executable, __file__, str(HERE / "ssvm_bench_kernels")]
         subprocess.run(command, env=environment, cwd=scratch, check=True)
-    build = [sys.executable, *"-m hatchling build -t wheel -d".split(), str(HERE.parent / "dist")]
-    subprocess.run(build, cwd=HERE, check=True)
+    dist = str(HERE.parent / "dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", dist]
+    subprocess.run(command, cwd=HERE, check=True)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,9 @@ def pack(folder: Path, package: Path, target: tuple[str, str]) -> None:
 def compile_and_pack(package: Path) -> None:
     """Fill an empty cache, and pack it."""
     from ssvm_bench.base import jit
+    from ssvm_bench.base.precompiled import Precompiled
 
+    jit.PRECOMPILED = Precompiled()  # also where an older package is installed
     assert jit.CACHE_FOLDER is not None
     fill(jit.CACHE_FOLDER)
     pack(jit.CACHE_FOLDER, package, BASELINES[platform.machine()])
@@ -141,6 +143,10 @@ def main() -> None:
     if sys.argv[1:]:
         compile_and_pack(Path(sys.argv[1]))
         return
+    if platform.machine() not in BASELINES:
+        sys.exit(
+            f"No baseline is known for {platform.machine()}: BASELINES in {__file__} needs one."
+        )
     others = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     cpu, features = BASELINES[platform.machine()]
     with tempfile.TemporaryDirectory() as scratch:
@@ -153,16 +159,8 @@ def main() -> None:
         }
         command = [sys.executable, __file__, str(HERE / "ssvm_bench_kernels")]
         subprocess.run(command, env=environment, cwd=scratch, check=True)
-    command = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "-t",
-        "wheel",
-        "-d",
-        str(HERE.parent / "dist"),
-    ]
+    dist = str(HERE.parent / "dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", dist]
     subprocess.run(command, cwd=HERE, check=True)
 
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base import state
-from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range, shared_kernel
+from ssvm_bench.base.jit import implements, kernel, prefetch, prefetch_range
 from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.joint_features import fetch, touch
@@ -226,7 +226,7 @@ def _begin_at_truth(storage):
                 storage.nu[storage.moves_start[i] + link] += 1.0
 
 
-@shared_kernel
+@kernel
 def set_candidate(storage, i, y):
     """Make a labeling the candidate of term i; its labels and transitions count as seen.
 
@@ -300,7 +300,7 @@ def _copy_plane(blocks, i, p, q):
 # ---- the operations of a step --------------------------------------------------------------------
 
 
-@shared_kernel
+@kernel
 def gather_from(storage, w, i, theta):
     """Do what ``gather`` does, given the unary scores ``theta`` of term i, shape (≥ L, stride)."""
     first, L = parts(storage.features, i)
@@ -326,7 +326,7 @@ def _load_moves(storage, w, i):
         storage.move_theta[k] = w[base + storage.moves[begin + k]]
 
 
-@implements(operations.prefetch_term, Labelings, shared=True)
+@implements(operations.prefetch_term, Labelings)
 def _prefetch_term(blocks, order, k):
     features = blocks.features
     last = order.size - 1
@@ -384,7 +384,7 @@ def _plane_value(blocks, i, p):
     return total
 
 
-@implements(operations.set_direction, Labelings, shared=True)
+@implements(operations.set_direction, Labelings)
 def _set_direction(blocks, i, p):
     features = blocks.features
     first, L = parts(features, i)

@@ -60,7 +60,7 @@ from typing import Any
 
 import numpy as np
 
-from ssvm_bench.base.jit import abstract, generic, kernel, shared_kernel
+from ssvm_bench.base.jit import abstract, generic, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -234,7 +234,7 @@ def list_index(index, listed, indices, size):
     return size + 1
 
 
-@shared_kernel
+@kernel
 def best_plane(blocks, i):
     """Return the plane of W_i with the highest value, the first of several; after ``gather``."""
     best = 0
@@ -247,7 +247,7 @@ def best_plane(blocks, i):
     return best
 
 
-@shared_kernel
+@kernel
 def insert(blocks, i, now):
     """Insert the candidate into W_i, unless it is there; mark it active; return its index."""
     first = blocks.start[i]
@@ -272,7 +272,7 @@ def insert_candidate(policy, blocks, i, now):
         drop_longest_inactive(policy, blocks, i)
 
 
-@shared_kernel
+@kernel
 def drop_longest_inactive(policy, blocks, i):
     """If W_i has more than N planes, drop the one inactive for longest that need not stay."""
     if blocks.n_planes[i] <= policy.N:
@@ -286,7 +286,7 @@ def drop_longest_inactive(policy, blocks, i):
         drop_plane(policy, blocks, i, longest)
 
 
-@shared_kernel
+@kernel
 def drop_inactive(policy, blocks, i, last):
     """Drop the planes of W_i that were last active in outer iteration ``last`` or before.
 

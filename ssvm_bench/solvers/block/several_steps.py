@@ -110,13 +110,10 @@ def _visit_without_oracle(policy, blocks, i, state):
     if policy.cache_hit_factor == np.inf or policy.gaps[i] == np.inf:
         return 0
     operations.gather(blocks, state.w, i)
-    best, gap = _look(policy, blocks, i)
-    if gap <= max(policy.cache_hit_factor * policy.gaps[i], policy.floor):
-        return 0
     evaluated = blocks.n_planes[i]
-    _steps(policy, blocks, i, best, gap, state)
-    _drop_inactive(policy, blocks, i, state)
-    return evaluated
+    least = max(policy.cache_hit_factor * policy.gaps[i], policy.floor)
+    gap, _ = _ascend(policy, blocks, i, state, least, True)
+    return evaluated if gap > least else 0
 
 
 @implements(operations.prefetch_visit, SeveralSteps)
@@ -147,10 +144,8 @@ def _exact_visit(policy, blocks, i, state):
     if policy.N == 0:
         return step_towards(blocks, i, p, gap, state)
     operations.insert(blocks, i, state.now)
-    best, gap = _look(policy, blocks, i)
-    changed = _steps(policy, blocks, i, best, gap, state)
-    if policy.steps != FW:  # as there may be no approximate passes to do it
-        _drop_inactive(policy, blocks, i, state)
+    # inactive planes, too, are dropped here, as there may be no approximate passes to do it
+    _, changed = _ascend(policy, blocks, i, state, -np.inf, policy.steps != FW)
     operations.drop_longest_inactive(policy, blocks, i)
     return changed
 
@@ -164,10 +159,7 @@ def _approximate_visit(policy, blocks, i, state):
         move(blocks, i, 0.0, 0.0, state)
         return evaluated
     operations.gather(blocks, state.w, i)
-    best, gap = _look(policy, blocks, i)
-    policy.planes_gaps[i] = gap
-    _steps(policy, blocks, i, best, gap, state)
-    _drop_inactive(policy, blocks, i, state)
+    policy.planes_gaps[i], _ = _ascend(policy, blocks, i, state, -np.inf, True)
     return evaluated
 
 
@@ -188,13 +180,35 @@ def _insert_truth(policy, blocks, i, scale, now):
 
 
 @shared_kernel
+def _ascend(policy, blocks, i, state, least, drops):
+    """Do the steps of a visit, after ``gather``, if the gap over W_i is above ``least``.
+
+    With ``drops``, the planes that were not active in the last T outer iterations are dropped.
+
+    Returns
+    -------
+    gap : float
+        n times the gap over W_i before the steps.
+    changed : bool
+        Whether the steps have changed anything.
+    """
+    best, gap = _look(policy, blocks, i)
+    if gap <= least:
+        return gap, False
+    changed = _steps(policy, blocks, i, best, gap, state)
+    if drops:
+        _drop_inactive(policy, blocks, i, state)
+    return gap, changed
+
+
+@kernel
 def _drop_inactive(policy, blocks, i, state):
     """Drop the planes that were not active in the last T outer iterations."""
     if operations.drop_inactive(policy, blocks, i, state.now - policy.T) and policy.steps != FW:
         operations.shrink_term(blocks, i)
 
 
-@shared_kernel
+@kernel
 def _look(policy, blocks, i):
     """Compute s; return its argmax, the oldest if tied, and n times the gap over W_i."""
     numbers = policy.simplex
@@ -222,7 +236,7 @@ def _highest(s, m):
     return best
 
 
-@shared_kernel
+@kernel
 def _steps(policy, blocks, i, best, gap, state):
     """Do the steps of a visit, after ``_look``; return whether anything has changed."""
     numbers = policy.simplex

@@ -309,4 +309,6 @@ def normalised(x: Any) -> Any:
         if not small.flags.c_contiguous:
             _check_room(small, small.itemsize, "x")
         return np.ascontiguousarray(small)
+    if small is values:
+        return x
     return type(x)((small, x.indices, x.indptr), shape=x.shape)

@@ -295,7 +295,7 @@ def compiled(ask: Callable[[], T], dataset: Dataset) -> T:
 
 def predictor(config: Any, dataset: Dataset) -> Any:
     """Return the oracle that predicts: weights of examples and classes matter in training only."""
-    if hasattr(config, "class_weight"):
+    if getattr(config, "class_weight", "none") != "none":
         config = replace(config, class_weight="none")
     return oracle_of(config, dataset.derived(costs=None, margins=None), predicts=True)
 

@@ -421,8 +421,8 @@ def kernel(function: F) -> F:
 def shared_kernel(function: F) -> F:
     """Compile like `kernel`; kernels call its machine code, which is generated once for all.
 
-    For what is called once a term: a call costs some nanoseconds, and LLVM takes longer than in
-    proportion to the size of a function.
+    For most of the work of a term, in one call: eight calls a visit took a tenth of the passes over
+    USPS, whose visits take a microsecond.
     """
     return CompiledKernel(function, shared=True, _nrt=False)
 

@@ -244,7 +244,7 @@ class CompiledKernel(CPUDispatcher):
     """
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
-        options = {"nopython": True, "no_cfunc_wrapper": True, **options}
+        options = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **options}
         super().__init__(function, targetoptions=options)
         self._cache = KernelCache(self)
         self.inlined = Inlined(function, options)

@@ -61,6 +61,7 @@ from ssvm_bench.base.linalg import applied, inner
 from ssvm_bench.base.state import Limits
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent, lower_bound
 from ssvm_bench.oracles.scoring import add_losses, longest, parts, unary_scores
@@ -131,11 +132,32 @@ class AlphaExpansion(GraphOracle):
         self.config = config
         self.fixed = self.asked = 0
         self._forget(0, 0)
-        parts = longest(self.features)
-        self.theta = np.zeros((parts, self.features.stride))
-        self.u = np.zeros((parts, dataset.n_labels), np.int64)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """See `GraphOracle`."""
+        parts, K = longest(self.features), self.features.n_labels
+        self.theta, self.u = np.zeros((parts, self.features.stride)), np.zeros((parts, K), np.int64)
         self._optimal, self._sets = np.zeros(parts, np.int64), np.zeros((2, parts), np.int64)
         self._y, self._other, self._zeros = np.zeros((3, parts), self.features.truth.dtype)
+
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`: with ``warm_start``, what it finds depends on the calls before."""
+        return super().takes_threads and not self.config.warm_start
+
+    def apart(self) -> AlphaExpansion:
+        """See `Oracle`."""
+        made = super().apart()
+        assert isinstance(made, AlphaExpansion)
+        made.fixed = made.asked = 0
+        return made
+
+    def rejoin(self, other: Oracle) -> None:
+        """See `Oracle`."""
+        assert isinstance(other, AlphaExpansion)
+        self.fixed += other.fixed
+        self.asked += other.asked
 
     def fresh(self) -> AlphaExpansion:
         """Return the oracle for a solver: with ``warm_start``, one that remembers its labelings."""

@@ -53,8 +53,9 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.linalg import inner
 from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.threads import ALONE, Team, current
 from ssvm_bench.oracles import checks
-from ssvm_bench.oracles.caller import Caller
+from ssvm_bench.oracles.caller import Caller, answers
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
 
@@ -188,6 +189,11 @@ class Oracle(Terms):
     nonnegative: int = 0
     caller: Caller | None = None
 
+    @property
+    def takes_threads(self) -> bool:
+        """Whether several threads may call it at a time, each a copy that `apart` returns."""
+        return False
+
     @abstractmethod
     def truth(self, i: int) -> np.ndarray:
         """Return the ground-truth labeling y_i."""
@@ -249,7 +255,7 @@ class Oracle(Terms):
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
         """Yield the `best_plane` of each given term; the caller, if any, makes the calls."""
-        if self.caller is None:
+        if self.caller is None and self.team.size == 1:
             yield from (self.best_plane(w, i) for i in interruptible(terms))
         else:
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
@@ -257,12 +263,26 @@ class Oracle(Terms):
 
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
         """Yield the `argmax` of each given term; the caller, if any, makes the calls."""
-        if self.caller is None:
-            yield from (self.argmax(w, i) for i in interruptible(terms))
-        else:
+        if self.caller is not None:
             yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
+        elif self.team.size > 1:
+            yield from answers(self, self.pack(w), np.asarray(terms, np.int64))[0]
+        else:
+            yield from (self.argmax(w, i) for i in interruptible(terms))
 
-    # ---- calls by a caller
+    # ---- calls by several threads, or by a caller
+
+    @property
+    def team(self) -> Team:
+        """The threads that make the calls now."""
+        return current() if self.takes_threads else ALONE
+
+    def apart(self) -> Oracle:
+        """Return a copy for another thread, with whatever a call writes to of its own."""
+        return copy.copy(self)
+
+    def rejoin(self, other: Oracle) -> None:
+        """Take over what the calls of a copy have counted (`diagnostics`)."""
 
     def called_by(self, caller: Caller) -> Oracle:
         """Return a copy of the oracle, whose calls ``caller`` makes."""
@@ -280,7 +300,7 @@ class Oracle(Terms):
         loss : float
             Weight of Δ: 1, except for oracles that solvers call with another weight.
         """
-        return [self.argmax(w, i) for i in terms.tolist()]
+        return [self.argmax(w, i) for i in interruptible(terms.tolist())]
 
     @property
     def inner_d(self) -> int:

@@ -48,7 +48,9 @@ V. Kolmogorov: Convergent tree-reweighted message passing for energy minimizatio
 
 from __future__ import annotations
 
+import copy
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -154,6 +156,22 @@ class GraphOracle(PartsOracle):
         self._problem = self.features, self.graphs
         self._cuts = np.zeros(k)
         self._scratch = self._cuts, self._labels, self._signs, star, indices, values
+
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`: PyMaxflow keeps the interpreter's lock."""
+        return self.minimiser.compiled
+
+    def apart(self) -> GraphOracle:
+        """See `Oracle`."""
+        made = copy.copy(self)
+        made.minimiser = self.minimiser.apart()
+        made._make_room()
+        return made
+
+    @abstractmethod
+    def _make_room(self) -> None:
+        """Allocate the scratch of `labeling`."""
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return −⟨p, c(y)⟩, or 0 if p is learned."""

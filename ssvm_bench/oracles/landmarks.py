@@ -284,6 +284,7 @@ class Landmarks(NamedTuple):
 
     features: LandmarkFeatures
     v: np.ndarray
+    SCRATCH = ("v",)
 
 
 class LandmarkOracle(LabelingOracle):

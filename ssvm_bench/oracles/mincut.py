@@ -51,6 +51,10 @@ class MinCut(GraphOracle):
 
     def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
         super().__init__(dataset, config)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """See `GraphOracle`."""
         parts = longest(self.features)
         self._zeros = np.zeros(parts, np.uint8)
         difference = np.zeros(inner_dimension(self.features))

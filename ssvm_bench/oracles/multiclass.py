@@ -41,6 +41,7 @@ class Enumeration(NamedTuple):
     """The compiled oracle of examples of one part, whatever the type of their features."""
 
     features: Any
+    SCRATCH = ()
 
 
 class MulticlassOracle(LabelingOracle):

@@ -74,6 +74,7 @@ class Segments(NamedTuple):
     choice: np.ndarray
     ahead: np.ndarray
     right: np.ndarray
+    SCRATCH = ("best", "choice", "ahead", "right")
 
 
 class SegmentsOracle(LabelingOracle):

@@ -73,6 +73,7 @@ class Viterbi(NamedTuple):
     v: np.ndarray
     most: np.ndarray
     labels: np.ndarray
+    SCRATCH = ("v", "most", "labels")
 
 
 def build(config: Config, dataset: Dataset) -> LabelingOracle:

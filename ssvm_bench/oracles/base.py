@@ -41,10 +41,10 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -58,6 +58,8 @@ from ssvm_bench.oracles import checks
 from ssvm_bench.oracles.caller import Caller, answers
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
+
+T = TypeVar("T")
 
 _BYTES = 64
 """Bytes per non-zero while planes are listed: its value, row and column, and their copies."""
@@ -396,7 +398,7 @@ class Oracle(Terms):
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the labelings that `predict` returns for all examples, one after the other."""
-        return np.concatenate([self.predict(w, i) for i in interruptible(range(self.n))])
+        return np.concatenate(self._of_all(lambda oracle, i: oracle.predict(w, i)))
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return an upper bound of H_i(w), which `argmax` need not reach if it is not exact.
@@ -413,10 +415,28 @@ class Oracle(Terms):
             )
         return self.best_plane(w, i)[1]
 
+    def upper_bounds(self, w: np.ndarray) -> list[float]:
+        """Return the `upper_bound` of every term."""
+        return self._of_all(lambda oracle, i: oracle.upper_bound(w, i))
+
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        losses = ((i, self.loss(i, self.predict(w, i))) for i in interruptible(range(self.n)))
-        return sum(checks.check_loss(self, i, loss) for i, loss in losses) / self.n
+        losses = self._of_all(lambda oracle, i: oracle.loss(i, oracle.predict(w, i)))
+        return sum(checks.check_loss(self, i, loss) for i, loss in enumerate(losses)) / self.n
+
+    def _of_all(self, ask: Callable[[Oracle, int], T]) -> list[T]:
+        """Return what ``ask`` returns for every term, by an oracle for each thread."""
+        found: list[Any] = [None] * self.n
+        oracles = [self, *(self.apart() for _ in range(1, self.team.size))]
+
+        def call(number: int, begin: int, end: int) -> None:
+            terms = interruptible(range(begin, end))
+            found[begin:end] = [ask(oracles[number], i) for i in terms]
+
+        self.team.share(self.n, call)
+        for other in oracles[1:]:
+            self.rejoin(other)
+        return found
 
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
@@ -508,10 +528,8 @@ class Problem(Objective):
         """Return an upper bound of P(w): P(w) itself if the oracle is exact."""
         if self.oracle.exact:
             return value
-        bounds = (
-            sum(part.upper_bound(point, i) for i in interruptible(range(part.n))) * part.n / self.n
-            for _, part in self.oracle.chunks()
-        )
+        chunks = (part for _, part in self.oracle.chunks())
+        bounds = (sum(part.upper_bounds(point)) * part.n / self.n for part in chunks)
         return self._regulariser(point) + sum(bounds)
 
     def weights(self, point: np.ndarray) -> np.ndarray:

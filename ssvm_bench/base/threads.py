@@ -205,7 +205,7 @@ class _Work:
         if part is None:
             return False
         start = perf_counter()
-        error = _raised(lambda: (end_if_urgent(), self._call(number, *self._parts[part])))
+        error = _raised(lambda: self._call(number, *self._parts[part]))
         seconds = perf_counter() - start
         with self._lock:
             self.seconds += seconds
@@ -261,6 +261,7 @@ class _Work:
 def _raised(step: Callable[[], object]) -> BaseException | None:
     """Return what a step raises, to be raised again in the thread that asked; None: nothing."""
     try:
+        end_if_urgent()
         step()
     except BaseException as error:
         return error

@@ -367,12 +367,17 @@ def run_config(
     if total is not None:
         path = tuple(lam_number(lam, total) for lam in config.path)
         config = replace(config, lam=lam_number(config.lam, total), path=path)
-    if config.parallel.workers > 1 and not (callable(own) or config.parallel.address):
-        if getattr(oracle_of(oracle, dataset), "takes_threads", False):
-            threads = replace(config.parallel, threads=config.parallel.workers, workers=1)
-            config = replace(config, parallel=threads)
+    workers, elsewhere = config.parallel.workers, config.parallel.address is not None
+    if workers > 1 and not (callable(own) or elsewhere) and _takes_threads(oracle, dataset):
+        threads = replace(config.parallel, threads=workers, workers=1)
+        config = replace(config, parallel=threads)
     mine = examples.Config(name=dataset.name, kind="given", dataset=dataset)
     return replace(config, dataset=mine, oracle=oracle)
+
+
+def _takes_threads(oracle: Any, dataset: Dataset) -> bool:
+    """Return whether several threads may call an oracle of the examples at a time."""
+    return bool(getattr(oracle_of(oracle, dataset), "takes_threads", False))
 
 
 def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:

@@ -56,6 +56,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import applied, inner
 from ssvm_bench.base.state import Limits
@@ -132,10 +133,10 @@ class AlphaExpansion(GraphOracle):
         self.config = config
         self.fixed = self.asked = 0
         self._forget(0, 0)
-        self._make_room()
 
     def _make_room(self) -> None:
         """See `GraphOracle`."""
+        super()._make_room()
         parts, K = longest(self.features), self.features.n_labels
         self.theta, self.u = np.zeros((parts, self.features.stride)), np.zeros((parts, K), np.int64)
         self._optimal, self._sets = np.zeros(parts, np.int64), np.zeros((2, parts), np.int64)
@@ -182,7 +183,17 @@ class AlphaExpansion(GraphOracle):
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return a labeling that no expansion improves."""
-        packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
+        return self._labeling(joint_features.pack(self.features, w), self.potts_at(w), i, augmented)
+
+    def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+        """See `Oracle`."""
+        about = joint_features.pack(self.features, w), self.potts_at(w)
+        some = interruptible(terms.tolist())
+        return [self._checked(self._labeling(*about, i, augmented=True), i) for i in some]
+
+    def _labeling(
+        self, packed: np.ndarray, potts: np.ndarray, i: int, augmented: bool
+    ) -> np.ndarray:
         s = _unary_energies(*self._problem, packed, i, float(augmented), potts, self.theta, self.u)
         self.check_scale(i, s)
         L = self.truth(i).size

@@ -61,6 +61,9 @@ from ssvm_bench.oracles.options import OracleConfig
 
 T = TypeVar("T")
 
+_PLANES = 512
+"""Number of planes that are in memory at a time while all are computed."""
+
 _BYTES = 64
 """Bytes per non-zero while planes are listed: its value, row and column, and their copies."""
 
@@ -259,6 +262,9 @@ class Oracle(Terms):
         """Yield the `best_plane` of each given term; the caller, if any, makes the calls."""
         if self.caller is None and self.team.size == 1:
             yield from (self.best_plane(w, i) for i in interruptible(terms))
+        elif self.caller is None:
+            for k in range(0, len(terms), _PLANES):
+                yield from self._of(terms[k : k + _PLANES], lambda of, i: of.best_plane(w, i))
         else:
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
                 yield self.plane_at(w, i, y)
@@ -398,7 +404,7 @@ class Oracle(Terms):
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the labelings that `predict` returns for all examples, one after the other."""
-        return np.concatenate(self._of_all(lambda oracle, i: oracle.predict(w, i)))
+        return np.concatenate(self._of(range(self.n), lambda oracle, i: oracle.predict(w, i)))
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return an upper bound of H_i(w), which `argmax` need not reach if it is not exact.
@@ -417,23 +423,24 @@ class Oracle(Terms):
 
     def upper_bounds(self, w: np.ndarray) -> list[float]:
         """Return the `upper_bound` of every term."""
-        return self._of_all(lambda oracle, i: oracle.upper_bound(w, i))
+        return self._of(range(self.n), lambda oracle, i: oracle.upper_bound(w, i))
 
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        losses = self._of_all(lambda oracle, i: oracle.loss(i, oracle.predict(w, i)))
+        ask: Callable[[Oracle, int], float] = lambda of, i: of.loss(i, of.predict(w, i))  # noqa: E731
+        losses = self._of(range(self.n), ask)
         return sum(checks.check_loss(self, i, loss) for i, loss in enumerate(losses)) / self.n
 
-    def _of_all(self, ask: Callable[[Oracle, int], T]) -> list[T]:
-        """Return what ``ask`` returns for every term, by an oracle for each thread."""
-        found: list[Any] = [None] * self.n
+    def _of(self, terms: Sequence[int], ask: Callable[[Oracle, int], T]) -> list[T]:
+        """Return what ``ask`` returns for different terms, by an oracle for each thread."""
+        found: list[Any] = [None] * len(terms)
         oracles = [self, *(self.apart() for _ in range(1, self.team.size))]
 
         def call(number: int, begin: int, end: int) -> None:
-            terms = interruptible(range(begin, end))
-            found[begin:end] = [ask(oracles[number], i) for i in terms]
+            some = interruptible(terms[begin:end])
+            found[begin:end] = [ask(oracles[number], i) for i in some]
 
-        self.team.share(self.n, call)
+        self.team.share(len(terms), call)
         for other in oracles[1:]:
             self.rejoin(other)
         return found

@@ -50,7 +50,6 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -150,11 +149,15 @@ class GraphOracle(PartsOracle):
         self.nonnegative = k if config.needs_nonnegative else 0
         self.d += self.nonnegative
         self.minimiser = Minimiser(self.graphs, dataset.n_labels + others, config.engine)
+        self._problem = self.features, self.graphs
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Allocate the scratch of calls and of planes."""
         self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(joint_features.inner_dimension(self.features))
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
-        self._problem = self.features, self.graphs
-        self._cuts = np.zeros(k)
+        self._cuts = np.zeros(self.graphs.x.shape[1])
         self._scratch = self._cuts, self._labels, self._signs, star, indices, values
 
     @property
@@ -168,10 +171,6 @@ class GraphOracle(PartsOracle):
         made.minimiser = self.minimiser.apart()
         made._make_room()
         return made
-
-    @abstractmethod
-    def _make_room(self) -> None:
-        """Allocate the scratch of `labeling`."""
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return −⟨p, c(y)⟩, or 0 if p is learned."""

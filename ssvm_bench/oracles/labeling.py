@@ -11,8 +11,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.joint_features import WideFeatures
 
 # mypy: disable-error-code="no-untyped-def"
+
+C = TypeVar("C")
 
 
 @abstract
@@ -101,11 +103,28 @@ def ask(oracle, exact, w, i, theta, loss, y, timespec):
     return share, score, fault, took
 
 
+def threaded(*scratch: str) -> Callable[[type[C]], type[C]]:
+    """Mark the type of compiled oracles that several threads may call at a time.
+
+    Parameters
+    ----------
+    scratch
+        The fields that a call writes to: each thread has arrays of its own.
+    """
+
+    def mark(kind: type[C]) -> type[C]:
+        setattr(kind, "SCRATCH", scratch)  # noqa: B010 - a NamedTuple has only fields
+        return kind
+
+    return mark
+
+
 def apart(compiled: Any) -> Any:
-    """Return a compiled oracle with scratch of its own, for calls in another thread."""
+    """Return a compiled oracle of a `threaded` type for another thread."""
     return compiled._replace(**{name: getattr(compiled, name).copy() for name in compiled.SCRATCH})
 
 
+@threaded()
 class Answered(NamedTuple):
     """A compiled oracle that only returns labelings that a caller has computed before.
 
@@ -119,7 +138,6 @@ class Answered(NamedTuple):
 
     features: Any
     labels: np.ndarray
-    SCRATCH = ()
 
 
 @implements(maximise, Answered)
@@ -258,6 +276,7 @@ class Asked(NamedTuple):
 
 
 _NO_STAR = np.zeros(0)
+"""In place of φ̂⋆: it is not summed."""
 
 
 class LabelingOracle(PartsOracle):
@@ -314,7 +333,7 @@ class LabelingOracle(PartsOracle):
 
     @property
     def takes_threads(self) -> bool:
-        """See `Oracle`: whether the compiled oracle says what its scratch is."""
+        """See `Oracle`: whether the compiled oracle is `threaded`."""
         return hasattr(self.compiled, "SCRATCH")
 
     def _ask(

@@ -12,7 +12,6 @@ Oracles of examples of one part have compiled costs instead (:mod:`ssvm_bench.or
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -142,14 +141,6 @@ class Weighted(Oracle):
         """Return the best plane at w, and its value."""
         plane, value = self.inner.best_plane(w, i)
         return self._times(i, plane), self.factors[i] * value
-
-    def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the best planes of some terms at w; the caller, if any, makes the calls."""
-        if self.caller is not None or self.team.size > 1:
-            yield from super().best_planes(w, terms)
-            return
-        for i, (plane, value) in zip(terms, self.inner.best_planes(w, terms), strict=True):
-            yield self._times(i, plane), self.factors[i] * value
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return s_i times the upper bound."""

@@ -41,6 +41,9 @@ _WAKING = 5e-5
 _FINE = 128
 """Parts of the pass that is timed."""
 
+_USUAL = 16
+"""Parts of a pass by a few threads."""
+
 _LONG = 5e-5
 """A call of one item that takes longer is not one of a kernel for many."""
 
@@ -59,8 +62,9 @@ class Timed(Team):
         Seconds to call a kernel: those of a call for one item.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fine: int = _FINE) -> None:
         super().__init__(2)  # with one, the sum would be a part of the calls
+        self.fine, self.dispatch = fine, 0.0
         self.parts: list[tuple[int, float, float]] = []
 
     def share(self, count: int, call: Call, add: Add | None = None) -> float:
@@ -69,7 +73,7 @@ class Timed(Team):
         for _ in range(_FEW):
             call(0, 0, 1)
         self.dispatch = (thread_time() - start) / _FEW
-        for begin in range(0, count, size := max(count // _FINE, 1)):
+        for begin in range(0, count, size := max(count // self.fine, 1)):
             end, start = min(begin + size, count), thread_time()
             call(0, begin, end)
             called = thread_time()
@@ -115,17 +119,17 @@ def timed(work: Callable[[], object], rounds: int) -> Pass:
     return Pass(found[0][:, 0], calls, sums, each, max(min(others), 0.0))
 
 
-def held(work: Callable[[], object]) -> float:
-    """Return the share of a pass over graphs in which no kernel is executed."""
+def held(work: Callable[[], object], rounds: int) -> float:
+    """Return the share of the calls of a pass over graphs in which no kernel is executed."""
     inside = [0.0]
 
     def wrapped(kernel: Any) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            start = perf_counter()
+            start = thread_time()
             try:
                 return kernel(*arguments)
             finally:
-                inside[0] += perf_counter() - start
+                inside[0] += thread_time() - start
 
         return call
 
@@ -137,11 +141,13 @@ def held(work: Callable[[], object]) -> float:
                 setattr(module, name, wrapped(value))
     try:
         shares = []
-        for _ in range(5):
-            inside[0], start = 0.0, perf_counter()
-            work()
-            shares.append(1.0 - inside[0] / (perf_counter() - start))
-        return min(shares)
+        for _ in range(rounds):
+            inside[0], team = 0.0, Timed(fine=_USUAL)
+            with team.working():
+                work()
+            calls = sum(part[1] for part in team.parts) + _FEW * team.dispatch
+            shares.append(1.0 - inside[0] / calls)
+        return max(min(shares), 0.0)
     finally:
         for (module, name), value in before.items():
             setattr(module, name, value)
@@ -210,7 +216,7 @@ def main(datasets: tuple[str, ...], count: int, rounds: int) -> None:
                         seconds.append(perf_counter() - start)
             alone, together = (median(seconds) for seconds in took.values())
             took_alone = timed(work, rounds)
-            share = held(work) if dataset.structure == "graph" else 0.0
+            share = held(work, rounds) if dataset.structure == "graph" else 0.0
             calls, sums, others = (float(np.sum(of)) for of in took_alone[1:3] + took_alone[4:])
             total = calls + sums + others
             ratios = [total / scheduled(P, oracle.n, took_alone, share) for P in CORES]

@@ -377,7 +377,7 @@ class LabelingOracle(PartsOracle):
 
         adds = star.size > 0 and team.size > 1
         seconds = team.share(terms.size, call, add if adds else None)
-        return Asked(labels, _in_order(loss * shares + climbs), _in_order(shares), seconds)
+        return Asked(labels, in_order(loss * shares + climbs), in_order(shares), seconds)
 
     def _called(
         self,
@@ -519,6 +519,6 @@ def _add_terms(features, terms, labels, star):
         scoring.add_difference(features, i, labels[features.offsets[i] :], two, signs, star)
 
 
-def _in_order(numbers: np.ndarray) -> float:
+def in_order(numbers: np.ndarray) -> float:
     """Return a sum that adds one number after the other, to 0."""
     return 0.0 + float(np.cumsum(numbers)[-1]) if numbers.size else 0.0

@@ -544,7 +544,8 @@ def made_again(subject: Subject, count: int, seed: int) -> Iterator[Verdict]:
 def _is_fixed(run: Run) -> bool:
     """Return whether a run depends on neither the clock, nor an earlier run, nor other workers."""
     clockless = run.clock == "work" or not run["approx_calls"].any()
-    alone = run.options.get("parallel.workers", 1) == 1
+    of = run.options.get
+    alone = of("parallel.workers", 1) == 1 and (of("parallel.threads") or 1) == 1
     return clockless and alone and not run.config.get("path")
 
 

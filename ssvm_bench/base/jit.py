@@ -399,7 +399,8 @@ class CompiledKernel(Entry):
     """
 
     def __init__(self, function: Callable[..., Any], shared: bool, **options: bool) -> None:
-        options = {"nopython": True, "no_cfunc_wrapper": True, "forceinline": True, **options}
+        always = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, "forceinline": True}
+        options = {**always, **options}
         self.inlined = Inlined(function, options)
         self.called = Shared(self.inlined, options) if shared else self.inlined
         super().__init__(self.inlined, options)

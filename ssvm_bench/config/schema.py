@@ -140,10 +140,13 @@ class Checkpoint(Options):
 
 @dataclass(frozen=True)
 class Parallel(Options):
-    """Who calls the oracle: this process, several, or the workers of a dask scheduler.
+    """Who calls the oracle: threads of this process, processes, or workers of a dask scheduler.
 
     Attributes
     ----------
+    threads : int or None
+        Number of threads that call a compiled oracle, for terms at one w, and that evaluate; null:
+        one for the solver, and one for each core for evaluations.
     workers : int
         Number of processes that call the oracle at once; 1 without an ``address``: this process.
     batch : int
@@ -154,9 +157,15 @@ class Parallel(Options):
 
     section: ClassVar[str] = "parallel"
 
+    threads: Count | None = None
     workers: Count = 1
     batch: Count = 1
     address: str | None = None
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether several threads make the solver's calls."""
+        return self.threads is not None and self.threads > 1
 
     @property
     def elsewhere(self) -> bool:
@@ -172,6 +181,8 @@ class Parallel(Options):
         found: dict[str, Any] = {"batch": self.batch} if self.batch > 1 else {}
         if clock != "work" and self.elsewhere:
             found |= {"workers": self.workers, "engine": "dask" if self.address else "processes"}
+        if clock != "work" and self.in_threads:
+            found |= {"workers": self.threads, "engine": "threads"}
         return found
 
 

@@ -26,6 +26,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import accuracy_score
@@ -36,6 +37,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ssvm_bench.base.errors import shown
 from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.threads import available
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets import named
@@ -510,7 +512,9 @@ class Predictor(ClassifierMixin, BaseEstimator):
                 prepared.weights = oracle.packed(self._weights)
             return ask(oracle, prepared.weights)
 
-        return prediction.compiled(answer, dataset)
+        jobs = getattr(self, "n_jobs", None)
+        threads = None if jobs is None else min(effective_n_jobs(jobs), available())
+        return prediction.compiled(answer, dataset, threads)
 
 
 class EdgeFeatures(BaseEstimator):

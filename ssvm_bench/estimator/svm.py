@@ -35,6 +35,7 @@ from ssvm_bench.oracles.graph import LEARNED
 from ssvm_bench.oracles.kernel_options import KernelConfig
 from ssvm_bench.oracles.kernels import KERNELS, LINEAR
 from ssvm_bench.runs import checkpoints, runner, terminal
+from ssvm_bench.runs.components import oracle_of
 
 _LIMITS = ("max_iterations", "max_seconds")
 
@@ -93,10 +94,13 @@ class StructuredSVM(Predictor):
         the new λ (bundle methods: from w alone). Budgets, ``gap_tol`` and λ may differ. Otherwise,
         training begins anew, with a warning. The state is kept, and pickled, with the estimator.
     n_jobs : int or None
-        Processes that call the oracle, each with the examples; −1: one for each core. With more
-        than one, the oracle is called for 16 terms at one w, or for τ terms with
-        ``options={"parallel.batch": τ}``. This pays if a call takes a millisecond or more. With
-        ``options={"parallel.address": "tcp://…"}``, so many workers of a dask scheduler.
+        Threads that call the oracle, if its calls are compiled, as those of the structures are;
+        else processes, each with the examples; −1: one for each core. With more than one, the
+        oracle is called for 16 terms at one w, or for τ terms with
+        ``options={"parallel.batch": τ}``. This pays if such a batch takes a millisecond or more,
+        and with processes if a call does. With ``options={"parallel.address": "tcp://…"}``, so
+        many workers of a dask scheduler. Predictions and the evaluations of a fit use as many
+        threads; None: one for each core, or ``OMP_NUM_THREADS``.
     random_state : int, RandomState or None
         The seed. An integer fixes the model, unless ``max_seconds`` or a ``clock`` is given.
     verbose : bool
@@ -252,7 +256,7 @@ DEFAULT_LAM = 0.03
 """λ if none is given: ``docs/default_lambda.py`` compares it with others."""
 
 BATCH = 16
-"""Oracle calls at one w with several workers: the model does not depend on their number."""
+"""Oracle calls at one w with several threads or processes: not to depend on their number."""
 
 _NUMBER = Real, "a number of usual size"
 _TRUTH = (bool, np.bool_, Integral), "true or false"
@@ -267,7 +271,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "class_weight": ((str, Mapping, NoneType), "'balanced', a dict or None"),
     "oracle": ((str, Callable, NoneType), "a name, a callable or None"),
     "options": ((Mapping, NoneType), "a dict or None"),
-    "n_jobs": ((Integral, NoneType), "a number of processes, −1 for one a core, or None"),
+    "n_jobs": ((Integral, NoneType), "a number of threads, −1 for one a core, or None"),
     "warm_start": _TRUTH,
     "verbose": _TRUTH,
 }
@@ -280,7 +284,7 @@ _ELSEWHERE = {
     **{f"oracle.{name}": f"the parameter {name}" for name in _OF_ORACLES},
     "seed": "the parameter random_state",
     "quiet": "the parameter verbose",
-    "parallel.workers": "the parameter n_jobs",
+    **dict.fromkeys(("parallel.workers", "parallel.threads"), "the parameter n_jobs"),
     "budget": "the parameters gap_tol, max_iterations and max_seconds",
     "dataset": "X and y",
     **dict.fromkeys(("results_dir", "force", "checkpoint"), "for files: a fit writes none"),
@@ -365,8 +369,17 @@ def run_config(
     if total is not None:
         path = tuple(lam_number(lam, total) for lam in config.path)
         config = replace(config, lam=lam_number(config.lam, total), path=path)
+    workers, elsewhere = config.parallel.workers, config.parallel.address is not None
+    if workers > 1 and not (callable(own) or elsewhere) and _takes_threads(oracle, dataset):
+        threads = replace(config.parallel, threads=workers, workers=1)
+        config = replace(config, parallel=threads)
     mine = examples.Config(name=dataset.name, kind="given", dataset=dataset)
     return replace(config, dataset=mine, oracle=oracle)
+
+
+def _takes_threads(oracle: Any, dataset: Dataset) -> bool:
+    """Return whether several threads may call an oracle of the examples at a time."""
+    return bool(getattr(oracle_of(oracle, dataset), "takes_threads", False))
 
 
 def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
@@ -376,7 +389,7 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         seed = check_random_state(seed).randint(_MOST_SEEDS)
     if model.n_jobs is not None:
         if model.n_jobs == 0:
-            raise ConfigError("n_jobs must be a number of processes or −1, got 0.")
+            raise ConfigError("n_jobs must be a number of threads or −1, got 0.")
         workers = effective_n_jobs(model.n_jobs)
     elsewhere = workers > 1 or (model.options or {}).get("parallel.address") is not None
     if elsewhere and callable(oracle):
@@ -390,6 +403,7 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         "seed": seed,
         "clock": "work" if model.max_seconds is None else "wall",
         **({"parallel.workers": workers, "parallel.batch": BATCH} if elsewhere else {}),
+        **({"parallel.threads": 1} if model.n_jobs is not None and workers == 1 else {}),
         **({} if callable(oracle) else {"oracle": oracle}),
     }
     words, further = overrides.words(options), overrides.words(model.options or {})

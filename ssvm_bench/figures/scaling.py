@@ -92,13 +92,15 @@ def scaling(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
 def _about(run: Run) -> dict[str, Any]:
     """Return the columns that identify a run, with the workers that called its oracle."""
     of = run.options.get
+    threads = of("parallel.threads") or 1
+    here = "threads" if threads > 1 else "processes"
     return {
         **run.instance,
         "solver": run.solver,
         "batch": of("parallel.batch", 1),
-        "engine": "dask" if of("parallel.address") else "processes",
+        "engine": "dask" if of("parallel.address") else here,
         "delay": float(of("oracle.delay", 0.0)),
-        "workers": of("parallel.workers", 1),
+        "workers": max(threads, of("parallel.workers", 1)),
     }
 
 

@@ -52,7 +52,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -61,6 +62,7 @@ from ssvm_bench.base.linalg import applied, inner
 from ssvm_bench.base.state import Limits
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
 from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent, lower_bound
 from ssvm_bench.oracles.scoring import add_losses, longest, parts, unary_scores
@@ -74,6 +76,12 @@ _SWEEPS = 100, 1e-5
 
 FREE = -1
 """Mark of a node whose label is not known to be optimal."""
+
+_TERM, _STEP, _MADE, _ALPHA, _FAILURES, _ANSWERED, _FIXED, _STATE = range(8)
+"""Where `_label` is: the term and what it does there, cuts made, as for `_expand`; nodes fixed."""
+
+_BEGIN, _FIX, _START, _EXPAND = range(4)
+_DONE, _LEFT, _NO_SCALE = range(3)
 
 _NO_LABEL = 2**61
 """Lowest cost over no labels: above all other costs, by more than all edges."""
@@ -108,13 +116,38 @@ def build(config: Config, dataset: Dataset) -> AlphaExpansion:
     return AlphaExpansion(config, dataset)
 
 
+class Room(NamedTuple):
+    """Scratch of a call; sizes are those of the largest example.
+
+    Attributes
+    ----------
+    theta, u : ndarrays of float64 and int64, shapes (L, stride) and (L, K)
+        The scores, and the unary energies, times a power of two.
+    optimal : ndarray of int64, shape (L,)
+        The partially optimal label of a node, or ``FREE``.
+    first, end : ndarrays of int64, shape (L,)
+        As in `halve`.
+    other, zeros : ndarrays like labels, shape (L,)
+        Another start; zeros.
+    capacity : ndarray of int64, shape (edges,)
+        Capacities, while `halve` changes those of the energy.
+    """
+
+    theta: np.ndarray
+    u: np.ndarray
+    optimal: np.ndarray
+    first: np.ndarray
+    end: np.ndarray
+    other: np.ndarray
+    zeros: np.ndarray
+    capacity: np.ndarray
+
+
 class AlphaExpansion(GraphOracle):
     """The approximate oracle for several labels.
 
     Attributes
     ----------
-    theta, u : ndarrays of float64 and int64, shapes (most parts, stride) and (most parts, K)
-        Scratch: the scores, and the unary energies, times a power of two.
     fixed, asked : int
         Nodes that the first step has fixed, and all nodes, since the last call of `diagnostics`.
     last, known : ndarrays
@@ -131,11 +164,34 @@ class AlphaExpansion(GraphOracle):
         self.config = config
         self.fixed = self.asked = 0
         self._forget(0, 0)
-        parts = longest(self.features)
-        self.theta = np.zeros((parts, self.features.stride))
-        self.u = np.zeros((parts, dataset.n_labels), np.int64)
-        self._optimal, self._sets = np.zeros(parts, np.int64), np.zeros((2, parts), np.int64)
-        self._y, self._other, self._zeros = np.zeros((3, parts), self.features.truth.dtype)
+
+    def _make_room(self) -> None:
+        """See `GraphOracle`."""
+        super()._make_room()
+        L, K = longest(self.features), self.features.n_labels
+        optimal, first, end = np.zeros((3, L), np.int64)
+        other, zeros = np.zeros((2, L), self.features.truth.dtype)
+        capacity = np.zeros_like(self.minimiser.energy.capacity)
+        theta, u = np.zeros((L, self.features.stride)), np.zeros((L, K), np.int64)
+        self._room = Room(theta, u, optimal, first, end, other, zeros, capacity)
+
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`: with ``warm_start``, what it finds depends on the calls before."""
+        return super().takes_threads and not self.config.warm_start
+
+    def apart(self) -> AlphaExpansion:
+        """See `Oracle`."""
+        made = super().apart()
+        assert isinstance(made, AlphaExpansion)
+        made.fixed = made.asked = 0
+        return made
+
+    def rejoin(self, other: Oracle) -> None:
+        """See `Oracle`."""
+        assert isinstance(other, AlphaExpansion)
+        self.fixed += other.fixed
+        self.asked += other.asked
 
     def fresh(self) -> AlphaExpansion:
         """Return the oracle for a solver: with ``warm_start``, one that remembers its labelings."""
@@ -149,9 +205,6 @@ class AlphaExpansion(GraphOracle):
         self.last = np.zeros(parts, self.features.truth.dtype)
         self.known = np.zeros(examples, bool)
 
-    def _remembered(self, i: int) -> np.ndarray:
-        return self.last[self.features.offsets[i] : self.features.offsets[i + 1]]
-
     def diagnostics(self) -> dict[str, float]:
         """Return the share of nodes that the first step has fixed since the last call."""
         share = self.fixed / self.asked if self.asked else np.nan
@@ -160,70 +213,145 @@ class AlphaExpansion(GraphOracle):
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return a labeling that no expansion improves."""
+        return self._labelings(w, np.array([i]), augmented)[0]
+
+    def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
+        """See `Oracle`; this is one compiled pass, unless PyMaxflow cuts."""
+        found = self._labelings(w, terms, augmented=True)
+        return [self._checked(y, i) for i, y in zip(terms.tolist(), found, strict=True)]
+
+    def _labelings(self, w: np.ndarray, terms: np.ndarray, augmented: bool) -> list[np.ndarray]:
+        """Return labelings of some terms that no expansion improves."""
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
-        s = _unary_energies(*self._problem, packed, i, float(augmented), potts, self.theta, self.u)
-        self.check_scale(i, s)
-        L = self.truth(i).size
-        set_capacities(self.graphs, i, potts, s, self.minimiser.energy)
-        optimal, y = self._optimal[:L], self._y[:L]
-        optimal[:] = FREE
-        if self._fixing:
-            self._fix_labels(i)
-        free = int(np.count_nonzero(optimal == FREE))
-        self.asked += L
-        self.fixed += L - free
-        y[:] = np.where(optimal == FREE, self.u[:L].argmin(axis=1), optimal)
-        if free:
-            if augmented:
-                self._start_from(i, self.truth(i))
-                if self.known.size and self.known[i]:
-                    self._start_from(i, self._remembered(i))
-            self._expand(i)
-        if augmented and self.known.size:
-            self.known[i], self._remembered(i)[:] = True, y
-        return y.copy()
+        starts = np.cumsum([0, *(self._parts[i] for i in terms.tolist())])
+        labels, at = np.zeros(starts[-1], self.features.truth.dtype), np.zeros(_STATE, np.int64)
+        of = self.minimiser.energy
+        state = self._fixing, self.last, self.known, self._room, of, starts, labels, at
+        given: Any = *self._problem, packed, terms, float(augmented), potts, *state
+        while (left := _label(*given)) != _DONE:
+            k = at[_TERM]
+            self.check_scale(int(terms[k]), int(left != _NO_SCALE))
+            y = self._room.zeros if at[_STEP] == _FIX else labels[starts[k] : starts[k + 1]]
+            self.minimiser.cut(terms[k], y)
+        self.fixed += int(at[_FIXED])
+        self.asked += labels.size
+        return [labels[begin:end] for begin, end in pairwise(starts.tolist())]
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return an upper bound of H_i(w), from a lower bound of the energy by message passing."""
         packed, potts, y = joint_features.pack(self.features, w), self.potts_at(w), self.truth(i)
-        s = _unary_energies(*self._problem, packed, i, 1.0, potts, self.theta, self.u)
+        theta, u = self._room.theta, self._room.u
+        s = _unary_energies(*self._problem, packed, i, 1.0, potts, theta, u)
         self.check_scale(i, s)
-        score = self.theta[: y.size, : self.features.n_labels]
+        score = theta[: y.size, : self.features.n_labels]
         of_truth = score[np.arange(y.size), y].sum() - inner(potts, self.cuts(i, y))
         costs = applied(self.graphs.x[self.edges_of(i)], potts)
         lowest = lower_bound(self.graphs, i, -score, costs, *_SWEEPS)
         return float(-lowest - of_truth) / self.n
 
-    def _fix_labels(self, i: int) -> None:
-        """Find the partially optimal labels."""
-        of, optimal, made = self.minimiser.energy, self._optimal[: self.truth(i).size], 0
-        capacity, (first, end) = of.capacity.copy(), self._sets[:, : optimal.size]
-        first[:], end[:] = 0, self.features.n_labels
-        given = self.graphs, i, self.u, capacity, first, end, self._zeros, self._fixing, of
-        while made := halve(*given, made):
-            self.minimiser.cut(i, self._zeros)
-        optimal[:] = np.where(of.x[: optimal.size] == 1, first, FREE)
-        of.capacity[:] = capacity
 
-    def _start_from(self, i: int, y: np.ndarray) -> None:
-        """Start from y, except at fixed labels, if that has less energy than the start so far."""
-        optimal, start, other = (a[: y.size] for a in (self._optimal, self._y, self._other))
-        other[:] = np.where(optimal == FREE, y, optimal)
-        of = self.minimiser.energy.capacity
-        if energy(self.graphs, i, self.u, of, other) < energy(self.graphs, i, self.u, of, start):
-            start[:] = other
+@kernel
+def _label(
+    features, graphs, w, terms, loss, potts, cuts, last, known, room, of, starts, labels, at
+):
+    """Label some terms, or go on where a cut was left to `Minimiser.cut`.
 
-    def _expand(self, i: int) -> None:
-        """Try the labels in turn until none improves."""
-        alpha, failures, left = 0, 0, False
-        while True:
-            alpha, failures, left = _expand(
-                *(self.graphs, i, self.u, self._optimal, self._y),
-                *(alpha, failures, left, self.minimiser.energy),
-            )
-            if not left:
-                return
-            self.minimiser.cut(i, self._y)
+    Parameters
+    ----------
+    w : ndarray of float64
+        In the inner layout.
+    loss : float
+        1.0 with the loss, 0.0 for predictions, which do not start from the truth.
+    cuts : int
+        Number of cuts that fix labels; 0: none are fixed.
+    last, known : ndarrays
+        As in `AlphaExpansion`.
+    room : Room
+    of : Energy
+    starts : ndarray of int64, shape (terms + 1,)
+        Where in ``labels`` a term's labeling begins.
+    at : ndarray of int64, shape (_STATE,)
+        Where this is, and the number of nodes that were fixed; all 0 at the beginning.
+
+    Returns
+    -------
+    int
+        ``_DONE``, ``_LEFT``, or ``_NO_SCALE`` of a term's scores.
+    """
+    while at[_TERM] < terms.size:
+        i = terms[at[_TERM]]
+        y = labels[starts[at[_TERM]] : starts[at[_TERM] + 1]]
+        first, end, optimal = room.first[: y.size], room.end[: y.size], room.optimal[: y.size]
+        edges = graphs.edge_start[i + 1] - graphs.edge_start[i]
+        if at[_STEP] == _BEGIN:
+            s = _unary_energies(features, graphs, w, i, loss, potts, room.theta, room.u)
+            if s == 0:
+                return _NO_SCALE
+            set_capacities(graphs, i, potts, s, of)
+            optimal[:] = FREE
+            first[:] = 0
+            end[:] = features.n_labels
+            _copy(of.capacity, edges, room.capacity)
+            at[_MADE], at[_STEP] = 0, _FIX if cuts > 0 else _START
+        if at[_STEP] == _FIX:
+            given = graphs, i, room.u, room.capacity, first, end, room.zeros, cuts, of
+            at[_MADE] = halve(*given, at[_MADE])
+            if at[_MADE] > 0:
+                return _LEFT
+            for l in range(y.size):
+                optimal[l] = first[l] if of.x[l] == 1 else FREE
+            _copy(room.capacity, edges, of.capacity)
+            at[_STEP] = _START
+        if at[_STEP] == _START:
+            free = 0
+            for l in range(y.size):
+                free += optimal[l] == FREE
+                y[l] = _cheapest(room.u[l]) if optimal[l] == FREE else optimal[l]
+            at[_FIXED] += y.size - free
+            at[_ALPHA] = at[_ANSWERED] = 0
+            at[_FAILURES] = 0 if free > 0 else features.n_labels
+            if free > 0 and loss > 0.0:
+                begin = graphs.offsets[i]
+                _start_from(graphs, i, features.truth[begin:], room, of, y)
+                if known.size > 0 and known[i]:
+                    _start_from(graphs, i, last[begin:], room, of, y)
+            at[_STEP] = _EXPAND
+        expanding = graphs, i, room.u, room.optimal, y, at[_ALPHA], at[_FAILURES]
+        at[_ALPHA], at[_FAILURES], left = _expand(*expanding, at[_ANSWERED] == 1, of)
+        at[_ANSWERED] = 1
+        if left:
+            return _LEFT
+        if known.size > 0 and loss > 0.0:
+            known[i] = True
+            _copy(y, y.size, last[graphs.offsets[i] :])
+        at[_TERM], at[_STEP] = at[_TERM] + 1, _BEGIN
+    return _DONE
+
+
+@kernel
+def _copy(here, count, there):
+    """Copy the first numbers of an array."""
+    for k in range(count):  # an assignment of slices would allocate
+        there[k] = here[k]
+
+
+@kernel
+def _cheapest(costs):
+    """Return the first label of lowest cost."""
+    best = 0
+    for c in range(1, costs.size):
+        best = c if costs[c] < costs[best] else best
+    return best
+
+
+@kernel
+def _start_from(graphs, i, start, room, of, y):
+    """Let y be ``start``, except at fixed labels, if that has less energy."""
+    other = room.other[: y.size]
+    for l in range(y.size):
+        other[l] = start[l] if room.optimal[l] == FREE else room.optimal[l]
+    if energy(graphs, i, room.u, of.capacity, other) < energy(graphs, i, room.u, of.capacity, y):
+        _copy(other, y.size, y)
 
 
 @kernel

@@ -43,10 +43,10 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -55,12 +55,19 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.interrupts import interruptible
 from ssvm_bench.base.linalg import inner
 from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.threads import ALONE, Team, current
 from ssvm_bench.oracles import checks
+from ssvm_bench.oracles.caller import answers
 from ssvm_bench.oracles.objective import Objective, Terms
 from ssvm_bench.oracles.options import OracleConfig
 
 if TYPE_CHECKING:
     from ssvm_bench.oracles.caller import Caller
+
+T = TypeVar("T")
+
+_PLANES = 512
+"""Number of planes that are in memory at a time while all are computed."""
 
 _BYTES = 64
 """Bytes per non-zero while planes are listed: its value, row and column, and their copies."""
@@ -192,6 +199,11 @@ class Oracle(Terms):
     nonnegative: int = 0
     caller: Caller | None = None
 
+    @property
+    def takes_threads(self) -> bool:
+        """Whether several threads may call it at a time, each a copy that `apart` returns."""
+        return False
+
     @abstractmethod
     def truth(self, i: int) -> np.ndarray:
         """Return the ground-truth labeling y_i."""
@@ -253,20 +265,37 @@ class Oracle(Terms):
 
     def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
         """Yield the `best_plane` of each given term; the caller, if any, makes the calls."""
-        if self.caller is None:
+        if self.caller is None and self.team.size == 1:
             yield from (self.best_plane(w, i) for i in interruptible(terms))
+        elif self.caller is None:
+            for k in range(0, len(terms), _PLANES):
+                yield from self._of(terms[k : k + _PLANES], lambda of, i: of.best_plane(w, i))
         else:
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
                 yield self.plane_at(w, i, y)
 
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
         """Yield the `argmax` of each given term; the caller, if any, makes the calls."""
-        if self.caller is None:
-            yield from (self.argmax(w, i) for i in interruptible(terms))
-        else:
+        if self.caller is not None:
             yield from self.caller.labelings(self, w, np.asarray(terms, np.int64))
+        elif self.team.size > 1:
+            yield from answers(self, self.pack(w), np.asarray(terms, np.int64))[0]
+        else:
+            yield from (self.argmax(w, i) for i in interruptible(terms))
 
-    # ---- calls by a caller
+    # ---- calls by several threads, or by a caller
+
+    @property
+    def team(self) -> Team:
+        """The threads that make the calls now."""
+        return current() if self.takes_threads else ALONE
+
+    def apart(self) -> Oracle:
+        """Return a copy for another thread, with whatever a call writes to of its own."""
+        return copy.copy(self)
+
+    def rejoin(self, other: Oracle) -> None:
+        """Take over what the calls of a copy have counted (`diagnostics`)."""
 
     def called_by(self, caller: Caller) -> Oracle:
         """Return a copy of the oracle, whose calls ``caller`` makes."""
@@ -284,7 +313,7 @@ class Oracle(Terms):
         loss : float
             Weight of Δ: 1, except for oracles that solvers call with another weight.
         """
-        return [self.argmax(w, i) for i in terms.tolist()]
+        return [self.argmax(w, i) for i in interruptible(terms.tolist())]
 
     @property
     def inner_d(self) -> int:
@@ -388,7 +417,7 @@ class Oracle(Terms):
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the labelings that `predict` returns for all examples, one after the other."""
-        return np.concatenate([self.predict(w, i) for i in interruptible(range(self.n))])
+        return np.concatenate(self._of(range(self.n), lambda oracle, i: oracle.predict(w, i)))
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return an upper bound of H_i(w), which `argmax` need not reach if it is not exact.
@@ -405,10 +434,29 @@ class Oracle(Terms):
             )
         return self.best_plane(w, i)[1]
 
+    def upper_bounds(self, w: np.ndarray) -> list[float]:
+        """Return the `upper_bound` of every term."""
+        return self._of(range(self.n), lambda oracle, i: oracle.upper_bound(w, i))
+
     def mean_loss(self, w: np.ndarray) -> float:
         """Return 1/n Σ_i Δ(y_i, y) of the predictions y for the examples."""
-        losses = ((i, self.loss(i, self.predict(w, i))) for i in interruptible(range(self.n)))
-        return sum(checks.check_loss(self, i, loss) for i, loss in losses) / self.n
+        ask: Callable[[Oracle, int], float] = lambda of, i: of.loss(i, of.predict(w, i))  # noqa: E731
+        losses = self._of(range(self.n), ask)
+        return sum(checks.check_loss(self, i, loss) for i, loss in enumerate(losses)) / self.n
+
+    def _of(self, terms: Sequence[int], ask: Callable[[Oracle, int], T]) -> list[T]:
+        """Return what ``ask`` returns for different terms, by an oracle for each thread."""
+        found: list[Any] = [None] * len(terms)
+        oracles = [self, *(self.apart() for _ in range(1, self.team.size))]
+
+        def call(number: int, begin: int, end: int) -> None:
+            some = interruptible(terms[begin:end])
+            found[begin:end] = [ask(oracles[number], i) for i in some]
+
+        self.team.share(len(terms), call)
+        for other in oracles[1:]:
+            self.rejoin(other)
+        return found
 
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one call per term.
@@ -500,10 +548,8 @@ class Problem(Objective):
         """Return an upper bound of P(w): P(w) itself if the oracle is exact."""
         if self.oracle.exact:
             return value
-        bounds = (
-            sum(part.upper_bound(point, i) for i in interruptible(range(part.n))) * part.n / self.n
-            for _, part in self.oracle.chunks()
-        )
+        chunks = (part for _, part in self.oracle.chunks())
+        bounds = (sum(part.upper_bounds(point)) * part.n / self.n for part in chunks)
         return self._regulariser(point) + sum(bounds)
 
     def weights(self, point: np.ndarray) -> np.ndarray:

@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ssvm_bench.base.interrupts import end_if_urgent, interruptible
+from ssvm_bench.base.threads import ALONE, Team, current
 
 Oracle = Any
 """The class of :mod:`ssvm_bench.oracles.base`, which imports this module."""
@@ -46,12 +47,36 @@ def answer(oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay:
     return labelings, perf_counter() - begin
 
 
+def answers(
+    oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float = 1.0, delay: float = 0.0
+) -> Answer:
+    """Call an oracle in its threads; a term that is there twice is called once.
+
+    (Two threads at one term would write to the same memory: flows, for instance.)
+    """
+    once = np.array([*dict.fromkeys(terms.tolist())], np.int64)
+    oracles = [oracle, *(oracle.apart() for _ in range(1, oracle.team.size))]
+    found: dict[int, np.ndarray] = {}
+
+    def call(number: int, begin: int, end: int) -> None:
+        some = once[begin:end]
+        labelings, _ = answer(oracles[number], w, some, loss, delay)
+        found.update(zip(some.tolist(), labelings, strict=True))
+
+    seconds = oracle.team.share(once.size, call)
+    for other in oracles[1:]:
+        oracle.rejoin(other)
+    return [found[i] for i in terms.tolist()], seconds
+
+
 @dataclass(eq=False)
 class Caller:
-    """Makes the calls: here in the process itself, one after the other.
+    """Makes the calls: here in the process itself, in one thread or several.
 
     Attributes
     ----------
+    team : Team
+        The threads.
     batch : int
         Mini-batch size: how many calls a solver that moves w in between makes at the same w.
     delay : float
@@ -61,6 +86,10 @@ class Caller:
         them.
     """
 
+    elsewhere: ClassVar[bool] = False
+    """Whether other processes make the calls."""
+
+    team: Team = field(default=ALONE, kw_only=True)
     batch: int = field(default=1, kw_only=True)
     delay: float = field(default=0.0, kw_only=True)
     seconds: float = field(default=0.0, init=False)
@@ -83,11 +112,23 @@ class Caller:
         """
         if not terms.size:
             return []
-        begin = perf_counter()
-        found, seconds = self._ask(oracle, w, terms, loss, self.delay)
-        self.waited += perf_counter() - begin
+        with self.waits():
+            found, seconds = self._ask(oracle, w, terms, loss, self.delay)
         self.seconds += seconds
         return found
+
+    @property
+    def calls_here(self) -> bool:
+        """Whether a compiled oracle can make its calls itself, all in one pass."""
+        return not self.elsewhere and self.delay == 0.0
+
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """Count the time of the block, and let the team work in it, unless another one does."""
+        begin, now = perf_counter(), current()
+        with (self.team if now is ALONE else now).working():
+            yield
+        self.waited += perf_counter() - begin
 
     @contextmanager
     def without_delay(self) -> Iterator[None]:
@@ -111,10 +152,13 @@ class Caller:
         """Get ready for calls, outside of any measured time."""
 
     def close(self) -> None:
-        """Release the workers."""
+        """Release the workers, or the threads."""
+        self.team.close()
 
     def _ask(
         self, oracle: Oracle, w: np.ndarray, terms: np.ndarray, loss: float, delay: float
     ) -> Answer:
         """Make the calls."""
-        return answer(oracle, w, terms, loss, delay)
+        if oracle.team.size == 1:
+            return answer(oracle, w, terms, loss, delay)
+        return answers(oracle, w, terms, loss, delay)

@@ -63,6 +63,11 @@ class ChunkedOracle(Oracle):
         self.n, self.d, self.exact = examples.n, self._head.d, self._head.exact
 
     @property
+    def takes_threads(self) -> bool:
+        """Whether the oracles of the chunks do."""
+        return self._head.takes_threads
+
+    @property
     def head(self) -> Oracle:
         """The oracle of the first example."""
         return self._head

@@ -42,6 +42,7 @@ minimization in vision. PAMI 2004.
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -368,22 +369,33 @@ class Minimiser:
 
     Attributes
     ----------
+    compiled : bool
+        Whether the cut is compiled.
     energy : Energy
         Filled in by `set_capacities`, and by a kernel that ends with `minimise`.
     """
 
     def __init__(self, of: Graphs, rows: int, engine: str = AUTO) -> None:
-        L = int(np.diff(of.offsets).max(initial=0))
-        E = int(np.diff(of.edge_start).max(initial=0))
-        self._graphs = of
-        last = np.zeros((0 if engine == PYMAXFLOW else rows, of.tail.size), np.float32)
-        d, most, capacity = (np.zeros(size, np.int64) for size in (L, L, E))
-        found = room(L, of.back.size)
-        self.energy = Energy(np.zeros(L, np.int8), d, most, capacity, found, last)
-        if engine == PYMAXFLOW:
+        self._graphs, self.compiled = of, engine != PYMAXFLOW
+        last = np.zeros((rows if self.compiled else 0, of.tail.size), np.float32)
+        self.energy = self._energy(np.zeros(of.back.size, np.int64), last)
+        if not self.compiled:
             with needed("graphs", "oracle.engine=pymaxflow"):
                 import maxflow
-            self._graph = maxflow.GraphInt(L, E)
+            self._graph = maxflow.GraphInt(self.energy.x.size, self.energy.capacity.size)
+
+    def _energy(self, residual: np.ndarray, last: np.ndarray) -> Energy:
+        L = int(np.diff(self._graphs.offsets).max(initial=0))
+        E = int(np.diff(self._graphs.edge_start).max(initial=0))
+        d, most, capacity = (np.zeros(size, np.int64) for size in (L, L, E))
+        found = room(L, 0)._replace(residual=residual)
+        return Energy(np.zeros(L, np.int8), d, most, capacity, found, last)
+
+    def apart(self) -> Minimiser:
+        """Return one for another thread, and for other examples: flows are those of all."""
+        made = copy.copy(self)
+        made.energy = self._energy(self.energy.found.residual, self.energy.last)
+        return made
 
     def cut(self, i: int, y: np.ndarray) -> None:
         """Decide the nodes of example i, with labels y, that `minimise` has left open."""

@@ -48,6 +48,7 @@ V. Kolmogorov: Convergent tree-reweighted message passing for energy minimizatio
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -56,13 +57,13 @@ import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.base.jit import allocating_kernel, kernel
-from ssvm_bench.base.linalg import dot_at, inner
+from ssvm_bench.base.linalg import dot_at, dot_from, inner
 from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane, Risk
 from ssvm_bench.oracles.cut import AUTO, ENGINES, PYMAXFLOW, Minimiser, graphs
-from ssvm_bench.oracles.labeling import PartsOracle
+from ssvm_bench.oracles.labeling import PartsOracle, in_order
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import add_difference, labeling_loss, parts
 
@@ -148,12 +149,28 @@ class GraphOracle(PartsOracle):
         self.nonnegative = k if config.needs_nonnegative else 0
         self.d += self.nonnegative
         self.minimiser = Minimiser(self.graphs, dataset.n_labels + others, config.engine)
-        self._labels, self._signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
+        self._problem = self.features, self.graphs
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Allocate the scratch of calls and of planes."""
+        two, signs = np.zeros(2, self.features.truth.dtype), np.array([1.0, -1.0])
         star = np.zeros(joint_features.inner_dimension(self.features))
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
-        self._problem = self.features, self.graphs
-        self._cuts = np.zeros(k)
-        self._scratch = self._cuts, self._labels, self._signs, star, indices, values
+        self._cuts = np.zeros(self.graphs.x.shape[1])
+        self._scratch = self._cuts, two, signs, star, indices, values
+
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`: PyMaxflow keeps the interpreter's lock."""
+        return self.minimiser.compiled
+
+    def apart(self) -> GraphOracle:
+        """See `Oracle`."""
+        made = copy.copy(self)
+        made.minimiser = self.minimiser.apart()
+        made._make_room()
+        return made
 
     def fixed_score(self, i: int, y: np.ndarray) -> float:
         """Return −⟨p, c(y)⟩, or 0 if p is learned."""
@@ -221,22 +238,15 @@ class GraphOracle(PartsOracle):
         """See `PartsOracle`; this makes one call per term."""
         packed, potts = joint_features.pack(self.features, w), self.potts_at(w)
         of_nodes, of_edges = np.zeros(packed.size if with_plane else 0), np.zeros(self.nonnegative)
-        value = offset = 0.0
-        for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
-            climb, offset_i = _value(*self._problem, i, y, packed, self._cuts)
-            if self.nonnegative:
-                climb -= inner(potts, self._cuts)
-            else:
-                offset_i -= inner(potts, self._cuts)
-            checks.check_value(self, i, y, climb + offset_i, w)
-            value += climb + offset_i
-            offset += offset_i
-            if with_plane:
-                add_difference(self.features, i, y, self._labels, self._signs, of_nodes)
-                if self.nonnegative:
-                    of_edges -= self._cuts
+        found, numbers = [*self.argmaxes(w, terms)], np.arange(terms.start, terms.stop)
+        labels = np.concatenate([np.zeros(0, self.features.truth.dtype), *found])
+        values, offsets = np.zeros((2, len(terms)))
+        given = packed, numbers, labels, potts, self.nonnegative > 0, *self._scratch[:3]
+        _add_terms(*self._problem, *given, of_nodes, of_edges, values, offsets)
+        for k in np.flatnonzero(values < 0.0).tolist():
+            checks.check_value(self, terms[k], found[k], float(values[k]), w)
         star = np.append(self.outer(of_nodes), of_edges) if with_plane else np.zeros(self.d)
-        return Risk(value, star, offset)
+        return Risk(in_order(values), star, in_order(offsets))
 
     def check_scale(self, i: int, s: int) -> None:
         """Raise `RunFailedError` if `exponent` has found no scale for the energies of example i."""
@@ -304,6 +314,59 @@ def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, 
             values[nonzero] = -cuts[j]
             nonzero += 1
     return nonzero, labeling_loss(features, i, y)
+
+
+@kernel
+def _add_terms(
+    features,
+    graphs,
+    w,
+    terms,
+    all_labels,
+    potts,
+    learned,
+    cuts,
+    two,
+    signs,
+    of_nodes,
+    of_edges,
+    values,
+    offsets,
+):
+    """Add the planes of labelings of some terms, times n, in their order.
+
+    Parameters
+    ----------
+    w : ndarray of float64
+        In the inner layout.
+    all_labels : ndarray
+        The labelings, one after the other.
+    learned : bool
+        Whether p is a part of w.
+    cuts, two, signs
+        As in `_plane`.
+    of_nodes, of_edges : ndarrays of float64
+        n φ̂⋆ of the nodes, in the inner layout, and of the edges; ``of_nodes`` is empty: only the
+        numbers are wanted.
+    values, offsets : ndarrays of float64, shape (terms,)
+        Set to n H_i(w) and n φ∘ of each.
+    """
+    at = 0
+    for k in range(terms.size):
+        i = terms[k]
+        y = all_labels[at:]
+        at += parts(features, i)[1]
+        climb, offset = _value(features, graphs, i, y, w, cuts)
+        of_cuts = dot_from(potts, 0, cuts, 0, potts.size)
+        if learned:
+            climb -= of_cuts
+        else:
+            offset -= of_cuts
+        values[k], offsets[k] = climb + offset, offset
+        if of_nodes.size > 0:
+            add_difference(features, i, y, two, signs, of_nodes)
+            for j in range(of_edges.size):
+                of_edges[j] -= cuts[j]
 
 
 @kernel

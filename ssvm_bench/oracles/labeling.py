@@ -11,8 +11,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from ssvm_bench.oracles.base import Oracle, Plane, Risk
 from ssvm_bench.oracles.joint_features import Packed
 
 # mypy: disable-error-code="no-untyped-def"
+
+C = TypeVar("C")
 
 
 @abstract
@@ -108,6 +110,28 @@ def ask(oracle, exact, w, i, theta, loss, y, timespec):
     return share, score, fault, took
 
 
+def threaded(*scratch: str) -> Callable[[type[C]], type[C]]:
+    """Mark the type of compiled oracles that several threads may call at a time.
+
+    Parameters
+    ----------
+    scratch
+        The fields that a call writes to: each thread has arrays of its own.
+    """
+
+    def mark(kind: type[C]) -> type[C]:
+        setattr(kind, "SCRATCH", scratch)  # noqa: B010 - a NamedTuple has only fields
+        return kind
+
+    return mark
+
+
+def apart(compiled: Any) -> Any:
+    """Return a compiled oracle of a `threaded` type for another thread."""
+    return compiled._replace(**{name: getattr(compiled, name).copy() for name in compiled.SCRATCH})
+
+
+@threaded()
 class Answered(NamedTuple):
     """A compiled oracle that only returns labelings that a caller has computed before.
 
@@ -154,7 +178,8 @@ class PartsOracle(Oracle):
             )
         self.features, self.loss_matrix = features, loss_matrix
         self.n = features.offsets.size - 1
-        self._parts: list[int] = np.diff(features.offsets).tolist()  # quick to look up
+        self._offsets: list[int] = features.offsets.tolist()  # quick to look up
+        self._parts: list[int] = np.diff(features.offsets).tolist()
         self.d = joint_features.dimension(features)
 
     @abstractmethod
@@ -238,6 +263,29 @@ class PartsOracle(Oracle):
         return Risk(value / self.n, star / self.n, offset / self.n)
 
 
+class Asked(NamedTuple):
+    """What a compiled oracle has returned for some terms.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (parts,)
+        The labelings, at the parts of these terms.
+    value, offset : float
+        n H(w), with the given weight of Δ, and n φ̂∘.
+    seconds : float
+        Time that the calls took, summed over the threads.
+    """
+
+    labels: np.ndarray
+    value: float
+    offset: float
+    seconds: float
+
+
+_NO_STAR = np.zeros(0)
+"""In place of φ̂⋆: it is not summed."""
+
+
 class LabelingOracle(PartsOracle):
     """A max-oracle with a compiled maximisation.
 
@@ -272,20 +320,90 @@ class LabelingOracle(PartsOracle):
         loss : float
             Weight of Δ.
         """
-        if self.caller is None:
+        caller = self.caller
+        if caller is None:
             return self.compiled
+        if caller.calls_here:
+            return Answered(self.features, self._called(self.compiled, w, terms, loss).labels)
         offsets, labels = self.features.offsets, np.zeros_like(self.features.truth)
-        for i, y in zip(terms.tolist(), self.caller.labelings(self, w, terms, loss), strict=True):
+        for i, y in zip(terms.tolist(), caller.labelings(self, w, terms, loss), strict=True):
             labels[offsets[i] : offsets[i + 1]] = self._checked(y, i)
         return Answered(self.features, labels)
 
     def own_labelings(self, w: np.ndarray, terms: np.ndarray, loss: float) -> list[np.ndarray]:
         """Return the labelings of some terms, by one compiled pass over them."""
-        if w.shape != (self.inner_d,):  # kernels check no index
+        labels, offsets = self._ask(self.compiled, self.exact, w, terms, loss).labels, self._offsets
+        return [labels[offsets[i] : offsets[i + 1]] for i in terms.tolist()]
+
+    def apart(self) -> LabelingOracle:
+        """See `Oracle`."""
+        made = copy.copy(self)
+        made.compiled, made.predicting = apart(self.compiled), apart(self.predicting)
+        return made
+
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`: whether the compiled oracle is `threaded`."""
+        return hasattr(self.compiled, "SCRATCH")
+
+    def _ask(
+        self,
+        oracle: Any,
+        exact: bool,
+        w: np.ndarray,
+        terms: np.ndarray,
+        loss: float,
+        star: np.ndarray = _NO_STAR,
+    ) -> Asked:
+        """Call a compiled oracle for some terms, in the threads of the team.
+
+        Parameters
+        ----------
+        oracle : NamedTuple
+        exact : bool
+            Whether a labeling that scores less than the ground truth is a fault.
+        w : ndarray of float64, shape (inner_d,)
+        terms : ndarray of int64
+        loss : float
+            Weight of Δ.
+        star : ndarray of float64, shape (inner_d,) or (0,)
+            n φ̂⋆ is added to it, unless it is empty.
+        """
+        if w.shape != (joint_features.inner_dimension(oracle.features),):  # kernels check no index
             raise ValueError(f"w has the shape {w.shape}; in this layout it is ({self.inner_d},)")
-        labels, *_, i, fault = _ask_terms(self.compiled, self.exact, w, terms, loss, np.zeros(0))
-        checks.check_fault(self, i, fault)
-        return np.split(labels, np.cumsum([self._parts[i] for i in terms.tolist()])[:-1])
+        labels, shares = np.zeros_like(oracle.features.truth), np.zeros(terms.size)
+        climbs, team = np.zeros(terms.size), self.team
+        added_here = star if team.size == 1 else _NO_STAR  # while the features are in the cache
+        oracles = [oracle, *(apart(oracle) for _ in range(1, team.size))]
+
+        def call(number: int, begin: int, end: int) -> None:
+            part = slice(begin, end)
+            about = oracles[number], exact, w, terms[part], loss, added_here
+            i, fault = _ask_terms(*about, labels, shares[part], climbs[part])
+            checks.check_fault(self, i, fault)
+
+        def add(begin: int, end: int) -> None:
+            _add_terms(oracle.features, terms[begin:end], labels, star)
+
+        adds = star.size > 0 and team.size > 1
+        seconds = team.share(terms.size, call, add if adds else None)
+        return Asked(labels, in_order(loss * shares + climbs), in_order(shares), seconds)
+
+    def _called(
+        self,
+        oracle: Any,
+        w: np.ndarray,
+        terms: np.ndarray,
+        loss: float = 1.0,
+        star: np.ndarray = _NO_STAR,
+    ) -> Asked:
+        """Do `_ask`, and let the caller, if any, count the time."""
+        if self.caller is None:
+            return self._ask(oracle, self.exact, w, terms, loss, star)
+        with self.caller.waits():
+            asked = self._ask(oracle, self.exact, w, terms, loss, star)
+        self.caller.seconds += asked.seconds
+        return asked
 
     @property
     def inner_d(self) -> int:
@@ -295,7 +413,8 @@ class LabelingOracle(PartsOracle):
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the maximiser."""
         oracle = self.compiled if augmented else self.predicting
-        return self._asked(oracle, w, np.array([i]), float(augmented))[0]
+        labels = self._ask_at(oracle, w, np.array([i]), float(augmented)).labels
+        return labels[self._offsets[i] : self._offsets[i + 1]].copy()
 
     def best_plane(self, w: np.ndarray, i: int) -> tuple[Plane, float]:
         """Return the plane of the maximiser, and its value, by one compiled call."""
@@ -316,14 +435,18 @@ class LabelingOracle(PartsOracle):
         """See `PartsOracle`; this is one compiled pass over the terms."""
         numbers = np.arange(terms.start, terms.stop)
         star = np.zeros(self.inner_d if with_plane else 0)
+        oracle = self.compiled
         if with_plane or self.caller is not None:
             packed = self.pack(w)
-            oracle = self.answering(packed, numbers)
         else:
-            oracle, packed = self.at(self.compiled, w)
-        _, value, offset, i, fault = _ask_terms(oracle, self.exact, packed, numbers, 1.0, star)
-        checks.check_fault(self, i, fault)
-        return Risk(value, self.outer(star) if with_plane else np.zeros(self.d), offset)
+            oracle, packed = self.at(oracle, w)
+        if self.caller is None or self.caller.calls_here:
+            asked = self._called(oracle, packed, numbers, star=star)
+        else:
+            oracle = self.answering(packed, numbers)
+            asked = self._ask(oracle, self.exact, packed, numbers, 1.0, star)
+        outer = self.outer(star) if with_plane else np.zeros(self.d)
+        return Risk(asked.value, outer, asked.offset)
 
     def radius(self) -> float:
         """Return a bound of R."""
@@ -335,15 +458,13 @@ class LabelingOracle(PartsOracle):
 
     def predicted(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the predictions, and the sum of their losses, as these are in training."""
-        terms = np.arange(self.n)
-        labels, _, losses, i, fault = self._asked(self.predicting, w, terms, 0.0)
-        checks.check_fault(self, i, fault)
-        return labels, losses
+        asked = self._ask_at(self.predicting, w, np.arange(self.n), 0.0)
+        return asked.labels, asked.offset
 
-    def _asked(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Any:
-        """Return what `_ask_terms` does; labelings may score less than the ground truth."""
+    def _ask_at(self, oracle: Any, w: np.ndarray, terms: np.ndarray, loss: float) -> Asked:
+        """Do `_ask` at w in the outer layout; labelings may score less than the ground truth."""
         oracle, packed = self.at(oracle, w)
-        return _ask_terms(oracle, False, packed, terms, loss, np.zeros(0))
+        return self._ask(oracle, False, packed, terms, loss)
 
     def packed(self, w: np.ndarray | Nonzeros) -> Any:
         """See `Oracle`."""
@@ -367,7 +488,7 @@ class LabelingOracle(PartsOracle):
 
 
 @allocating_kernel
-def _ask_terms(oracle, exact, w, terms, loss, star):
+def _ask_terms(oracle, exact, w, terms, loss, star, labels, shares, climbs):
     """Call the oracle for some terms, and check the labelings.
 
     Parameters
@@ -376,33 +497,43 @@ def _ask_terms(oracle, exact, w, terms, loss, star):
         Whether a labeling that scores less than the ground truth is a fault.
     star : ndarray of float64, shape (inner_d,) or (0,)
         n φ̂⋆ is added to it, unless it is empty.
+    labels : ndarray, shape (parts,)
+        The labelings, at the parts of the terms.
+    shares, climbs : ndarrays of float64, shape (terms,)
+        Of each labeling, what `judged` returns.
 
     Returns
     -------
-    labels : ndarray
-        The labelings, one after the other.
-    value, offset : float
-        n H(w), with ``loss`` the weight of Δ, and n φ̂∘.
     i, fault : int
         The last term, and its fault.
     """
     features = oracle.features
-    size, most = 0, 0
+    most = 0
     for i in terms:
-        _, L = scoring.parts(features, i)
-        size, most = size + L, max(most, L)
-    labels = np.zeros(size, features.truth.dtype)
+        most = max(most, scoring.parts(features, i)[1])
     theta, _, two, timespec = scoring.scratch(features, most)
     signs = np.array([1.0, -1.0])
-    value, offset, at, i = 0.0, 0.0, 0, 0
-    for i in terms:
-        y = labels[at:]
+    i = 0
+    for k in range(terms.size):
+        i = terms[k]
+        y = labels[features.offsets[i] :]
         share, score, fault, _ = ask(oracle, exact, w, i, theta, loss, y, timespec)
         if fault != checks.NONE:
-            return labels, value, offset, i, fault
-        value += loss * share + score
-        offset += share
+            return i, fault
+        shares[k], climbs[k] = share, score
         if star.size > 0:
             scoring.add_difference(features, i, y, two, signs, star)
-        at += scoring.parts(features, i)[1]
-    return labels, value, offset, i, checks.NONE
+    return i, checks.NONE
+
+
+@allocating_kernel
+def _add_terms(features, terms, labels, star):
+    """Add n φ⋆ of known labelings of some terms to ``star``."""
+    two, signs = np.zeros(2, features.truth.dtype), np.array([1.0, -1.0])
+    for i in terms:
+        scoring.add_difference(features, i, labels[features.offsets[i] :], two, signs, star)
+
+
+def in_order(numbers: np.ndarray) -> float:
+    """Return a sum that adds one number after the other, to 0."""
+    return 0.0 + float(np.cumsum(numbers)[-1]) if numbers.size else 0.0

@@ -47,7 +47,7 @@ from ssvm_bench.datasets.structures import CODES, MARGIN, Boxes, pattern_cells
 from ssvm_bench.oracles import scoring
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import features_with, padded
-from ssvm_bench.oracles.labeling import LabelingOracle, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, maximise, threaded
 from ssvm_bench.oracles.scoring import label_loss, label_score
 
 # mypy: disable-error-code="no-untyped-def"
@@ -279,6 +279,7 @@ class Config(OracleConfig):
     has_expectations: ClassVar[bool] = False
 
 
+@threaded("v")
 class Landmarks(NamedTuple):
     """The compiled oracle: the examples, and scratch for v and a message, shape (P + 1, stride)."""
 

@@ -49,8 +49,9 @@ def build(config: Config, dataset: Dataset) -> MinCut:
 class MinCut(GraphOracle):
     """The exact oracle for two labels."""
 
-    def __init__(self, dataset: Dataset, config: GraphConfig) -> None:
-        super().__init__(dataset, config)
+    def _make_room(self) -> None:
+        """See `GraphOracle`."""
+        super()._make_room()
         parts = longest(self.features)
         self._zeros = np.zeros(parts, np.uint8)
         difference = np.zeros(inner_dimension(self.features))

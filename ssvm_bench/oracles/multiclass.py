@@ -23,7 +23,7 @@ from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Constraints, of_wrong_labels
 from ssvm_bench.oracles.joint_features import WideFeatures
 from ssvm_bench.oracles.kernel_options import KernelConfig
-from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise, threaded
 from ssvm_bench.oracles.options import CostsConfig
 from ssvm_bench.oracles.scoring import label_loss
 
@@ -37,6 +37,7 @@ class Config(KernelConfig, CostsConfig):
     """Options of the oracle."""
 
 
+@threaded()
 class Enumeration(NamedTuple):
     """The compiled oracle of examples of one part, whatever the type of their features."""
 

@@ -34,7 +34,7 @@ from ssvm_bench.datasets.structures import Alphabet
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import OracleConfig
 from ssvm_bench.oracles.joint_features import JointFeatures
-from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise, threaded
 from ssvm_bench.oracles.scoring import longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
@@ -50,6 +50,7 @@ class Config(OracleConfig):
     has_expectations: ClassVar[bool] = True
 
 
+@threaded("best", "choice", "ahead", "right")
 class Segments(NamedTuple):
     """The compiled oracle.
 

@@ -33,7 +33,7 @@ from ssvm_bench.base.jit import implements, kernel
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.kernel_options import KernelConfig
-from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise
+from ssvm_bench.oracles.labeling import LabelingOracle, expect, maximise, threaded
 from ssvm_bench.oracles.options import ClassesConfig
 from ssvm_bench.oracles.scoring import label_loss, longest, loss_of_part, parts
 
@@ -63,6 +63,7 @@ _LARGE = 200.0
 """Logarithm of the largest factor by which summands that vanish may be multiplied."""
 
 
+@threaded("v", "most", "labels")
 class Viterbi(NamedTuple):
     """The compiled oracle: the examples, and scratch.
 

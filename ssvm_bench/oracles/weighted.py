@@ -11,7 +11,7 @@ Oracles of examples of one part have compiled costs instead (:mod:`ssvm_bench.or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -87,6 +87,22 @@ class Weighted(Oracle):
         self.n, self.d, self.exact = inner.n, inner.d, inner.exact
         self.nonnegative = inner.nonnegative
 
+    @property
+    def takes_threads(self) -> bool:
+        """See `Oracle`."""
+        return self.inner.takes_threads
+
+    def apart(self) -> Weighted:
+        """See `Oracle`."""
+        made = copy.copy(self)
+        made.inner = self.inner.apart()
+        return made
+
+    def rejoin(self, other: Oracle) -> None:
+        """See `Oracle`."""
+        assert isinstance(other, Weighted)
+        self.inner.rejoin(other.inner)
+
     def truth(self, i: int) -> np.ndarray:
         """Return y_i."""
         return self.inner.truth(i)
@@ -125,14 +141,6 @@ class Weighted(Oracle):
         """Return the best plane at w, and its value."""
         plane, value = self.inner.best_plane(w, i)
         return self._times(i, plane), self.factors[i] * value
-
-    def best_planes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[tuple[Plane, float]]:
-        """Yield the best planes of some terms at w; the caller, if any, makes the calls."""
-        if self.caller is not None:
-            yield from super().best_planes(w, terms)
-            return
-        for i, (plane, value) in zip(terms, self.inner.best_planes(w, terms), strict=True):
-            yield self._times(i, plane), self.factors[i] * value
 
     def upper_bound(self, w: np.ndarray, i: int) -> float:
         """Return s_i times the upper bound."""

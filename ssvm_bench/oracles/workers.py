@@ -118,6 +118,7 @@ class WorkerCaller(Caller):
         Seconds that a message costs, with its reply.
     """
 
+    elsewhere = True
     overhead: ClassVar[float]
 
     build: Build

@@ -1,7 +1,7 @@
 """Builds what a run needs from its config: dataset, oracle and solver, with compiled kernels.
 
-Oracle calls are executed by the oracle itself, by this process in batches, by other processes, or
-by the workers of a dask scheduler.
+Oracle calls are executed by the oracle itself, by this process in batches, in one thread or
+several, by other processes, or by the workers of a dask scheduler.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.memory import check_room
+from ssvm_bench.base.threads import Team, available, usual
 from ssvm_bench.config import registry
-from ssvm_bench.config.schema import PriorConfig, RunConfig
+from ssvm_bench.config.schema import Parallel, PriorConfig, RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.objective import Objective, Terms
@@ -153,7 +154,8 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         if called:
             from ssvm_bench.oracles.caller import Caller
 
-            terms = terms.called_by(Caller(batch=config.parallel.batch))
+            team = Team(2 if config.parallel.in_threads else 1)
+            terms = terms.called_by(Caller(batch=config.parallel.batch, team=team))
         fits = prior is not None and prior.mean.size == terms.d
         problem = problem_of(terms, 1.0, prior if fits else None)
         # a clock of work that costs nothing: no approximate pass seems to pay, so one is done
@@ -167,6 +169,8 @@ def _warm_up(config: RunConfig, head: Any, prior: Prior | None, called: bool) ->
         if config.solver.latent_rounds > 1:
             better, _ = problem.update_latent(np.ones(problem.d))
             solver.update_latent(better)
+        if called:
+            team.close()
 
 
 # ---- callers of the oracle --------------------------------------------------------------------
@@ -186,13 +190,22 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     """
     parallel = config.parallel
     how: dict[str, Any] = {"batch": parallel.batch, "delay": float(config.oracle.delay)}
+    if parallel.in_threads:
+        assert parallel.threads is not None
+        how["team"] = team_of(parallel)
+        if how["team"].size < parallel.threads:
+            logger.warning(
+                "parallel.threads=%s: there are %s, as this process may use no more cores.",
+                *(parallel.threads, how["team"].size),
+            )
+        _warn_of_idle(config.solver, "threads", how["team"].size, parallel.batch)
     if not parallel.elsewhere:
         if how == {"batch": 1, "delay": 0.0}:
             return None
         from ssvm_bench.oracles.caller import Caller
 
         return Caller(**how)
-    _warn_of_idle_workers(config.solver, parallel.workers, parallel.batch)
+    _warn_of_idle(config.solver, "workers", parallel.workers, parallel.batch)
     if dataset is None:
         build = functools.partial(oracle_elsewhere, config.oracle, config.dataset, fingerprint)
     else:
@@ -204,19 +217,23 @@ def caller_of(config: RunConfig, fingerprint: str, dataset: Dataset | None = Non
     return Pool(build, parallel.workers, dict.fromkeys(THREAD_VARIABLES, "1"), **how)
 
 
-def _warn_of_idle_workers(solver: SolverConfig, P: int, batch: int) -> None:
-    """Warn if the solver calls the oracle for fewer terms at one w than there are workers."""
+def team_of(parallel: Parallel) -> Team:
+    """Return the threads of a run, at most one for each core that this process may use."""
+    return Team(usual() if parallel.threads is None else min(parallel.threads, available()))
+
+
+def _warn_of_idle(solver: SolverConfig, who: str, P: int, batch: int) -> None:
+    """Warn if the solver calls the oracle for fewer terms at one w than there are callers."""
     if P > 1 and solver.at_one_w == "one":
         logger.warning(
-            "solver=%s calls the oracle for one term at a time: parallel.workers=%s has little "
-            "effect.",
-            *(solver.name, P),
+            "solver=%s calls the oracle for one term at a time: parallel.%s=%s has little effect.",
+            *(solver.name, who, P),
         )
     elif batch < P and solver.at_one_w == "batch":
         logger.warning(
-            "With parallel.batch=%s, solver=%s has work for at most %s of %s workers at a time. "
+            "With parallel.batch=%s, solver=%s has work for at most %s of %s %s at a time. "
             "Set parallel.batch=%s, for instance, which makes another run.",
-            *(batch, solver.name, batch, P, 4 * P),
+            *(batch, solver.name, batch, P, who, 4 * P),
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.threads import Team, usual
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import file as own_file
 from ssvm_bench.datasets.base import Dataset
@@ -288,9 +289,13 @@ def oracle_for(model: TrainedModel, dataset: Dataset) -> Any:
     return oracle
 
 
-def compiled(ask: Callable[[], T], dataset: Dataset) -> T:
-    """Return what a question about examples gives; say so if its kernels are compiled for it."""
-    return in_turn(ask, kernels_for(dataset.structure, " of predictions"))
+def compiled(ask: Callable[[], T], dataset: Dataset, threads: int | None = None) -> T:
+    """Return what a question about examples gives; say so if its kernels are compiled for it.
+
+    The oracle is called by so many threads; None: as many as `threads.usual` says.
+    """
+    with Team(usual() if threads is None else threads) as team, team.working():
+        return in_turn(ask, kernels_for(dataset.structure, " of predictions"))
 
 
 def predictor(config: Any, dataset: Dataset) -> Any:

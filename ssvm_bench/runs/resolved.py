@@ -138,6 +138,8 @@ def resolve(config: RunConfig, given: Dataset | None = None) -> list[ResolvedRun
         terms = components.oracle_of(config.oracle, given)
     if config.parallel.elsewhere:
         check_for_workers(terms, config.oracle.name)
+    if config.parallel.in_threads:
+        check_for_threads(terms, config.oracle.name)
     prior = components.prior_of(config.prior, terms.d)
     config = config.with_source(dataset.source)
     caller = components.caller_of(config, dataset.fingerprint, given)
@@ -219,6 +221,16 @@ _TOGETHER: tuple[tuple[frozenset[str], str], ...] = tuple(
             "Choose another solver.",
         ),
         (
+            ("threads", "cpu"),
+            "clock=cpu adds up the seconds of all threads, so that parallel.threads would seem to "
+            "gain nothing. Use clock=wall or clock=work.",
+        ),
+        (
+            ("threads", "workers"),
+            "parallel.threads are for an oracle in this process, and parallel.workers and "
+            "parallel.address for one in others. Leave one of them out.",
+        ),
+        (
             ("calls", "no max-oracle"),
             "{calls} is for the max-oracle of a structural SVM, and oracle={oracle} makes a "
             "problem without one. Leave it out.",
@@ -271,7 +283,7 @@ def check_requirements(config: RunConfig) -> None:
     chunks = chunk_rows(config) is not None
     if chunks:
         solver.check_chunks()
-    asked = parallel.elsewhere or parallel.batch > 1
+    asked = parallel.elsewhere or parallel.in_threads or parallel.batch > 1
     facts = {
         "path": bool(config.path),
         "rounds": solver.latent_rounds > 1,
@@ -296,6 +308,7 @@ def check_requirements(config: RunConfig) -> None:
         "calls": asked or oracle.delay > 0,
         "parallel": asked,
         "workers": parallel.elsewhere,
+        "threads": parallel.in_threads,
     }
     held = {fact for fact, holds in facts.items() if holds}
     for together, sentence in _TOGETHER:
@@ -372,6 +385,19 @@ def check_for_workers(terms: Any, name: str) -> None:
             f"The answers of oracle={name} depend on its earlier calls, so that "
             "workers would not find what one oracle finds. Set oracle.warm_start=false, or "
             "parallel.workers=1 without an address."
+        )
+
+
+def check_for_threads(terms: Any, name: str) -> None:
+    """Raise ``ConfigError`` unless an oracle can be called by several threads at a time.
+
+    ``name`` is that of the oracle.
+    """
+    if not getattr(terms, "takes_threads", False):
+        raise ConfigError(
+            f"oracle={name} cannot be called by several threads: its calls are not compiled "
+            "kernels, or depend on earlier ones (oracle.engine=pymaxflow, oracle.warm_start). Use "
+            "parallel.workers, which are processes, or leave parallel.threads out."
         )
 
 

@@ -74,6 +74,7 @@ from threadpoolctl import threadpool_limits
 
 from ssvm_bench.base import interrupts, memory
 from ssvm_bench.base.errors import RunFailedError, contained, described
+from ssvm_bench.base.threads import Team
 from ssvm_bench.config import LOCAL
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.datasets.base import Dataset
@@ -93,7 +94,7 @@ from ssvm_bench.results.trace import (
 )
 from ssvm_bench.runs import Outcome, checkpoints, components
 from ssvm_bench.runs.checkpoints import Progress
-from ssvm_bench.runs.components import build_solver, warm_up
+from ssvm_bench.runs.components import build_solver, team_of, warm_up
 from ssvm_bench.runs.recorder import Recorder, held_out_loss
 from ssvm_bench.runs.resolved import ResolvedRun, resolve
 from ssvm_bench.runs.terminal import Display
@@ -493,19 +494,21 @@ def loop(
         `Checkpoints.write_if_due`.
     """
     progress = progress or Progress()
-    with interrupts.deferred() as arrived, threadpool_limits(1):
+    with interrupts.deferred() as arrived, team_of(config.parallel) as team, threadpool_limits(1):
+        about = config, recorder, arrived, progress, write_checkpoint, team
         try:
             if not (warm_started or progress.resumed):
                 solver.begin()
             if config.eval.after_exact_pass and not progress.resumed:
                 solver.keep_after_exact_pass()
-            reason = _round(config, solver, recorder, arrived, progress, write_checkpoint)
+            reason = _round(solver, *about)
             while reason not in BROKEN_OFF and (after := next_round(config, solver, recorder)):
                 solver = after
                 progress.next_round(solver.clock.now())
-                reason = _round(config, solver, recorder, arrived, progress, write_checkpoint)
+                reason = _round(solver, *about)
             if reason not in BROKEN_OFF:
-                recorder.predict()
+                with team.working():
+                    recorder.predict()
             return reason
         except interrupts.EndedEarlyError:
             return "interrupted"
@@ -519,12 +522,13 @@ def loop(
 
 
 def _round(
-    config: RunConfig,
     solver: Solver,
+    config: RunConfig,
     recorder: Recorder,
     arrived: interrupts.Arrived,
     progress: Progress,
     write_checkpoint: WriteCheckpoint,
+    team: Team,
 ) -> str:
     """Execute a round, or the rest of a resumed one; return its stop reason."""
     budget, schedule = config.budget, config.eval
@@ -541,7 +545,8 @@ def _round(
         if wanted and progress.evaluated < progress.iteration:
             progress.evaluated = progress.iteration
             progress.due = schedule.after(progress.iteration)
-            row = recorder.evaluate(solver, progress.iteration)
+            with team.working():
+                row = recorder.evaluate(solver, progress.iteration)
             if not _is_finite(row, config.solver.has_dual):
                 return "diverged"
             recorder.check_duality()

@@ -41,7 +41,7 @@ def test_defaults_are_those_of_the_contract():
         "path": [],
         "prior": {"mean": 0.0, "variance": 1.0},
         "checkpoint": {"every": 60.0, "keep": False},
-        "parallel": {"workers": 1, "batch": 1, "address": None},
+        "parallel": {"threads": None, "workers": 1, "batch": 1, "address": None},
         "clock": "wall",
         "results_dir": "results",
         "force": False,

@@ -385,8 +385,8 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
         ({"options": {"lam=3 ": 1}}, "lam"),
         ({"options": {"clock": "work,cpu"}}, "clock=work,cpu is not known"),
         ({"options": {"parallel.workers": 2}}, "parallel.workers is the parameter n_jobs"),
-        ({"n_jobs": 0}, "n_jobs must be a number of processes or −1, got 0"),
-        ({"n_jobs": "all"}, "n_jobs must be a number of processes, −1 for one a core, or None"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads or −1, got 0"),
+        ({"n_jobs": "all"}, "n_jobs must be a number of threads, −1 for one a core, or None"),
         (
             {"n_jobs": 2, "oracle": lambda made, lock=LOCK: None},
             "other processes cannot make the o",

@@ -225,7 +225,7 @@ def test_partially_optimal_labels_are_those_of_all_best_labelings(instance):
     table, tested = Table(data), oracle(data)
     for i in range(data.n):
         tested.argmax(w, i)
-        fixed = tested._optimal[: tested.truth(i).size]
+        fixed = tested._room.optimal[: tested.truth(i).size]
         values = scores(table, w, i) + table.losses[i]
         for best in table.labelings[i][values == values.max()]:
             assert (best == fixed)[fixed != FREE].all()
@@ -307,7 +307,8 @@ def test_a_warm_start_never_ends_below_the_last_labeling():
     for _ in range(20):
         w = rng.normal(size=warm.d)
         for i in range(data.n):
-            last = warm._remembered(i).copy() if warm.known.size and warm.known[i] else None
+            own = slice(*warm.features.offsets[i : i + 2])
+            last = warm.last[own].copy() if warm.known.size and warm.known[i] else None
             y = warm.argmax(w, i)
             if last is not None:
                 assert value(warm, w, i, y) >= value(warm, w, i, last) - ROUNDING

@@ -116,6 +116,8 @@ def test_a_batch_is_asked_for_at_one_w():
     asked = []
 
     class Watching(Caller):
+        calls_here = False
+
         def labelings(self, oracle, w, terms, loss=1.0):
             asked.append((w.copy(), terms.tolist()))
             return super().labelings(oracle, w, terms, loss)
@@ -193,6 +195,8 @@ def test_messages_are_small_where_calls_differ_and_large_where_they_do_not():
 
 class Incorrect(Caller):
     """Answers as a worker of another program might."""
+
+    calls_here = False
 
     def __init__(self, change):
         super().__init__()

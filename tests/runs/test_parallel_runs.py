@@ -14,7 +14,7 @@ import program
 import pytest
 from program import USPS, call, config_of, error_of, run_here
 
-from ssvm_bench.base import messages, scheduler
+from ssvm_bench.base import messages, scheduler, threads
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import registry
 from ssvm_bench.estimator import StructuredSVM
@@ -65,6 +65,10 @@ def test_the_hash_covers_what_changes_the_numbers():
     assert hash_of("clock=work", here) == counted
     assert hash_of("clock=work", "parallel.batch=4") != counted
     assert hash_of("oracle.delay=0.01") != alone
+    assert hash_of("parallel.threads=1") == alone
+    threads = {hash_of(f"parallel.threads={count}") for count in (2, 4)}
+    assert len({alone, two, *threads}) == 4
+    assert hash_of("clock=work", "parallel.threads=4") == counted
 
 
 def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
@@ -77,6 +81,33 @@ def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
     np.testing.assert_array_equal(*weights)
     plain = run_here(tmp_path / "3", "clock=work", "budget.max_iterations=2", "solver=mpbcfw")
     assert not set(OF_CALLS) & set(frame_of(plain).columns)
+
+
+@pytest.mark.parametrize("solver", ["mpbcfw", "bmrm"])
+def test_with_counted_work_a_trace_has_the_same_bits_with_threads(tmp_path, monkeypatch, solver):
+    monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(threads, "available", lambda: 3)
+    monkeypatch.setattr(components, "available", lambda: 3)
+    options = (*WORK, f"solver={solver}")
+    made = [
+        run_here(tmp_path / f"{count}", *options, f"parallel.threads={count}")
+        for count in (1, 2, 3)
+    ]
+    frames = [frame_of(one) for one in made]
+    check_same(frames[0], frames[1])
+    check_same(frames[0], frames[2])
+    weights = [np.load(one.folder / "weights.npz")["w"] for one in made]
+    np.testing.assert_array_equal(weights[1:], weights[:1] * 2)
+    assert len({one.summary["train_loss"] for one in made}) == 1
+
+
+def test_there_is_a_thread_a_core_at_most_and_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(components, "available", lambda: 2)
+    config = config_of(tmp_path, "parallel.threads=7", "solver=bmrm")
+    with messages.shown_by((shown := []).append):
+        assert components.caller_of(config, "fingerprint").team.size == 2
+    assert shown == ["parallel.threads=7: there are 2, as this process may use no more cores."]
+    assert components.team_of(config_of(tmp_path, "parallel.threads=1").parallel).size == 1
 
 
 def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
@@ -97,6 +128,14 @@ def test_a_delay_counts_as_work_and_takes_its_time(tmp_path):
         (("parallel.workers=2", "clock=cpu"), "clock=cpu counts"),
         (("oracle.delay=0.1", "clock=cpu"), "clock=cpu counts"),
         (("parallel.workers=2", "solver=eg"), "asks the oracle for expectations"),
+        (("parallel.threads=2", "clock=cpu"), "parallel.threads would seem to gain nothing"),
+        (("parallel.threads=2", "parallel.workers=2"), "Leave one of them out"),
+        (("parallel.threads=2", "oracle.kernel=rbf", "oracle.gamma=1"), "kernel values that do"),
+        (
+            ("dataset=stanford", "oracle.warm_start=true", "parallel.threads=2"),
+            "by several threads",
+        ),
+        (("parallel.threads=0",), "parallel.threads must be ≥ 1"),
         (("parallel.workers=0",), "parallel.workers must be ≥ 1"),
         (("parallel.batch=0",), "parallel.batch must be ≥ 1"),
         (("oracle.delay=-1",), "oracle.delay must be ≥ 0"),

@@ -1,0 +1,229 @@
+"""``python -m benchmarks.threads``: what threads gain, measured here and scheduled for more cores.
+
+A pass is one call of the oracle for every term at one w, with the sum of the planes (``exact``), or
+without it, as an evaluation does (``value``). Passes by one thread and by ``--threads`` are made in
+turn, and their medians compared, in wall time: on a machine with other load, this says little.
+
+The schedule needs one thread only. A pass is made in small parts, and the CPU time of each part's
+calls and of its sum is taken. Then P threads are simulated by the rules of
+:mod:`ssvm_bench.base.threads`: parts get smaller, sums are made in order and one at a time, and
+what an interpreter does, one thread does at a time. That is to take a part and to call its kernel,
+and for the oracles of graphs all of a call that is no kernel. Caches and memory are not simulated:
+cores are taken to be as fast together as alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter, thread_time
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from ssvm_bench.base import threads
+from ssvm_bench.base.jit import CompiledKernel
+from ssvm_bench.base.threads import Add, Call, Team
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.oracles import alpha_expansion, mincut
+from ssvm_bench.runs import components
+
+DATASETS = "stanford", "weizmann", "mnist", "ocr", "conll2000", "usps"
+CORES = 2, 4, 8, 16, 32, 64
+
+_TAKING = 1e-5
+"""Seconds of the interpreter to take the next part, beside those to call its kernel."""
+
+_WAKING = 5e-5
+"""Seconds until a thread that waits for work begins."""
+
+_FINE = 128
+"""Parts of the pass that is timed."""
+
+_USUAL = 16
+"""Parts of a pass by a few threads."""
+
+_LONG = 5e-5
+"""A call of one item that takes longer is not one of a kernel for many."""
+
+
+_FEW = 20
+
+
+class Timed(Team):
+    """One thread that does a piece of work in small parts, and times them.
+
+    Attributes
+    ----------
+    parts : list of (int, float, float)
+        First item, and CPU seconds of the calls and of the sum, of each part.
+    dispatch : float
+        Seconds to call a kernel: those of a call for one item.
+    """
+
+    def __init__(self, fine: int = _FINE) -> None:
+        super().__init__(2)  # with one, the sum would be a part of the calls
+        self.fine, self.dispatch = fine, 0.0
+        self.parts: list[tuple[int, float, float]] = []
+
+    def share(self, count: int, call: Call, add: Add | None = None) -> float:
+        """See `Team`."""
+        start = thread_time()
+        for _ in range(_FEW):
+            call(0, 0, 1)
+        self.dispatch = (thread_time() - start) / _FEW
+        for begin in range(0, count, size := max(count // self.fine, 1)):
+            end, start = min(begin + size, count), thread_time()
+            call(0, begin, end)
+            called = thread_time()
+            if add is not None:
+                add(begin, end)
+            self.parts.append((begin, called - start, thread_time() - called))
+        return 0.0
+
+
+class Pass(NamedTuple):
+    """What a pass takes, the least of some rounds.
+
+    Attributes
+    ----------
+    items, calls, sums : ndarrays
+        First item, and seconds of the calls and of the sum, of each part.
+    dispatch, others : float
+        Seconds to call a kernel, and of all that is in no part.
+    """
+
+    items: np.ndarray
+    calls: np.ndarray
+    sums: np.ndarray
+    dispatch: float
+    others: float
+
+
+def timed(work: Callable[[], object], rounds: int) -> Pass:
+    """Time a pass in one thread."""
+    found, others, dispatch = [], [], []
+    for _ in range(rounds):
+        team, start = Timed(), thread_time()
+        with team.working():
+            work()
+        parts = np.array(team.parts)
+        others.append(thread_time() - start - parts[:, 1:].sum() - _FEW * team.dispatch)
+        dispatch.append(team.dispatch)
+        found.append(parts)
+    calls, sums = (np.min([parts[:, k] for parts in found], axis=0) for k in (1, 2))
+    each = min(dispatch) if min(dispatch) < _LONG else 0.0
+    calls = np.maximum(calls - each, 1e-9)
+    sums = np.maximum(sums - each, 0.0) if sums.any() else sums
+    return Pass(found[0][:, 0], calls, sums, each, max(min(others), 0.0))
+
+
+def held(work: Callable[[], object], rounds: int) -> float:
+    """Return the share of the calls of a pass over graphs in which no kernel is executed."""
+    inside = [0.0]
+
+    def wrapped(kernel: Any) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            start = thread_time()
+            try:
+                return kernel(*arguments)
+            finally:
+                inside[0] += thread_time() - start
+
+        return call
+
+    before = {}
+    for module in (alpha_expansion, mincut):
+        for name, value in vars(module).copy().items():
+            if isinstance(value, CompiledKernel):
+                before[module, name] = value
+                setattr(module, name, wrapped(value))
+    try:
+        shares = []
+        for _ in range(rounds):
+            inside[0], team = 0.0, Timed(fine=_USUAL)
+            with team.working():
+                work()
+            calls = sum(part[1] for part in team.parts) + _FEW * team.dispatch
+            shares.append(1.0 - inside[0] / calls)
+        return max(min(shares), 0.0)
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def scheduled(P: int, count: int, took: Pass, share: float) -> float:
+    """Return the seconds of a pass over ``count`` items by P threads.
+
+    ``share`` is the part of a call that only one thread does at a time.
+    """
+    at = np.append(took.items, count)
+    called, added = (np.concatenate(([0.0], np.cumsum(of))) for of in (took.calls, took.sums))
+
+    def between(total: np.ndarray, begin: int, end: int) -> float:
+        return float(np.interp(end, at, total) - np.interp(begin, at, total))
+
+    adds, free = took.sums.any(), np.zeros(P)
+    interpreter = turn = 0.0
+    taken, least = 0, 1
+    while taken < count:
+        number, left = int(free.argmin()), count - taken
+        size = left // (P * (threads._PARTS if taken else threads._FIRST))
+        begin, taken = taken, taken + min(max(size, least), left)
+        takes = between(called, begin, taken)
+        interpreter = max(interpreter, free[number]) + _TAKING + took.dispatch + share * takes
+        free[number] = done = interpreter + (1.0 - share) * takes
+        if adds:
+            turn = max(turn, done) + took.dispatch + between(added, begin, taken)
+            free[number] = turn  # the thread whose turn it is adds
+        if begin == 0:
+            least = max(int(threads._LEAST_SECONDS * taken / (takes + took.dispatch)), 1)
+            free[1:] = free[0] + _WAKING
+            if (count - taken) * takes / taken <= 2 * threads._LEAST_SECONDS:
+                free[1:] = np.inf
+    return took.others + float(max(free[np.isfinite(free)].max(), turn))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("datasets", nargs=-1)
+@click.option("--threads", "count", type=click.IntRange(2), default=2, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True)
+def main(datasets: tuple[str, ...], count: int, rounds: int) -> None:
+    """Compare passes by one thread and by several, and schedule them for up to 64 cores."""
+    columns = "dataset", "pass", "one thread, ms", "sums", "interpreter", f"here, {count}"
+    click.echo(f"| {' | '.join([*columns, *map(str, CORES)])} |")
+    click.echo(f"|{'---|' * (len(columns) + len(CORES))}")
+    for name in datasets or DATASETS:
+        (config,) = compose_runs([f"dataset={name}"])
+        dataset = components.load_dataset(config.dataset)
+        oracle = components.oracle_of(config.oracle, dataset)
+        w = np.zeros(oracle.d)
+        for _ in range(3):
+            w -= 0.3 * oracle.risk(w).star
+        for kind, with_plane in (("exact", True), ("value", False)):
+
+            def work(with_plane: bool = with_plane) -> object:
+                return oracle.risk(w, with_plane)  # noqa: B023 - called in this round
+
+            with Team(count) as team:
+                took: dict[Team, list[float]] = {threads.ALONE: [], team: []}
+                for _ in range(rounds):
+                    for one, seconds in took.items():
+                        start = perf_counter()
+                        with one.working():
+                            work()
+                        seconds.append(perf_counter() - start)
+            alone, together = (median(seconds) for seconds in took.values())
+            took_alone = timed(work, rounds)
+            share = held(work, rounds) if dataset.structure == "graph" else 0.0
+            calls, sums, others = (float(np.sum(of)) for of in took_alone[1:3] + took_alone[4:])
+            total = calls + sums + others
+            ratios = [total / scheduled(P, oracle.n, took_alone, share) for P in CORES]
+            cells = [name, kind, f"{1e3 * total:.1f}", f"{sums / total:.0%}"]
+            cells += [f"{(others + share * calls) / total:.0%}", f"{alone / together:.2f}"]
+            click.echo(f"| {' | '.join([*cells, *(f'{ratio:.1f}' for ratio in ratios)])} |")
+
+
+if __name__ == "__main__":
+    main()

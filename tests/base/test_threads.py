@@ -1,0 +1,100 @@
+"""A team of threads: the order of sums, errors in a part, and what is left behind."""
+
+import threading
+import time
+
+import pytest
+
+from ssvm_bench.base import interrupts, threads
+from ssvm_bench.base.threads import ALONE, Team
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Let every piece of work be worth several threads, and have parts of one item."""
+    monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_every_item_is_done_once_and_added_in_order(size):
+    with Team(size) as team:
+        for count in (0, 1, 2, 7, 300):
+            done, added, numbers = [], [], set()
+
+            def call(number, begin, end, done=done, numbers=numbers):
+                time.sleep(1e-5 * ((7 * begin) % 5))
+                done.extend(range(begin, end))
+                numbers.add(number)
+
+            team.share(count, call, lambda begin, end, added=added: added.extend(range(begin, end)))
+            assert sorted(done) == added == list(range(count))
+            assert numbers <= set(range(size))
+
+
+@pytest.mark.parametrize("where", ["call", "add"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_first_error_in_order_is_raised_and_the_team_works_on(size, where):
+    def fails(at):
+        def fail(*about):
+            begin, end = about[-2:]
+            for k in range(begin, end):
+                if k % 50 == at:
+                    raise ZeroDivisionError(k)
+
+        return fail
+
+    for at in (0, 13, 49):
+        with Team(size) as team:
+            added = [-1]
+            steps = {"call": lambda *_: None, "add": lambda begin, _, to=added: to.append(begin)}
+            with pytest.raises(ZeroDivisionError) as raised:
+                team.share(200, **{**steps, where: fails(at)})
+            assert raised.value.args == (at,)
+            assert max(added) < at
+            team.share(10, lambda *_: None)
+
+
+def test_threads_start_when_they_are_needed_and_end_with_the_team(monkeypatch):
+    before = threading.active_count()
+    with Team(3) as team:
+        monkeypatch.setattr(threads, "_LEAST_SECONDS", 1.0)
+        team.share(10, lambda *_: None)
+        assert threading.active_count() == before
+        monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+        team.share(10, lambda *_: None)
+        assert threading.active_count() == before + 2
+    deadline = time.monotonic() + 60
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+def test_the_calls_of_a_team_find_no_team():
+    found = []
+    with Team(2) as team, team.working():
+        assert threads.current() is team
+        team.share(20, lambda *_: found.append(threads.current()))
+    assert set(found) == {ALONE} == {threads.current()}
+
+
+def test_a_second_signal_ends_the_work_before_its_next_part(monkeypatch):
+    done = []
+
+    def call(number, begin, end):
+        done.append(begin)
+        interrupts._current.count = 2
+
+    with Team(2) as team, interrupts.deferred() as arrived:
+        with pytest.raises(interrupts.EndedEarlyError):
+            team.share(1000, call)
+        assert len(done) <= 2
+        arrived.answered = True
+
+
+def test_there_are_no_more_threads_than_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads.usual() == threads.available() >= 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads.usual() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert threads.usual() == threads.available()

@@ -119,7 +119,7 @@ def small_pictures(patch, count):
 def forget_data():
     """Drop the dataset and the oracle that the runner keeps for the next run."""
     components.load_dataset.cache_clear()
-    components.build_oracle.cache_clear()
+    components.oracle_of_thread.cache_clear()
 
 
 def config_of(results_dir, *overrides, data=USPS):

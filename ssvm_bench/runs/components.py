@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -64,9 +65,17 @@ def load_dataset(config: Any, rows: int | None = None) -> Dataset | DataStream:
     return found
 
 
-@functools.lru_cache(maxsize=1)
 def build_oracle(config: Any, dataset_config: Any, rows: int | None = None) -> Any:
-    """Load a dataset and build its oracle; cache the last one for the next run of a sweep."""
+    """Load a dataset and build its oracle; cache the last one for the next run of a sweep.
+
+    An oracle writes to scratch, so each thread that makes runs has one of its own.
+    """
+    return oracle_of_thread(threading.get_ident(), config, dataset_config, rows)
+
+
+@functools.lru_cache(maxsize=1)
+def oracle_of_thread(_: int, config: Any, dataset_config: Any, rows: int | None) -> Any:
+    """Return what `build_oracle` does, for a thread."""
     return oracle_of(config, load_dataset(dataset_config, rows), rows)
 
 

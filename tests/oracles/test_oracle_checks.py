@@ -250,7 +250,7 @@ def test_what_a_component_builds_is_an_oracle(monkeypatch):
     empty.n = 0
     for built in (None, Risk(0.0, ONE, 0.0), empty):
         monkeypatch.setattr(viterbi, "build", lambda *_, built=built: built)
-        components.build_oracle.cache_clear()
+        components.oracle_of_thread.cache_clear()
         with pytest.raises(RunFailedError, match=r"oracle=viterbi built .*, not an Oracle"):
             components.build_oracle(config.oracle, config.dataset)
-    components.build_oracle.cache_clear()
+    components.oracle_of_thread.cache_clear()

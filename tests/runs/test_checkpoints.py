@@ -70,7 +70,7 @@ def problem_of(config):
     """Build the problem of a run anew, as another process would."""
     rows = components.chunk_rows(config)
     dataset = components.load_dataset(config.dataset, rows)
-    components.build_oracle.cache_clear()
+    components.oracle_of_thread.cache_clear()
     terms = components.build_oracle(config.oracle, config.dataset, rows)
     return with_prior(terms, config.lam_of(dataset.n), priors.build(config.prior, terms.d))
 

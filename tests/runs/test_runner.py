@@ -7,6 +7,7 @@ import os
 import posix
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise, product
 from types import SimpleNamespace
@@ -29,6 +30,7 @@ from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.run_folder import lock, partial_folder
 from ssvm_bench.results.trace import find_runs, is_finished, is_whole, read_trace
 from ssvm_bench.runs import components, recorder, runner
+from ssvm_bench.runs.resolved import resolve
 from ssvm_bench.runs.terminal import Display
 from ssvm_bench.solvers.fw import FrankWolfe
 
@@ -494,6 +496,16 @@ def test_the_seed_decides_and_nothing_else(tmp_path):
 
 def short_run(folder, *overrides):
     return run_here(folder, "solver=fw", "budget.max_iterations=2", *overrides)
+
+
+def test_runs_of_several_threads_do_not_share_an_oracle_s_scratch(tmp_path):
+    """Kernels release the interpreter's lock: two passes may be inside the oracle at a time."""
+    options = ("solver=bcfw", "clock=work", "budget.max_iterations=30")
+    config = config_of(tmp_path, *options, data=OCR)
+    with ThreadPoolExecutor(2) as pool:
+        oracles = [*pool.map(lambda _: (time.sleep(0.2), resolve(config)[0].terms)[1], range(2))]
+    mine, other = (oracle.compiled.v for oracle in oracles)
+    assert not np.shares_memory(mine, other)
 
 
 def test_a_finished_run_is_skipped_unless_forced(tmp_path):

@@ -15,6 +15,9 @@ The manifest is JSON::
     requires   versions, system, digest of the modules with kernels, settings: see `requirements`
     target     numba's CPU_NAME and CPU_FEATURES
     files      name → [bytes, sha256]
+
+Internals of numba: ``_toplevel_target_context`` of its target, which exists once code generation
+has begun, and ``get_host_cpu_features``, which respects ``NUMBA_ENABLE_AVX``.
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ The manifest is JSON::
     requires   versions, system, digest of the modules with kernels, settings: see `requirements`
     target     numba's CPU_NAME and CPU_FEATURES
     files      name → [bytes, sha256]
+
+Internals of numba: ``_toplevel_target_context`` of its target, which exists once code generation
+has begun, and ``get_host_cpu_features``, which respects ``NUMBA_ENABLE_AVX``.
 """
 
 from __future__ import annotations
@@ -148,10 +151,13 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[str, str], dict[str, tu
 
 def _check(required: dict[str, Any], found: dict[str, Any]) -> None:
     for what in found:
-        if required.get(what) != found[what]:
-            again = "" if what.startswith("NUMBA_") else f" (`{_INSTALL}` installs what fits)"
-            theirs = shown(required.get(what))
-            raise _UnfitError(f"it is for {what} {theirs}, not {found[what]}{again}")
+        theirs = required.get(what)
+        if theirs == found[what]:
+            continue
+        if what.startswith("NUMBA_"):
+            raise _UnfitError(f"it was compiled without {what}={found[what]}")
+        different = f"it is for {what} {shown(theirs)}, not {found[what]}"
+        raise _UnfitError(f"{different} (`{_INSTALL}` installs what fits)")
 
 
 def _check_target(target: tuple[str, str]) -> None:

@@ -17,6 +17,7 @@ from benchmarks.passes import loaded, seconds
 from benchmarks.report import ESTIMATOR, Measurement, from_samples
 from ssvm_bench import StructuredSVM
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Display
@@ -29,15 +30,24 @@ STRUCTURES = {"independent": ("multiclass", "1/n"), "chain": ("chain", "200/n")}
 """Of datasets, how the estimator calls them, and λ: that of `rivals`, about that of `chunking`."""
 
 
-def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
-    """Measure on the dataset that the overrides ``call`` choose, if its structure is known."""
+def run_of(call: Sequence[str]) -> tuple[RunConfig, Dataset] | None:
+    """Return the run that `StructuredSVM` is compared with; None if the structure is another."""
     (config,) = compose_runs(call)
     if config.oracle.name not in ("multiclass", "viterbi"):
-        return
+        return None
     dataset = loaded(config.dataset)
-    structure, lam = STRUCTURES[dataset.structure]
+    _, lam = STRUCTURES[dataset.structure]
     budget = (f"budget.gap_tol={GAP}", "budget.max_iterations=null")
     (config,) = compose_runs((*call, f"lam={lam}", "solver=mpbcfw_fast", *budget, "clock=work"))
+    return config, dataset
+
+
+def measure_estimator(call: Sequence[str]) -> Iterator[Measurement]:
+    """Measure on the dataset that the overrides ``call`` choose, if its structure is known."""
+    if (run := run_of(call)) is None:
+        return
+    config, dataset = run
+    structure, lam = STRUCTURES[dataset.structure]
     X, y = given(dataset)
     model = StructuredSVM(
         structure,

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.chunking import written
-from benchmarks.estimator import GAP, STRUCTURES, given
-from benchmarks.passes import loaded, seconds
+from benchmarks.estimator import GAP, STRUCTURES, given, run_of
+from benchmarks.passes import seconds
 from benchmarks.processes import launched
 from benchmarks.report import (
     BATCH,
@@ -40,7 +40,6 @@ from benchmarks.report import (
     from_samples,
 )
 from ssvm_bench import StructuredSVM
-from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.runs import runner
 from ssvm_bench.runs.terminal import Display
@@ -57,13 +56,10 @@ Ask = Callable[[Any], object]
 
 def measure_serving(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure on the dataset that the overrides ``call`` choose, if its structure is known."""
-    (config,) = compose_runs(call)
-    if config.oracle.name not in ("multiclass", "viterbi"):
+    if (run := run_of(call)) is None:
         return
-    dataset = loaded(config.dataset)
+    config, dataset = run
     structure, lam = STRUCTURES[dataset.structure]
-    budget = (f"budget.gap_tol={GAP}", "budget.max_iterations=null")
-    (config,) = compose_runs((*call, f"lam={lam}", "solver=mpbcfw_fast", *budget, "clock=work"))
     subject = dataset.name, dataset.source
     named = dataset.vocabulary is not None and bool(dataset.vocabulary.features)
     X, y = with_names(dataset) if named else given(dataset)

@@ -37,6 +37,14 @@ def pytest_make_parametrize_id(val, argname):
     return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) else None
 
 
+@pytest.fixture(autouse=True)
+def _folders_of_plug_ins(monkeypatch):
+    """Search no folder of another test for components: two may have a file of one name."""
+    from ssvm_bench.config import registry
+
+    monkeypatch.setattr(registry._PLUG_INS, "__path__", [*registry._PLUG_INS.__path__])
+
+
 @pytest.fixture
 def grid(tmp_path):
     """Return the file of an experiment of four runs."""

@@ -55,18 +55,18 @@ def test_the_first_error_in_order_is_raised_and_the_team_works_on(size, where):
 
 
 def test_threads_start_when_they_are_needed_and_end_with_the_team(monkeypatch):
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     with Team(3) as team:
         monkeypatch.setattr(threads, "_LEAST_SECONDS", 1.0)
         team.share(10, lambda *_: None)
-        assert threading.active_count() == before
+        assert not {*threading.enumerate()} - before
         monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
         team.share(10, lambda *_: None)
-        assert threading.active_count() == before + 2
-    deadline = time.monotonic() + 60
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() == before
+        started = {*threading.enumerate()} - before
+        assert len(started) == 2
+    for thread in started:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_the_calls_of_a_team_find_no_team():

@@ -25,7 +25,7 @@ import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.files import is_held
 from ssvm_bench.base.messages import shown_by
-from ssvm_bench.jobs import Options, backends
+from ssvm_bench.jobs import Options, backends, supervisor
 from ssvm_bench.jobs import call as calls
 from ssvm_bench.jobs import slurm as queue
 from ssvm_bench.jobs import worker as workers
@@ -349,12 +349,11 @@ def test_a_scheduler_that_ends_ends_the_command(status):
         next(backend.ended())
 
 
-def test_how_a_task_of_dask_has_ended_is_how_its_worker_has(monkeypatch):
+def test_how_a_task_of_dask_has_ended_is_how_its_worker_has():
     def failed(kind):
         error = type(kind, (Exception,), {})("It fell")
         return SimpleNamespace(done=lambda: True, status="error", exception=lambda: error)
 
-    monkeypatch.setattr(backends, "POLL_SECONDS", 0)
     backend = backends.Dask(Options())
     backend._client = SimpleNamespace(status="running")
     backend._tasks = {
@@ -659,7 +658,7 @@ def test_workers_that_take_nothing_are_not_started_forever(tmp_path):
 
 
 def test_workers_that_die_with_their_runs_have_not_ended_in_vain(tmp_path, monkeypatch):
-    monkeypatch.setattr(backends, "POLL_SECONDS", 0)
+    monkeypatch.setattr(supervisor, "_POLL_SECONDS", 0)
     backend, one, ended = Unlucky(Options()), issued(tmp_path, "seed=range(8)", retries=0), {}
     backend.deaths = 99
     backend.open(8)

@@ -121,7 +121,9 @@ def test_other_sources_are_refused():
 
 
 def test_points_are_not_exported(tmp_path):
-    with pytest.raises(ConfigError, match="tiny has points of which some are labeled"):
+    with pytest.raises(
+        ConfigError, match="tiny cannot be exported: some of its points are labeled"
+    ):
         export.write(clouds(6), tmp_path / "tiny.parquet", export.Export())
     assert not any(tmp_path.iterdir())
 

@@ -38,11 +38,15 @@ def pytest_make_parametrize_id(val, argname):
 
 
 @pytest.fixture(autouse=True)
-def _folders_of_plug_ins(monkeypatch):
-    """Search no folder of another test for components: two may have a file of one name."""
+def _forgotten_folders(tmp_path_factory):
+    """Leave no temporary folder of components to other tests: two may have a file of one name."""
     from ssvm_bench.config import registry
 
-    monkeypatch.setattr(registry._PLUG_INS, "__path__", [*registry._PLUG_INS.__path__])
+    before, temporary = registry.folders(), tmp_path_factory.getbasetemp()
+    yield
+    registry._PLUG_INS.__path__ = [
+        str(one) for one in registry.folders() if one in before or temporary not in one.parents
+    ]
 
 
 @pytest.fixture

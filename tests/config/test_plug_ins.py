@@ -462,8 +462,8 @@ def test_small_instances_are_of_every_structure():
 def test_a_check_fails_with_its_exit_status(mine):
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
-    (mine / "solver" / "mine.py").write_text(SOLVER.replace("+ 0.00)", "+ 9.00)"))
-    del sys.modules[MODULE]
+    (mine / "solver" / "mine.py").write_text(SOLVER.replace("+ 0.00)", "+ 9.0)"))  # of another size
+    del sys.modules[MODULE]  # a file of the same size and second would be loaded as compiled before
     result = call("check", "solver", "mine", "--config-dir", mine)
     assert result.exit_code == 1
     assert "✗ dual ≤ primal in every row: row 0 has the dual 9" in result.stdout

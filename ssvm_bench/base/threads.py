@@ -67,12 +67,13 @@ def usual() -> int:
 class Team:
     """Some threads: the one that asks, and others that wait for work until the team is closed.
 
-    The others are started when they are first needed.
+    The others are started when they are first needed. If the system allows fewer of them, fewer
+    work.
 
     Attributes
     ----------
     size : int
-        Number of threads.
+        Number of threads, at most.
     """
 
     def __init__(self, size: int) -> None:
@@ -141,8 +142,12 @@ class Team:
     def _start(self) -> None:
         for number in range(1, self.size):
             queue: SimpleQueue[_Work | None] = SimpleQueue()
+            thread = threading.Thread(target=_serve, args=(queue, number), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the limit of the user, or of the container, is reached
+                return
             self._queues.append(queue)
-            threading.Thread(target=_serve, args=(queue, number), daemon=True).start()
 
 
 ALONE = Team(1)

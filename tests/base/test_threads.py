@@ -69,6 +69,26 @@ def test_threads_start_when_they_are_needed_and_end_with_the_team(monkeypatch):
         assert not thread.is_alive()
 
 
+def test_a_team_works_with_the_threads_that_the_system_allows(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with Team(4) as team:
+        for _ in range(2):
+            added = []
+            team.share(50, lambda *_: None, lambda *part, added=added: added.append(part))
+            assert [begin for begin, _ in added[1:]] == [end for _, end in added[:-1]]
+            assert added[-1][1] == 50
+    started[0].join(10)
+    assert not started[0].is_alive()
+
+
 def test_the_calls_of_a_team_find_no_team():
     found = []
     with Team(2) as team, team.working():

@@ -151,7 +151,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[str, str], dict[str, tu
             name: (int(size), str(digest)) for name, (size, digest) in content["files"].items()
         }
         return dict(content["requires"]), (str(cpu), str(features)), listed
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except Exception as error:  # a manifest may be anything
         raise _UnfitError(f"{path} cannot be read ({shown(error)}): install it again") from error
 
 

@@ -175,6 +175,7 @@ DAMAGES = {
     "no target": lambda text: text.replace("target", "tarpit"),
     "no list": lambda text: text.replace('"files": {}', '"files": [1]'),
     "odd sizes": lambda text: text.replace('"files": {}', '"files": {"a": [null, ""]}'),
+    "endless sizes": lambda text: text.replace('"files": {}', '"files": {"a": [1e999, ""]}'),
     "deep": lambda text: "[" * 100_000,
     "not UTF-8": lambda text: "\udcff",
 }

@@ -23,12 +23,12 @@ has begun, and ``get_host_cpu_features``, which respects ``NUMBA_ENABLE_AVX``.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import logging
 import os
 import sys
 from contextlib import suppress
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,9 +129,15 @@ def requirements(kernels: str) -> dict[str, Any]:
 
 
 def _installed() -> Path | None:
-    """Return the folder of the package, which is found but not imported; None if there is none."""
-    with suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(PACKAGE)
+    """Return the folder of the package, which is found but not imported; None if there is none.
+
+    Machine code is executed, and Python finds modules in the current folder, which may be anyone's.
+    So the package is not looked for there, unless it is where this program is installed.
+    """
+    with suppress(ImportError, ValueError, OSError):
+        own, here = Path(__file__).parents[2].resolve(), Path.cwd().resolve()
+        folders = [each for each in sys.path if own == here or Path(each).resolve() != here]
+        found = PathFinder.find_spec(PACKAGE, folders)
         if found is not None and found.origin is not None:
             return Path(found.origin).parent
     return None
@@ -145,7 +151,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[str, str], dict[str, tu
             name: (int(size), str(digest)) for name, (size, digest) in content["files"].items()
         }
         return dict(content["requires"]), (str(cpu), str(features)), listed
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except Exception as error:  # a manifest may be anything
         raise _UnfitError(f"{path} cannot be read ({shown(error)}): install it again") from error
 
 

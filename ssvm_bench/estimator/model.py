@@ -141,11 +141,17 @@ class Predictor(ClassifierMixin, BaseEstimator):
             size, places, values = w
             w = Nonzeros(size, places.astype(np.int64), values)
         if w is not None:
-            self.weights_ = w
+            self._take(w)
 
     @property
     def weights_(self) -> np.ndarray:
-        """w; see the class. The array is read-only: assign another one."""
+        """w; see the class. The array is read-only: assign another one, of as many numbers.
+
+        Raises
+        ------
+        ValueError
+            What is assigned is no vector of finite real numbers, or has another length.
+        """
         if not hasattr(self, "_weights"):
             raise AttributeError("weights_ are those of a fitted model: call fit first")
         w = np.asarray(self._weights).view()
@@ -153,7 +159,15 @@ class Predictor(ClassifierMixin, BaseEstimator):
         return w
 
     @weights_.setter
-    def weights_(self, w: np.ndarray | Nonzeros) -> None:
+    def weights_(self, w: Any) -> None:
+        d = getattr(self, "_weights", np.asarray(w)).size
+        w = column_or_1d(check_array(w, dtype=np.float64, ensure_2d=False, input_name="weights_"))
+        if w.size != d:
+            raise ValueError(f"weights_ must have {d} numbers, as training has found, got {w.size}")
+        self._take(w)
+
+    def _take(self, w: np.ndarray | Nonzeros) -> None:
+        """Have other weights, for which nothing is prepared yet."""
         self._weights, self._prepared = _without_zeros(w), _Prepared()
 
     def predict(self, X: Any) -> Any:

@@ -229,7 +229,7 @@ class StructuredSVM(Predictor):
             sizes = dataset.n_labels, dataset.y.size
             self.support_, w = kernel_features.support(np.asarray(w), *sizes)
             self.support_vectors_ = dataset.x[self.support_]
-        self.weights_ = w
+        self._take(w)
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]

@@ -175,6 +175,7 @@ DAMAGES = {
     "no target": lambda text: text.replace("target", "tarpit"),
     "no list": lambda text: text.replace('"files": {}', '"files": [1]'),
     "odd sizes": lambda text: text.replace('"files": {}', '"files": {"a": [null, ""]}'),
+    "endless sizes": lambda text: text.replace('"files": {}', '"files": {"a": [1e999, ""]}'),
     "deep": lambda text: "[" * 100_000,
     "not UTF-8": lambda text: "\udcff",
 }
@@ -197,6 +198,21 @@ def test_no_package_is_no_reason_for_a_word(monkeypatch, caplog):
     monkeypatch.setattr(precompiled, "PACKAGE", "no_such_package")
     assert adopted("0" * 16) == Precompiled()
     assert caplog.messages == []
+
+
+def test_a_package_in_the_current_folder_is_not_an_installed_one(tmp_path, monkeypatch):
+    (tmp_path / "at" / PACKAGE).mkdir(parents=True)
+    (tmp_path / "at" / PACKAGE / "__init__.py").touch()
+    for at in ("", ".", str(tmp_path / "at")):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(precompiled.sys, "path", [at])
+        assert precompiled._installed() == (tmp_path / at / PACKAGE if len(at) > 1 else None)
+        monkeypatch.chdir(tmp_path / "at")
+        assert precompiled._installed() is None
+    # but next to this program it is
+    own = str(tmp_path / "at" / "ssvm_bench" / "base" / "precompiled.py")
+    monkeypatch.setattr(precompiled, "__file__", own)
+    assert precompiled._installed() == tmp_path / "at" / PACKAGE
 
 
 def test_a_checkout_says_it_only_where_details_are_asked_for(manifest, monkeypatch, capfd):

@@ -84,5 +84,15 @@ def test_weights_are_replaced_and_never_changed_in_place():
     model.weights_ = -model.weights_
     expected = (data.x @ model.coef_.T + model.intercept_).argmax(axis=1)
     assert model.predict(data.x).tolist() == expected.tolist()
+    for wrong, why in (
+        (np.append(model.weights_, 0.0), r"weights_ must have 15 numbers, .* got 16"),
+        (model.weights_ * np.nan, "weights_ contains NaN"),
+        (model.weights_ * 1j, "Complex data"),
+        (model.weights_.reshape(3, -1), "1d array"),
+        (None, "weights_"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=why):
+            model.weights_ = wrong
+    assert model.predict(data.x).tolist() == expected.tolist()
     with pytest.raises(AttributeError, match="call fit first"):
         _ = StructuredSVM().weights_

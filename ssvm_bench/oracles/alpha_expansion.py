@@ -365,7 +365,7 @@ def _unary_energies(features, graphs, w, i, loss, potts, theta, u):
         largest = 0.0
         for c in range(K):
             size = abs(theta[l, c])
-            if not size <= largest:  # also if it is NaN
+            if size > largest or size != size:  # a NaN remains
                 largest = size
         total += largest
     s = exponent(edges_cost(graphs, i, potts), total)

@@ -325,10 +325,12 @@ def value(tested, w, i, y):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 def test_scores_that_are_not_numbers_are_refused(K, bad):
     tested = oracle(random_graphs([4, 5], K, 2))
-    w = np.append(np.ones(2 * K - 1), bad)
-    for ask in (tested.argmax, tested.predict):
-        with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
-            ask(w, 1)
+    for at in (0, -1):  # a score of the first label, and of the last one
+        w = np.ones(2 * K)
+        w[at] = bad
+        for ask in (tested.argmax, tested.predict):
+            with pytest.raises(RunFailedError, match="example 1 are not finite, or too large"):
+                ask(w, 1)
 
 
 @given(instances(labels=(2, 3), sizes=(1, 2, 4)))

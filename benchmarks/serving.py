@@ -148,7 +148,7 @@ def _rival(dataset: Dataset, X: Any, y: Any, named: bool) -> tuple[str, Ask | No
 
         spent = seconds(fit)
         tagger = pycrfsuite.Tagger()
-        tagger.open_inmemory(Path(file).read_bytes())
+        tagger.open(file)  # read whole; open_inmemory reads from bytes that nothing keeps
     return "CRFsuite", lambda several: [tagger.tag(names) for names in several], spent
 
 

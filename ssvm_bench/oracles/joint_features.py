@@ -46,7 +46,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.jit import generic, implements, kernel, prefetch, prefetch_range
+from ssvm_bench.base.jit import (
+    generic,
+    implements,
+    kernel,
+    prefetch,
+    prefetch_range,
+    unrolled_kernel,
+)
 from ssvm_bench.base.linalg import dot_from
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.nonzeros import Nonzeros
@@ -756,7 +763,7 @@ def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any
         yield w[K * f :].reshape(K, K), inner[f * stride :].reshape(K, stride)[:, :K].T
 
 
-@kernel
+@unrolled_kernel
 def _copy_rows(w, inner, K, rows, inwards):
     """Copy w to the rows of its features, or back; the destination is 0 before.
 

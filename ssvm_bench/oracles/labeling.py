@@ -25,6 +25,7 @@ from ssvm_bench.base.jit import (
     kernel,
     nanoseconds,
     shared_kernel,
+    unrolled_kernel,
 )
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.oracles import checks, joint_features, scoring
@@ -260,7 +261,9 @@ class PartsOracle(Oracle):
     def risk(self, w: np.ndarray, with_plane: bool = True, terms: range | None = None) -> Risk:
         """Return H(w) and its maximising plane by one pass over the terms."""
         value, star, offset = self._sum(w, range(self.n) if terms is None else terms, with_plane)
-        return Risk(value / self.n, star / self.n, offset / self.n)
+        if with_plane:
+            star /= self.n
+        return Risk(value / self.n, star, offset / self.n)
 
 
 class Asked(NamedTuple):
@@ -487,7 +490,7 @@ class LabelingOracle(PartsOracle):
         return self.outer(w)
 
 
-@allocating_kernel
+@unrolled_kernel
 def _ask_terms(oracle, exact, w, terms, loss, star, labels, shares, climbs):
     """Call the oracle for some terms, and check the labelings.
 
@@ -511,13 +514,15 @@ def _ask_terms(oracle, exact, w, terms, loss, star, labels, shares, climbs):
     most = 0
     for i in terms:
         most = max(most, scoring.parts(features, i)[1])
-    theta, _, two, timespec = scoring.scratch(features, most)
+    theta, _, two, _ = scoring.scratch(features, most)
     signs = np.array([1.0, -1.0])
     i = 0
     for k in range(terms.size):
         i = terms[k]
         y = labels[features.offsets[i] :]
-        share, score, fault, _ = ask(oracle, exact, w, i, theta, loss, y, timespec)
+        scoring.unary_scores(features, w, i, theta)  # not by `ask`, whose call USPS would notice
+        maximise(oracle, w, i, theta, loss, y)
+        share, score, fault = judged(features, exact, w, i, theta, loss, y)
         if fault != checks.NONE:
             return i, fault
         shares[k], climbs[k] = share, score

@@ -57,10 +57,13 @@ def available() -> int:
 
 
 def usual() -> int:
-    """Return how many threads work where no number is given: one a core, or ``OMP_NUM_THREADS``."""
+    """Return how many threads work where no number is given: one a core, or ``OMP_NUM_THREADS``.
+
+    Of a list, as OpenMP reads it for nested regions, the first number counts.
+    """
     most = available()
     with suppress(KeyError, ValueError):
-        most = min(most, max(int(os.environ["OMP_NUM_THREADS"]), 1))
+        most = min(most, max(int(os.environ["OMP_NUM_THREADS"].split(",")[0]), 1))
     return most
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -35,7 +36,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ssvm_bench.base.errors import shown
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.nonzeros import Nonzeros
 from ssvm_bench.base.threads import available
 from ssvm_bench.config import registry
@@ -526,9 +527,27 @@ class Predictor(ClassifierMixin, BaseEstimator):
                 prepared.weights = oracle.packed(self._weights)
             return ask(oracle, prepared.weights)
 
-        jobs = getattr(self, "n_jobs", None)
-        threads = None if jobs is None else min(effective_n_jobs(jobs), available())
+        jobs = jobs_of(self)
+        threads = None if jobs is None else min(jobs, available())
         return prediction.compiled(answer, dataset, threads)
+
+
+def jobs_of(model: Any) -> int | None:
+    """Return the number of workers or threads that ``n_jobs`` asks for, None if it does not.
+
+    Raises
+    ------
+    ConfigError
+        If it is no number of them.
+    """
+    jobs = getattr(model, "n_jobs", None)
+    if jobs is None:
+        return None
+    if not isinstance(jobs, Integral) or jobs == 0:
+        raise ConfigError(
+            f"n_jobs must be a number of threads, −1 for one a core, or None, got {jobs!r}."
+        )
+    return int(effective_n_jobs(jobs))
 
 
 class EdgeFeatures(BaseEstimator):

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -28,7 +27,7 @@ from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import check_classes
-from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Predictor
+from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Predictor, jobs_of
 from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
@@ -384,13 +383,9 @@ def _takes_threads(oracle: Any, dataset: Dataset) -> bool:
 
 def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
     """Return the overrides of a run, and the options of an oracle made by a callable."""
-    seed, workers = model.random_state, 1
+    seed, workers = model.random_state, jobs_of(model) or 1
     if not isinstance(seed, Integral):
         seed = check_random_state(seed).randint(_MOST_SEEDS)
-    if model.n_jobs is not None:
-        if model.n_jobs == 0:
-            raise ConfigError("n_jobs must be a number of threads or −1, got 0.")
-        workers = effective_n_jobs(model.n_jobs)
     elsewhere = workers > 1 or (model.options or {}).get("parallel.address") is not None
     if elsewhere and callable(oracle):
         _check_sendable(oracle)

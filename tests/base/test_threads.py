@@ -116,5 +116,7 @@ def test_there_are_no_more_threads_than_cores(monkeypatch):
     assert threads.usual() == threads.available() >= 1
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert threads.usual() == 1
-    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")
+    assert threads.usual() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "few")
     assert threads.usual() == threads.available()

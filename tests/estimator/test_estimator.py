@@ -385,7 +385,7 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
         ({"options": {"lam=3 ": 1}}, "lam"),
         ({"options": {"clock": "work,cpu"}}, "clock=work,cpu is not known"),
         ({"options": {"parallel.workers": 2}}, "parallel.workers is the parameter n_jobs"),
-        ({"n_jobs": 0}, "n_jobs must be a number of threads or −1, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads, −1 for one a core, or None, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a number of threads, −1 for one a core, or None"),
         (
             {"n_jobs": 2, "oracle": lambda made, lock=LOCK: None},
@@ -398,6 +398,14 @@ def test_a_mistake_in_a_parameter_is_named(parameters, message):
     data = random_multiclass(30, 3, 4)
     with pytest.raises(ConfigError, match=message):
         StructuredSVM(**parameters).fit(data.x, data.y)
+
+
+def test_a_number_of_threads_is_checked_for_predictions_too():
+    data = random_multiclass(30, 3, 4)
+    model = StructuredSVM(**PLAIN).fit(data.x, data.y)
+    for wrong in (0, 0.5, "all"):
+        with pytest.raises(ConfigError, match=f"n_jobs must be .*, got {wrong!r}"):
+            model.set_params(n_jobs=wrong).predict(data.x)
 
 
 def test_options_reach_oracles_of_all_kinds():

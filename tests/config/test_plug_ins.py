@@ -244,6 +244,14 @@ def test_the_example_keeps_its_contracts(words):
     assert result.stdout.count("✓") >= 4
 
 
+@pytest.mark.parametrize("name", ["dcd_online", "bcfw_inexact"])
+def test_no_call_is_left_out_of_the_clock_or_it_is_said_why(name):
+    # one asked twice for an example without space in its cache; the other has a compiled oracle
+    result = call("check", "solver", name)
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert "no claims of the contract broken" in result.stdout
+
+
 def test_the_example_trains_and_its_entry_points_are_there(tmp_path):
     words = ("dataset=queries", "solver=averaged", "budget.max_iterations=60")
     result = call("run", *words, f"results_dir={tmp_path}", *DIR)

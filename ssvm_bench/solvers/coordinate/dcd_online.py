@@ -273,11 +273,11 @@ class DCDOnline(Solver):
         if self.config.order == RANDOM:
             order = permutation(part.n, self._bits)
         drawn = self._drawn(part) if self.config.plane == RANDOM else None
-        position, reason = 0, NOTHING
+        position, answer = 0, None
         while position < part.n:
             terms = caches.terms_of(self.cached.cache, begin, part.n)
             seen = self.seen._replace(begin=begin, terms=terms)
-            position, reason = self._explore(part, seen, order, position, drawn)
+            position, reason, answer = self._explore(part, seen, order, position, drawn, answer)
             if reason == ROOM:
                 self.cached.reserve(*seen.needed.tolist())
             elif reason == WORDS:
@@ -303,9 +303,18 @@ class DCDOnline(Solver):
         seen: Seen,
         order: np.ndarray,
         position: int,
-        drawn: Answered | None = None,
-    ) -> tuple[int, int]:
-        """Process examples until something is due; return where to resume, and why it stopped."""
+        drawn: Answered | None,
+        answer: Any,
+    ) -> tuple[int, int, Any]:
+        """Process examples until something is due.
+
+        Returns
+        -------
+        position, reason : int
+            Where to resume, and why it stopped.
+        answer : object
+            What the oracle has answered at this w for the example at which to resume, or None.
+        """
         end_if_urgent()
         seen.tally[:ENTERED] = 0
         parts = self.cached.cache, self.cached.policy, self.cached.shared, self.plan, seen
@@ -317,13 +326,13 @@ class DCDOnline(Solver):
                 most = longest(part.features)
                 found = explore(part.compiled, part.exact, *parts, order, position, most)
             else:
-                found = _ask_one_by_one(part, parts, order, position)
+                *found, answer = _ask_one_by_one(part, parts, order, position, answer)
             end, reason, made.share, fault = found
             made.calls = end - position
         if fault != checks.NONE:
             checks.check_fault(part, int(order[end]), fault)
         self.clock.approximate(int(seen.tally[VISITS]), int(seen.tally[EVALUATED]))
-        return end, reason
+        return end, reason, answer
 
     def _optimise(self) -> None:
         """Optimise over the cache, and drop planes with α = 0."""
@@ -407,27 +416,34 @@ class DCDOnline(Solver):
 
 
 def _ask_one_by_one(
-    oracle: Oracle, parts: Any, order: np.ndarray, position: int
-) -> tuple[int, int, float, int]:
-    """Do `explore` with an oracle that a caller or Python code calls, one example at a time."""
+    oracle: Oracle, parts: Any, order: np.ndarray, position: int, answer: Any
+) -> tuple[int, int, float, int, Any]:
+    """Do `explore` with an oracle that a caller or Python code calls, one example at a time.
+
+    An example for which there was no space has its ``answer`` already: the call may take long.
+    """
     n, (cache, policy, state, plan, seen) = oracle.n, parts
     reason, fault, seconds, begin = NOTHING, checks.NONE, 0.0, perf_counter()
     while position < order.size and reason == NOTHING and fault == checks.NONE:
         end_if_urgent()
         asked, start = order[position : position + 1], perf_counter()
         if isinstance(oracle, LabelingOracle):
-            answered = oracle.answering(state.w, asked)
+            answer = answer or oracle.answering(state.w, asked)
             seconds += perf_counter() - start
             met = cache, policy, state, plan, seen, order[: position + 1], position
             most = longest(oracle.features)
-            position, reason, _, fault = explore(answered, oracle.exact, *met, most)
+            position, reason, _, fault = explore(answer, oracle.exact, *met, most)
         else:
-            (((indices, values, offset), value),) = oracle.best_planes(state.w, asked.tolist())
+            answer = answer or next(iter(oracle.best_planes(state.w, asked.tolist())))
             seconds += perf_counter() - start
+            (indices, values, offset), value = answer
             row = indices, n * values, n * offset, n * value
             reason = consider_row(*row, cache, policy, state, plan, seen, int(asked[0]))
             position += reason in (NOTHING, GAP)
-    return position, reason, seconds / max(perf_counter() - begin, 1e-9), fault
+        if reason not in (ROOM, WORDS):
+            answer = None
+    share = seconds / max(perf_counter() - begin, 1e-9)
+    return position, reason, share, fault, answer
 
 
 # ---- a pass over new examples (lines 3 to 11) ----------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 from program import config_of
 
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.runs.resolved import check_requirements
@@ -102,6 +103,44 @@ def test_with_more_planes_than_it_may_have_there_is_no_step():
     assert gaps[1] < 1e-3 * gaps[0]
 
 
+def test_steps_take_at_most_their_share_of_the_time():
+    # under clock=work the seconds of a step are those that its planes cost
+    posed, spent = helpers.problem(helpers.TINY["chains"]), []
+    for share in (0.0, 0.05, 0.5):
+        clock = Clock("work", 1e-3, 1e-4)
+        made = helpers.solver(posed, "mpbcfw_newton", clock=clock, newton_share=share)
+        for _ in range(10):
+            made.iterate()
+            seconds = made.passes._spent
+            # what it looks at may show that there is no step, and is counted
+            assert seconds <= share * (clock.now() - seconds) * (1 + 1e-12)
+        spent.append(made.passes._spent)
+    assert spent[0] == 0.0 < spent[1] < spent[2]
+
+
+def test_without_time_for_them_there_are_no_steps():
+    problem = helpers.problem(helpers.TINY["chains"])
+    limited = helpers.solver(problem, "mpbcfw_newton", newton_share=0.0)
+    first_order = helpers.solver(problem, "mpbcfw_fast")
+    for _ in helpers.together(8, limited, first_order):
+        (w, dual), (expected, bound) = limited.reported(), first_order.reported()
+        assert dual == bound
+        np.testing.assert_array_equal(w, expected)
+
+
+def test_dear_calls_bring_steps_that_save_passes():
+    passes = []
+    for cost in (1e-9, 1.0):
+        problem = helpers.problem(helpers.TINY["chains"])
+        clock = Clock("work", cost, 1e-6)
+        made = helpers.solver(problem, "mpbcfw_newton", clock=clock, newton_share=0.2)
+        for w, dual in helpers.reports(made, 200):
+            if problem.primal(w) - dual < 1e-8:
+                break
+        passes.append(made.iteration)
+    assert passes[1] < passes[0] / 2
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -110,5 +149,8 @@ def test_with_more_planes_than_it_may_have_there_is_no_step():
     ],
 )
 def test_what_it_needs_is_said_before_anything_is_loaded(tmp_path, options):
+    asked = "dataset=usps", "solver=mpbcfw_newton", *options
     with pytest.raises(ConfigError, match="mpbcfw_newton needs"):
-        check_requirements(config_of(tmp_path, "dataset=usps", "solver=mpbcfw_newton", *options))
+        check_requirements(config_of(tmp_path, *asked))
+    # with a limit there may be no steps
+    check_requirements(config_of(tmp_path, *asked, "solver.newton_share=0.2"))

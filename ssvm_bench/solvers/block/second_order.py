@@ -10,20 +10,29 @@ with weight and planes above φ^i are in use, of the terms that have several of 
     G = 1/n Σ_i max_p ⟨n φ^{ip} − n φ^i, [w 1]⟩          the gap over the working sets
     it pays if      G/20 / seconds of the step  >  increase of F per second in this iteration
 
-The seconds are estimated, not measured: m(m + 1)/2 inner products, of all pairs of planes, each as
-long as the run has taken per evaluated plane so far, without the time of oracles. The same number
-of planes is counted as evaluated.
+The seconds of a step of m planes are estimated, not measured: m(m + 1)/2 inner products, of all
+pairs of planes, each as long as the run has taken per evaluated plane so far, without the time of
+oracles. The same number of planes is counted as evaluated.
+
+**A limit.** With ``newton_share``, the seconds of all steps are at most that share of the run's
+other seconds, on its clock. Where calls of the oracle are cheap, passes gain as much as steps, and
+the limit bounds what is lost; where they are dear, no time of a step is noticed. Then the factors
+count, too, as m³/2000 planes, and looking at all planes, for G and m, is part of a step; neither is
+done if looking alone would not pay, by the gaps of the last visits.
 
 The step goes from α to the best weights, as far as a line search says: all the way, except for
 rounding. So F rises from row to row of the trace, and all certificates stay valid. The factors are
-LAPACK's, so that the last bits depend on the machine and on the number of its threads, even with
-``clock=work``.
+LAPACK's, so that the last bits depend on the machine, even with ``clock=work``.
+
+Features of kernels have no rows, and ``steps=fw`` keeps no weights. Then there are no steps; with
+``newton_share=null``, such options are refused.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -32,13 +41,14 @@ from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.base.linalg import applied, inner, line_search
-from ssvm_bench.config.validation import Count
+from ssvm_bench.config.validation import Count, NotNegative
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.planes import operations
 from ssvm_bench.planes.simplex import Simplex, complete
 from ssvm_bench.solvers.block import mpbcfw_beyond
 from ssvm_bench.solvers.block.interior_point import Weights, maximise
 from ssvm_bench.solvers.block.mpbcfw import MultiPlane, PlainPasses, move
+from ssvm_bench.solvers.block.several_steps import SeveralStepVisits
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -49,6 +59,9 @@ _SHARE = 0.05
 
 _ACCURACY = 1e-10
 """Share of the gap over the working sets that a step leaves."""
+
+_FACTORS = 2000
+"""A factor of m planes takes as long as m³ planes are evaluated in, divided by this."""
 
 _NOISE = 1e-15
 """Changes of F and gaps below this, relative to F, are rounding."""
@@ -69,16 +82,27 @@ class Config(mpbcfw_beyond.Config):
     newton_planes : int
         Most planes of a step, m, besides one of each term; with more, there is no step. A step
         takes 24 m² bytes.
+    newton_share : float, optional
+        Most time of steps, as a share of the run's other time, on its clock; null: no limit.
     """
 
-    takes_kernels: ClassVar[bool] = False
-
     newton_planes: Count = 6000
+    newton_share: NotNegative | None = None
+
+    @property
+    def takes_kernels(self) -> bool:  # type: ignore[override]
+        """Whether it can do without steps, which features of kernels do not have."""
+        return self.newton_share is not None
+
+    @property
+    def may_step(self) -> bool:
+        """Whether planes have weights, and there are passes after which to step."""
+        return self.steps != "fw" and min(self.N, self.M) > 0
 
     def __post_init__(self) -> None:
-        """Check that planes have weights, and that there are passes after which to step."""
+        """Check that steps without a limit are possible."""
         super().__post_init__()
-        if self.steps == "fw" or min(self.N, self.M) == 0:
+        if self.newton_share is None and not self.may_step:
             raise ConfigError(
                 f"solver={self.name} needs the weights of planes: set solver.steps to pairwise or "
                 "away, and neither solver.N nor solver.M to 0."
@@ -88,7 +112,9 @@ class Config(mpbcfw_beyond.Config):
 def build(config: Config, problem: Problem, clock: Clock, seed: int) -> MultiPlane:
     """Return the solver at φ^i = 0 for all i; `MultiPlane.begin` goes to its start."""
     solver = mpbcfw_beyond.build(config, problem, clock, seed)
-    solver.passes = PassesAndStep(solver.passes, config.newton_planes)
+    if config.may_step and not solver.phi.has_kernel:
+        share = math.inf if config.newton_share is None else config.newton_share
+        solver.passes = PassesAndStep(solver.passes, config.newton_planes, share)
     return solver
 
 
@@ -100,21 +126,21 @@ class PassesAndStep(PlainPasses):
     passes : PlainPasses
     most : int
         Most planes besides bases.
+    share : float
+        Most seconds of steps, as a share of all others.
     """
 
-    STATE = ("passes", "_before")
+    STATE = ("passes", "_before", "_spent")
 
-    def __init__(self, passes: PlainPasses, most: int) -> None:
+    visits: SeveralStepVisits
+
+    def __init__(self, passes: PlainPasses, most: int, share: float) -> None:
         super().__init__(passes.visits)
-        self.passes, self.most = passes, most
+        self.passes, self.most, self.share = passes, most, share
         self._before = (0.0, 0.0)  # clock and F at the end of the last iteration
+        self._spent = 0.0  # seconds of steps
         self._clock: Clock | None = None
-        none = np.zeros(0, np.int64)
-        nothing = Weights(none, none, np.zeros(0), np.zeros(0))
-        _look(self._numbers, self.phi.blocks, none, self.phi.w, nothing)  # compile, off the clock
-        self._rows(nothing)
-        applied(np.zeros((1, 1)), np.zeros(1))
-        _shift(self.visits.policy, self.phi.blocks, nothing, none, np.zeros(0), self.phi.shared)
+        self._compiled = False
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
@@ -131,38 +157,55 @@ class PassesAndStep(PlainPasses):
         self.passes.end()
         clock, phi = self._clock, self.phi
         assert clock is not None
-        (then, before), now, dual = self._before, clock.now(), phi.dual()
-        n, found = phi.problem.n, self._planes(clock)
-        gap, noise = found.gap() / n, _NOISE * abs(dual)
-        if gap > noise:
+        n_planes, start = phi.blocks.n_planes, (clock.now(), phi.dual())
+        terms = np.flatnonzero(n_planes > 1)
+        seen, limited = int(n_planes[terms].sum()), math.isfinite(self.share)
+        if not limited or self._pays(clock, seen, self.visits.gap(), start):
+            self._compile(clock)
+            found = self._look(terms, seen)
+            clock.approximate(terms.size, seen)
+            n, gap, noise = phi.problem.n, found.gap() / phi.problem.n, _NOISE * abs(start[1])
             found = found.of_use()
-            m = found.term.size - found.lo.size
-            # a step computes the products of all pairs; each takes as long as evaluating a plane
-            pairs = m * (m + 1) // 2
-            seconds = pairs * (now - clock.oracle_time) / max(clock.plane_evaluations, 1)
-            pays = _SHARE * gap * (now - then) > (dual - before) * seconds
-            if pays and m <= self.most:
+            m = found.others.size
+            work = m * (m + 1) // 2 + (m**3 // _FACTORS if limited else 0)
+            if gap > noise and m <= self.most and self._pays(clock, work, gap, start):
                 self._step(found, n * max(_ACCURACY * gap, 0.1 * noise), n * noise)
-                clock.approximate(found.lo.size, pairs)
+                clock.approximate(found.lo.size, work)
+            self._spent += clock.now() - start[0]
         self._before = clock.now(), phi.dual()
 
+    def _pays(self, clock: Clock, planes: int, gap: float, start: tuple[float, float]) -> bool:
+        """Return whether so much work, from the start of a step, pays by a share of a gap."""
+        (now, dual), (then, before) = start, self._before
+        seconds = planes * (now - clock.oracle_time) / max(clock.plane_evaluations, 1)
+        quicker = _SHARE * gap * (now - then) > (dual - before) * seconds
+        return quicker and self._spent + seconds <= self.share * (now - self._spent)
+
     def warm_start(self, lam: float) -> None:
-        """Begin with another λ."""
+        """Begin with another λ, and a clock of its own."""
         self.passes.warm_start(lam)
-        self._before = (0.0, 0.0)
+        self._before, self._spent = (0.0, 0.0), 0.0
+
+    def _compile(self, clock: Clock) -> None:
+        """Compile the kernels of a step, off the clock, before the first one."""
+        if not self._compiled:
+            with clock.paused():
+                none = np.zeros(0, np.int64)
+                nothing = self._look(none, 0)
+                self._rows(nothing)
+                applied(np.zeros((1, 1)), np.zeros(1))
+                numbers = nothing, none, np.zeros(0)
+                _shift(self.visits.policy, self.phi.blocks, *numbers, self.phi.shared)
+            self._compiled = True
 
     @property
     def _numbers(self) -> Simplex:
         return self.visits.policy.simplex
 
-    def _planes(self, clock: Clock) -> Weights:
-        """Return the planes of all terms that have several."""
-        blocks = self.phi.blocks
-        terms = np.flatnonzero(blocks.n_planes > 1)
-        M = int(blocks.n_planes[terms].sum())
+    def _look(self, terms: np.ndarray, M: int) -> Weights:
+        """Return the M planes of some terms."""
         found = Weights(np.empty(M, np.int64), np.empty(M, np.int64), np.empty(M), np.empty(M))
-        _look(self._numbers, blocks, terms, self.phi.w, found)
-        clock.approximate(terms.size, M)
+        _look(self._numbers, self.phi.blocks, terms, self.phi.w, found)
         return found.take(np.lexsort((-found.alpha, found.term)))
 
     def _step(self, found: Weights, tol: float, noise: float) -> None:

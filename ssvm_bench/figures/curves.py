@@ -1,7 +1,7 @@
 """The numbers of figures of curves: from runs to one tidy table.
 
-Repeats of a configuration are put on a common
-x grid, where the median, minimum and maximum of their *y values* are taken. Nothing is made up:
+Repeats of a configuration are put on a common x grid, where the median, minimum and maximum of
+their *y values* are taken. Nothing is extrapolated:
 
 - Between two evaluations, a repeat has the value of the line in a log plot (linear in log y).
   Before its first and after its last evaluation it has none. So a row that only one repeat has, by

@@ -11,7 +11,7 @@ symbol                          operation                               returns
 w at term i                     `gather`, before all of the following
 ⟨n φ^{ip}, [w 1]⟩ + c_i         `plane_value`                           float
 ⟨n φ^i, [w 1]⟩ + c_i            `present_value`                         float
-δ = n (φ^{ip} − φ^i)            `set_direction`                         ⟨δ, [w 1]⟩, n times the gap
+δ = n (φ^{ip} − φ^i)            `set_direction`                         ⟨δ, [w 1]⟩, n block gaps
 δ = n φ^i                       `set_direction_from_truth`
 δ = n (a φ^i + Σ_p b_p φ^{ip})  `set_direction_of_mixture`
 ‖δ⋆‖²                           `squared_length`                        float

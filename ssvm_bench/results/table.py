@@ -647,8 +647,8 @@ class Runs(Sequence[Run]):
                 *(end.get("iteration"), calls / run.n, end.get("time")),
                 *(primal, gap / max(abs(primal), TINY), run.stop_reason),
             )
-            rows.append((*map(run.fact, about), label, run.seed, *at_end))
-        return pd.DataFrame(rows, columns=[*about, "solver", "seed", *reached])
+            rows.append((*map(run.fact, about), run.solver, label, run.seed, *at_end))
+        return pd.DataFrame(rows, columns=[*about, "solver", "label", "seed", *reached])
 
     def plot(self, y: str = "relative_gap", x: str = "passes", ax: Axes | None = None) -> Axes:
         """Draw the median of each curve, and its band from minimum to maximum.
@@ -901,9 +901,9 @@ def bands(
     """Return the median and the band of the y values of repeats, on a common grid of x.
 
     Between two evaluations, a repeat has the value of the line that is drawn (`read_off`); outside
-    its evaluations, none. The curve continues while more than half of the repeats do. On a log
-    axis, a value that is not positive counts as lower than all others, and the band covers the
-    positive ones.
+    its evaluations, none. The curve continues while more than half of the repeats do. A value that
+    cannot be drawn (one that is not finite, and on a log axis one that is not positive) counts as
+    lower than all others, and the band covers the rest.
 
     Parameters
     ----------

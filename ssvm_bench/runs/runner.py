@@ -115,7 +115,7 @@ def run(
     wait: bool = True,
     engine: str = LOCAL,
 ) -> Outcome:
-    """Execute one run and write its files, unless it has finished before; first those of its path.
+    """Execute a run after those of its path, and write its files; skip it if all have finished.
 
     Parameters
     ----------

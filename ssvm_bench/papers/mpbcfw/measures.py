@@ -82,7 +82,7 @@ def share_below(case: Case, single: Selection, multi: Selection) -> Measured:
     if after := evaluated(case, single, multi, "primal", "primal_after_exact"):
         facts["after the exact pass, lower at"] = [both.share_below for both in after], percent
         facts |= {f"after it, {of}": fact for of, fact in [*_where(after).items()][1:]}
-    return Measured([both.share_below for both in found], low=1.0, facts=facts)
+    return Measured([both.share_below for both in found], facts=facts)
 
 
 def curves_below(case: Case, single: Selection, multi: Selection) -> Measured:
@@ -97,7 +97,7 @@ def curves_below(case: Case, single: Selection, multi: Selection) -> Measured:
         for side in ([both.one for both in found], [both.other for both in found])
     )
     curves = Common(at, one, other)
-    return Measured([curves.share_below], low=1.0, facts=_where([curves]))
+    return Measured([curves.share_below], facts=_where([curves]))
 
 
 def dual_above(case: Case, single: Selection, multi: Selection) -> Measured:
@@ -105,7 +105,7 @@ def dual_above(case: Case, single: Selection, multi: Selection) -> Measured:
     duals = evaluated(case, single, multi, "reported_dual")
     found = [Common(at, -one, -other) for at, one, other in duals]
     facts = _where(found, "higher")
-    return Measured([both.share_below for both in found], low=1.0, facts=facts)
+    return Measured([both.share_below for both in found], facts=facts)
 
 
 def gain_over_usps(case: Case, single: Selection, multi: Selection) -> Measured:

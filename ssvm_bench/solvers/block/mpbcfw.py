@@ -37,8 +37,8 @@ are plain means over the second half of the passes, as in the figures of Lacoste
 :mod:`ssvm_bench.solvers.block.averages` keeps them.
 
 **The rule** that ends approximate passes (section 3.4): after each, its increase of F per second is
-compared with that of the iteration so far, from the start of the exact pass. If it is lower, the
-iteration ends.
+compared with that of the iteration so far, from the start of the exact pass. Unless it is higher,
+the iteration ends.
 
 **A step** (Algorithm 2) moves φ^i towards a plane φ̂ of term i. In the units of
 :mod:`ssvm_bench.planes.operations`, n times the paper's, with δ = n (φ̂ − φ^i), g = ⟨δ, [w 1]⟩
@@ -363,7 +363,7 @@ class SlopeRule:
         self._start, self._last = start, last
 
     def continues(self, now: float, dual: float) -> bool:
-        """Return whether the passes since the last call have paid; record where they end."""
+        """Return whether F rose faster since the last call than in the iteration so far."""
         (start, dual_at_start), (before, dual_before) = self._start, self._last
         self._last = now, dual
         # compare slopes without a division: on a coarse clock, no time may have passed

@@ -15,6 +15,10 @@ NUMBA_OPT ?= 1
 # whose sums `make test-processors` has; others: Prescott, Haswell, Zen, and with AVX-512 SkylakeX
 KIND ?= Nehalem
 
+# tests of kernels that take few minutes if Python interprets these
+INTERPRETED := $(addprefix tests/, base/test_linalg.py planes/test_few_zeros.py planes/test_wide.py \
+    solvers/test_eg.py solvers/test_nonnegative.py papers/test_transduction_parts.py)
+
 VENV := .venv
 BIN := $(VENV)/bin
 MADE := $(VENV)/made
@@ -40,7 +44,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test test-processors test-whole check kernels docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors test-whole coverage check kernels docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +64,11 @@ test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor
 
 test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
 	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/solvers/test_every.py
+
+coverage: $(DEVELOPMENT) ## which lines of the kernels some of the tests reach, interpreted: minutes
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run tests/families.py > /dev/null
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --append -m pytest $(INTERPRETED)
+	$(BIN)/coverage report | tee coverage.txt
 
 check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
 	$(BIN)/ruff check .

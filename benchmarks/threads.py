@@ -23,7 +23,7 @@ import click
 import numpy as np
 
 from ssvm_bench.base import threads
-from ssvm_bench.base.jit import CompiledKernel
+from ssvm_bench.base.compiler import CompiledKernel
 from ssvm_bench.base.threads import Add, Call, Team
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles import alpha_expansion, mincut

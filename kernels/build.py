@@ -132,8 +132,11 @@ def compile_and_pack(package: Path) -> None:
     from ssvm_bench.base import jit
     from ssvm_bench.base.precompiled import Precompiled
 
-    jit.PRECOMPILED = Precompiled()  # also where an older package is installed
-    assert jit.CACHE_FOLDER is not None
+    if jit.CACHE_FOLDER is None:
+        sys.exit("Kernels are not kept here, by the numba that is installed: install an older one.")
+    from ssvm_bench.base import compiler
+
+    compiler.PRECOMPILED = Precompiled()  # also where an older package is installed
     fill(jit.CACHE_FOLDER)
     pack(jit.CACHE_FOLDER, package, BASELINES[platform.machine()])
 

@@ -161,7 +161,7 @@ def environment(**changes):
         **os.environ,
         "PYTHONPATH": str(Path(__file__).parents[1]),
         "PYTHONIOENCODING": "utf-8",
-        "NUMBA_CACHE_DIR": str(jit.CACHE_ROOT),
+        "NUMBA_CACHE_DIR": jit.CACHE_ROOT,
         **changes,
     }
     return {key: str(value) for key, value in variables.items() if value is not None}

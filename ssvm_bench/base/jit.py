@@ -1,441 +1,55 @@
-"""How kernels are compiled: one decorator, and dispatch on a type at compile time.
+"""Kernels: functions that are compiled, and dispatch on a type while their callers are compiled.
 
-``@kernel`` is ``numba.njit`` with a disk cache. Numba's cache checks only a kernel's own file when
-it decides whether a cached kernel is valid, so a kernel could still call old code of another edited
-module. Here the name of the cache folder depends on the contents of all modules with kernels: an
-edit in any of them gives a new, empty folder. Numba's cache does not check what it loads, and if it
-cannot write to its folder, it writes beside the source. Here each file has a checksum. If a file is
-damaged, or the folder cannot be used, the kernel is only compiled again (`KernelCache`). What is
-installed compiled already is looked at first (:mod:`ssvm_bench.base.precompiled`).
+``@kernel`` is ``numba.njit`` with a disk cache. The first of these that applies makes kernels:
 
-**What is compiled to what.** LLVM takes most of the time, and longer than in proportion to the size
-of a function. A ``@kernel`` is inlined in the kernels that call it: it has machine code of its own
-only if Python calls it. A ``@shared_kernel`` has machine code of its own, which all kernels call.
-So the work of a term is compiled once, not once in each pass that does it, and the passes are short
-functions. A file in the cache that calls shared kernels names them, and they are loaded before it.
+========================================  ==========================================================
+:mod:`~ssvm_bench.base.interpreted`       with ``NUMBA_DISABLE_JIT=1``: plain Python
+:mod:`~ssvm_bench.base.compiler`          numba's internals, if they are as expected
+:mod:`~ssvm_bench.base.public_interface`  numba's public interface: slower to compile, and not kept
+========================================  ==========================================================
+
+All give the same bits: nothing here uses ``fastmath``, so sums keep their order, and a run that is
+repeated or resumed on one machine has the same bits. Other processors have other exponentials, and
+other sums in BLAS.
 
 ``@generic`` and ``@implements`` are ``functools.singledispatch`` for kernels: the type of the
 first argument, a ``NamedTuple`` of arrays, selects the implementation while the caller is being
 compiled, so that a call costs nothing at run time and can be inlined. The body of a generic
 operation is the implementation for all types that have none of their own. An ``@abstract``
 operation has no body but a docstring: every type needs an implementation of its own.
-
-These **internals of numba** are used. They may change between releases; ``tests/base/test_jit.py``
-shows what breaks. ``CPUDispatcher`` with the options ``_nrt``, ``forceinline`` and the two that
-leave out wrappers; ``types.Dispatcher``, which calls ``get_call_template`` and ``get_overload`` of
-a dispatcher; ``FunctionCache._index_key``; ``CompileResult._reduce`` and ``_rebuild``; the flag
-``no_compile``; ``rtsys.initialize``; ``_optimize_functions``, ``_optimize_final_module``,
-``_finalize_final_module`` and ``add_linking_library`` of ``JITCodeLibrary``, which optimise and
-link code and generate machine code; that one engine of LLVM has all machine code, so that code
-finds other code by its symbol; and the data models, casts and names of types of `Struct`, as which
-kernels pass named tuples on.
-
-Nothing here uses ``fastmath``: sums keep their order, so that a run that is repeated or resumed on
-one machine has the same bits. Other processors have other exponentials, and other sums in BLAS.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
-import hashlib
+import logging
 import os
-import pickle
-import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from types import CodeType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import llvmlite
 import numba
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
-from numba.core import cgutils, compiler
-from numba.core.caching import FunctionCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.datamodel import models
-from numba.core.imputils import impl_ret_borrowed, lower_cast, lower_getattr_generic
-from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
-from numba.extending import intrinsic, register_model
 
-from ssvm_bench.base import files, precompiled
+from ssvm_bench.base import kernel_folder
+from ssvm_bench.base.errors import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OLD_CACHES_KEPT = 3
-_KERNELS = "kernels-[0-9a-f]{16}"
-_OWN = r"[^/]+-[0-9a-f]{24}|[^/]+/[^/]+\.nb[ic]"
-"""Names of the files in a folder of kernels; the second are numba's, for other packages."""
+logger = logging.getLogger(__name__)
 
+_KNOWN = 0, 68
+"""The newest numba with which the tests have passed: newer ones are tried before they are used."""
 
-def source_digest(package: Path) -> str:
-    """Return 16 hexadecimal digits over the compilers' versions and the modules with kernels."""
-    versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
-    digest = hashlib.sha256(" ".join(versions).encode())
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"ssvm_bench.base.jit" in source or path.name == "jit.py":
-            digest.update(path.relative_to(package).as_posix().encode() + source)
-    return digest.hexdigest()[:16]
+_SAID = "SSVM_BENCH_NUMBA_UNKNOWN"
+"""Environment variable with the version that a process has named: its children do not repeat it."""
 
-
-def _cache_folder(name: str) -> Path | None:
-    """Return the cache folder for this version of the kernels; None if there cannot be one."""
-    with suppress(OSError):
-        given = os.environ.get("NUMBA_CACHE_DIR")
-        folder = Path(given or files.user_folder() / "numba").absolute() / name
-        if not folder.exists():
-            _remove_old(folder.parent)
-        if reason := files.why_unusable(folder):
-            folder = files.temporary_cache(f"Cannot use {folder.parent}: {reason}") / name
-            files.make(folder)
-        return folder
-    return None
-
-
-def _remove_old(root: Path) -> None:
-    found = [path for path in root.glob("kernels-*") if re.fullmatch(_KERNELS, path.name)]
-    others = [path for path in found if path.is_dir() and not path.is_symlink()]
-    others.sort(key=lambda path: path.lstat().st_mtime)
-    for old in others[: -_OLD_CACHES_KEPT or None]:
-        files.remove(old, _OWN)
-
-
-_DIGEST_OF_SOURCES = source_digest(Path(__file__).parents[1])
-PRECOMPILED = precompiled.adopted(_DIGEST_OF_SOURCES)  # sets the target, so before any kernel
-CACHE_FOLDER = _cache_folder(f"kernels-{_DIGEST_OF_SOURCES}")
-CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
-"""It contains one cache folder for each version of the kernels."""
-
-numba.config.CACHE_DIR = str(CACHE_FOLDER or "")  # for functions that other packages compile
-
-
-class KernelCache(FunctionCache):
-    """The compiled versions of a function, one file for each type of its arguments.
-
-    A file begins with the checksum of the rest and of its own name, which identifies the function,
-    its source and the types. If a file cannot be used for any reason, the function is compiled. If
-    a file cannot be written, the function is only not cached.
-    """
-
-    def __init__(self, dispatcher: CPUDispatcher) -> None:  # numba's chooses a folder of its own
-        self._dispatcher = dispatcher
-        self._py_func = dispatcher.py_func
-        self._source = Path(self._py_func.__code__.co_filename)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the function compiled for these types, or None."""
-        rtsys.initialize(target_context)  # machine code needs only this; compiling loads more
-        for folder, read in ((PRECOMPILED.folder, PRECOMPILED.read), (CACHE_FOLDER, _cached)):
-            # the checksum shows that the file is intact; only its use can show that it still fits
-            with suppress(Exception):
-                path = self._path(folder, sig, target_context.codegen())
-                content = memoryview(read(path))
-                if content[:_DIGEST] == _checksum(path, content[_DIGEST:]):
-                    types_of, calls, compiled = pickle.loads(content[_DIGEST:])
-                    if types_of == sig and all(map(_is_ready, calls, calls.values())):
-                        found = self._dispatcher.rebuild(target_context, *compiled)
-                        found.library.calls = calls
-                        return found
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled function, if possible."""
-        with suppress(OSError):
-            path = self._path(CACHE_FOLDER, sig, data.codegen)
-            if not data.library.has_dynamic_globals:  # addresses of this process
-                content = dumps((sig, data.library.calls, data._reduce()))
-                files.write(path, _checksum(path, content) + content)
-
-    def _path(self, folder: Path | None, sig: Any, codegen: Any) -> Path:
-        if folder is None:
-            raise FileNotFoundError
-        kind = type(self._dispatcher).__name__
-        # numba's key has the bytecode, which refers to constants by their index only
-        constants = [c for c in self._py_func.__code__.co_consts if not isinstance(c, CodeType)]
-        key = self._index_key(sig, codegen), _source_of(self._source), kind, constants
-        digest = hashlib.sha256(repr(key).encode()).hexdigest()
-        name = f"{self._source.stem}.{self._py_func.__qualname__}"
-        return folder / f"{name.replace('<locals>', '')[-60:]}-{digest[:24]}"
-
-
-_DIGEST = hashlib.sha256().digest_size
-
-
-def _cached(path: Path) -> bytes:
-    return files.read(path, within=path.parent)
-
-
-def _checksum(path: Path, content: Any) -> bytes:
-    digest = hashlib.sha256(f"{path.parent.name}/{path.name}".encode())
-    digest.update(content)
-    return digest.digest()
-
-
-@functools.cache
-def _source_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-# ---- kernels ------------------------------------------------------------------------------------
-
-
-class Code(JITCodeLibrary):
-    """The code of a kernel, and the shared kernels that it calls.
-
-    Attributes
-    ----------
-    calls : dict
-        Symbol → name and types of a shared kernel. LLVM ends the process if it loads machine code
-        whose symbols are not there, so these kernels are loaded before.
-    """
-
-    def __init__(self, codegen: Any, name: str) -> None:
-        super().__init__(codegen, name)
-        self.calls: dict[str, tuple[str, Any]] = {}
-
-    def add_linking_library(self, library: Any) -> None:
-        """Link other code with this, unless it is that of a shared kernel, which is only called."""
-        shared = getattr(library, "shared", None)
-        self.calls |= shared or getattr(library, "calls", {})
-        if not shared:
-            super().add_linking_library(library)
-
-
-class InlinedCode(Code):
-    """Intermediate code, from which no machine code is generated.
-
-    Generating it takes time and rewrites the intermediate code for the processor, so that callers
-    that inline this code become slower. Inlined code is optimised in its callers only: optimising
-    it here, too, took an eighth of the compile time.
-    """
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def serialize_using_object_code(self) -> Any:
-        """Return the intermediate code: there is no other."""
-        return self.serialize_using_bitcode()
-
-
-class MachineCode(Code):
-    """Machine code, of which LLVM unrolls no loop, and which it optimises once.
-
-    The loops of kernels are short: parts of an example, labels seen, planes of a term. Unrolling
-    doubled the machine code and took most of the compile time, for passes that were no faster.
-    """
-
-    unrolls = False
-
-    def __init__(self, codegen: Any, name: str) -> None:
-        super().__init__(codegen, name)
-        self.enable_object_caching()
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        options = binding.create_pipeline_tuning_options(int(numba.config.OPT))
-        options.loop_vectorization = bool(numba.config.LOOP_VECTORIZE)
-        options.slp_vectorization = bool(numba.config.SLP_VECTORIZE)
-        options.loop_unrolling = self.unrolls
-        builder = binding.create_pass_builder(self._codegen._tm, options)
-        passes = builder.getModulePassManager()
-        passes.add_refprune_pass()
-        passes.run(self._final_module, builder)
-
-
-class UnrolledCode(MachineCode):
-    """Machine code of a kernel whose loops are over all features or all terms."""
-
-    unrolls = True
-
-
-class _Compiler(compiler.Compiler):
-    """Numba's compiler, with `MachineCode` for its output."""
-
-    output: ClassVar[type[MachineCode]] = MachineCode
-
-    def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
-        super().__init__(typing, target, self.output(target.codegen(), "kernel"), *rest)
-
-
-class _UnrollingCompiler(_Compiler):
-    output = UnrolledCode
-
-
-class _InliningCompiler(compiler.Compiler):
-    """Numba's compiler, with `InlinedCode` for its output."""
-
-    def __init__(self, typing: Any, target: Any, _: Any, *rest: Any) -> None:
-        super().__init__(typing, target, InlinedCode(target.codegen(), "inlined"), *rest)
-        self.state.flags.no_compile = True
-
-
-class Inlined(CPUDispatcher):
-    """A kernel as other kernels call it: inlined, and without a wrapper for Python."""
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
-        bare = {**options, "no_cpython_wrapper": True}
-        super().__init__(function, targetoptions=bare, pipeline_class=_InliningCompiler)
-        self._cache = KernelCache(self)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the template by which numba infers the types of a call."""
-        return CPUDispatcher.get_call_template(self, tuple(map(by_reference, args)), kws)
-
-    def add_overload(self, cres: Any) -> None:
-        """Store a compile result under a key by which numba finds the code."""
-        cres = cres._replace(entry_point=object())
-        self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
-        self.overloads[tuple(cres.signature.args)] = cres
-
-    def rebuild(
-        self, target: Any, code: Any, fndesc: Any, environment: Any, signature: Any, *_: Any
-    ) -> Any:
-        """Return the compile result from the parts of it that numba stores."""
-        name, _, intermediate = code
-        library = InlinedCode(target.codegen(), name)
-        library._final_module = binding.parse_bitcode(intermediate)
-        library._finalize_final_module()
-        return compiler.compile_result(
-            typing_context=target.typing_context,
-            target_context=target,
-            library=library,
-            environment=environment,
-            entry_point=None,
-            fndesc=fndesc,
-            signature=signature,
-            objectmode=False,
-        )
-
-
-class Entry(CPUDispatcher):
-    """The machine code of a kernel: that of a function that only calls the inlined kernel.
-
-    Parameters
-    ----------
-    inlined : Inlined
-    options : dict
-        Numba's.
-    argument : str
-        The expression by which an argument is passed on.
-    unrolled : bool
-        Whether the code is `UnrolledCode`.
-    """
-
-    rebuild = staticmethod(compiler.CompileResult._rebuild)
-
-    def __init__(
-        self,
-        inlined: Inlined,
-        options: dict[str, bool],
-        argument: str = "{}",
-        unrolled: bool = False,
-    ) -> None:
-        entry, pipeline = _entry(inlined, argument), _UnrollingCompiler if unrolled else _Compiler
-        super().__init__(entry, targetoptions=options, pipeline_class=pipeline)
-        self.py_func = inlined.py_func
-        self._cache = KernelCache(self)
-
-    def add_overload(self, cres: Any) -> None:
-        """Store a compile result, and register the environments of the code inlined in it."""
-        super().add_overload(cres)
-        for environment in cres._find_referenced_environments():
-            cres.codegen.set_env(environment.env_name, environment)
-
-
-def _entry(inlined: Inlined, argument: str) -> Callable[..., Any]:
-    """Return a function of the same arguments that only calls the inlined kernel.
-
-    So named tuples by value become structs once, not in each call that the kernel makes.
-    """
-    function = inlined.py_func
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    passed = ", ".join(map(argument.format, names))
-    source = f"lambda {', '.join(names)}: inlined({passed})"
-    entry = eval(source, {"inlined": inlined, "local": _local})
-    entry.__code__ = entry.__code__.replace(
-        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
-    )
-    entry.__defaults__ = function.__defaults__
-    return functools.update_wrapper(entry, function)
-
-
-class Shared(Entry):
-    """A kernel as other kernels call it: machine code of its own, which all callers share.
-
-    It copies its structs: LLVM would read fields of a caller's again after each write to an array.
-    So it must not return a struct, nor what refers to one.
-
-    Attributes
-    ----------
-    known : dict
-        Full name of the function → its kernel.
-    """
-
-    known: ClassVar[dict[str, Shared]] = {}
-
-    def __init__(self, inlined: Inlined, options: dict[str, bool]) -> None:
-        bare = {**options, "no_cpython_wrapper": True, "forceinline": False}
-        super().__init__(inlined, bare, "local({})")
-        self.name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
-        self.known[self.name] = self
-
-    get_call_template = Inlined.get_call_template
-
-    def add_overload(self, cres: Any) -> None:
-        """Store a compile result, and the symbol by which callers refer to it."""
-        super().add_overload(cres)
-        called = self.name, tuple(cres.signature.args)
-        cres.library.shared = {cres.fndesc.mangled_name: called}
-
-
-def _is_ready(symbol: str, called: tuple[str, Any]) -> bool:
-    """Load or compile a shared kernel; return whether it is the one that has this symbol."""
-    name, kinds = called
-    shared = Shared.known[name]
-    shared.compile(kinds)
-    return bool(shared.overloads[kinds].fndesc.mangled_name == symbol)
-
-
-class CompiledKernel(Entry):
-    """A kernel as Python calls it.
-
-    Attributes
-    ----------
-    inlined : Inlined
-        The same function, inlined in other kernels.
-    called : Inlined or Shared
-        The same function, as other kernels call it.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        shared: bool = False,
-        unrolled: bool = False,
-        **options: bool,
-    ) -> None:
-        always = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, "forceinline": True}
-        options = {**always, **options}
-        self.inlined = Inlined(function, options)
-        self.called = Shared(self.inlined, options) if shared else self.inlined
-        super().__init__(self.inlined, options, unrolled=unrolled)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return types.Dispatcher(self.called)
+_INTERPRETED = bool(numba.config.DISABLE_JIT)
+_way: Any = None
+"""The module that makes kernels."""
 
 
 def kernel(function: F) -> F:
@@ -444,7 +58,7 @@ def kernel(function: F) -> F:
     The function must not allocate arrays: it is compiled without reference counts, which cost more
     than the arithmetic for structs of many arrays.
     """
-    return CompiledKernel(function, _nrt=False)
+    return _way.compiled(function)
 
 
 def shared_kernel(function: F) -> F:
@@ -453,12 +67,12 @@ def shared_kernel(function: F) -> F:
     For most of the work of a term, in one call: eight calls a visit took a tenth of the passes over
     USPS, whose visits take a microsecond.
     """
-    return CompiledKernel(function, shared=True, _nrt=False)
+    return _way.compiled(function, shared=True)
 
 
 def allocating_kernel(function: F) -> F:
     """Compile like `kernel`, for a function that allocates arrays; not for inner loops."""
-    return CompiledKernel(function)
+    return _way.compiled(function, allocates=True)
 
 
 def unrolled_kernel(function: F) -> F:
@@ -466,87 +80,7 @@ def unrolled_kernel(function: F) -> F:
 
     For what every evaluation does: without unrolling, planes of USPS took an eighth longer.
     """
-    return CompiledKernel(function, unrolled=True)
-
-
-# ---- named tuples as arguments that kernels pass on: by reference --------------------------------
-
-
-class Struct(types.NamedTuple):
-    """The numba type of a ``NamedTuple`` by reference.
-
-    Numba passes a ``NamedTuple`` by value: a call takes every field of every array apart, and the
-    callee puts them together again. For a storage of planes these are 300 numbers, and the code for
-    it was over a third of what the compiler read. A struct is a pointer to a copy of the fields.
-    Calls between kernels are inlined, so that LLVM resolves the pointer: the machine code is as
-    fast. A shared kernel copies its structs for the same reason. A kernel that Python calls has its
-    arguments by value, and passes them on as structs.
-
-    Attributes
-    ----------
-    value : numba.types.NamedTuple
-        The type of what it refers to; named tuples in it are structs.
-    """
-
-    def __init__(self, fields: tuple[Any, ...], kind: type) -> None:
-        super().__init__(fields, kind)
-        self.value = types.NamedTuple(fields, kind)
-        # a function's name has those of its arguments' types: with all fields, thousands of letters
-        digest = hashlib.sha256(f"{kind.__module__}.{self.value}".encode()).hexdigest()[:16]
-        self.name = f"{kind.__name__}_{digest}"
-
-
-def by_reference(kind: Any) -> Any:
-    """Return the type of an argument, with structs in place of named tuples."""
-    if isinstance(kind, Struct) or not isinstance(kind, types.BaseNamedTuple):
-        return kind
-    return Struct(tuple(map(by_reference, kind)), kind.instance_class)
-
-
-@register_model(Struct)
-class _Pointer(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Struct) -> None:
-        super().__init__(manager, kind, manager[kind.value].get_value_type().as_pointer())
-
-
-@lower_cast(types.BaseNamedTuple, Struct)
-def _refer(context: Any, builder: Any, given: Any, wanted: Struct, value: Any) -> Any:
-    fields = [
-        context.cast(builder, builder.extract_value(value, k), *kinds)
-        for k, kinds in enumerate(zip(given, wanted, strict=True))
-    ]
-    copy = context.make_tuple(builder, wanted.value, fields)
-    return cgutils.alloca_once_value(builder, copy)
-
-
-@lower_getattr_generic(Struct)
-def _read(context: Any, builder: Any, kind: Struct, pointer: Any, name: str) -> Any:
-    k = kind.fields.index(name)
-    field = builder.load(cgutils.gep_inbounds(builder, pointer, 0, k))
-    return impl_ret_borrowed(context, builder, kind[k], field)
-
-
-@intrinsic
-def _local(typing: Any, argument: Any) -> Any:
-    """Return a copy of a struct, with copies of those in it; other arguments as they are."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _copied(context, builder, signature.args[0], arguments[0])
-
-    return argument(argument), codegen
-
-
-def _copied(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if not isinstance(kind, Struct):
-        return value
-    size = cgutils.intp_t(context.get_abi_sizeof(value.type.pointee))
-    copy = cgutils.alloca_once(builder, value.type.pointee)
-    cgutils.raw_memcpy(builder, copy, value, size, 1)
-    for k, field in enumerate(kind):
-        if isinstance(field, Struct):
-            place = cgutils.gep_inbounds(builder, copy, 0, k)
-            builder.store(_copied(context, builder, field, builder.load(place)), place)
-    return copy
+    return _way.compiled(function, allocates=True, unrolled=True)
 
 
 # ---- operations ---------------------------------------------------------------------------------
@@ -554,8 +88,6 @@ def _copied(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 class Operation:
     """A function with a kernel for each type of its first argument.
-
-    Numba sees it as a dispatcher, whose overloads are those of the kernel that is called.
 
     Attributes
     ----------
@@ -565,38 +97,24 @@ class Operation:
         ``NamedTuple`` type → the kernel for it and for classes derived from it.
     """
 
-    is_compiling, nopython_signatures = False, ()
-
     def __init__(self, function: Callable[..., Any], default: Any = None) -> None:
         functools.update_wrapper(self, function)
         self.name = f"{function.__module__}.{function.__qualname__}"
         self.implementations: dict[Any, Any] = {}
         self._default = default
-        self._numba_type_ = types.Dispatcher(self)
+        _way.declare(self)
 
     def __call__(self, first: Any, *args: Any) -> Any:
         """Call the kernel for the type of the first argument."""
-        return self._chosen(type(first))(first, *args)
+        return self.chosen(type(first))(first, *args)
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the template by which numba infers the types of a call."""
-        return self._chosen(_class(args[0])).called.get_call_template(args, kws)
-
-    def get_overload(self, args: Any) -> Any:
-        """Return the key by which numba finds the code for these types."""
-        return self._chosen(_class(args[0])).called.get_overload(args)
-
-    def _chosen(self, kind: type) -> Any:
+    def chosen(self, kind: type) -> Any:
+        """Return the kernel for a type."""
         known = (self.implementations.get(each) for each in kind.__mro__)
         chosen = next(filter(None, known), self._default)
         if chosen is None:
             raise numba.errors.TypingError(f"{self.name} is not implemented for {kind.__name__}")
         return chosen
-
-
-def _class(argument: Any) -> type:
-    """Return the ``NamedTuple`` class of an argument's numba type; else the class of the type."""
-    return getattr(argument, "instance_class", type(argument))
 
 
 def generic(function: F) -> F:
@@ -628,9 +146,103 @@ def is_implemented(operation: Callable[..., Any], kind: type) -> bool:
     return kind in operation.implementations  # type: ignore[attr-defined]
 
 
+# ---- what makes kernels -------------------------------------------------------------------------
+
+
+class _Inner(NamedTuple):
+    values: np.ndarray
+
+
+class _Outer(NamedTuple):
+    inner: _Inner
+    factor: float
+
+
+def _try_kernels() -> None:
+    """Compile one kernel of each kind, and raise an exception if a call does not return 5."""
+
+    @generic
+    def value(inner, k):  # type: ignore[no-untyped-def]
+        return 0.0
+
+    @implements(value, _Inner)
+    def _(inner, k):  # type: ignore[no-untyped-def]
+        return inner.values[k]
+
+    @shared_kernel
+    def scaled(outer, k):  # type: ignore[no-untyped-def]
+        return outer.factor * value(outer.inner, k)
+
+    @allocating_kernel
+    def total(outer):  # type: ignore[no-untyped-def]
+        terms = np.zeros(2)
+        for k in range(terms.size):
+            terms[k] = scaled(outer, k) + value(outer, k)
+        return terms[0] + terms[1]
+
+    if (found := total(_Outer(_Inner(np.array([0.5, 2.0])), 2.0))) != 5.0:
+        raise ArithmeticError(f"a kernel returned {found}, not 5")
+
+
+def _say(error: Exception) -> None:
+    if os.environ.get(_SAID) != numba.__version__:
+        os.environ[_SAID] = numba.__version__
+        newest = f"{_KNOWN[0]}.{_KNOWN[1] + 1}"
+        text = (
+            f"numba {numba.__version__} is unknown here ({shown(str(error))}): each process "
+            "compiles kernels by its public interface. "
+            f"`pip install 'numba<{newest}'` is much faster."
+        )
+        logger.warning(text)
+
+
+def _choose() -> None:
+    """Choose what makes kernels; the other modules are not imported."""
+    global _way
+    if _INTERPRETED:
+        from ssvm_bench.base import interpreted
+
+        _way = interpreted
+        return
+    try:
+        from ssvm_bench.base import compiler
+
+        _way = compiler
+        if numba.version_info[:2] > _KNOWN:
+            _try_kernels()
+    except Exception as error:  # the internals of a newer numba may do anything
+        from ssvm_bench.base import public_interface
+
+        _way = public_interface
+        _say(error)
+
+
+_choose()
+CACHE_FOLDER = kernel_folder.FOLDER if _way.KEEPS else None
+"""It contains the kernels that are compiled; None if they are not kept."""
+CACHE_ROOT = None if CACHE_FOLDER is None else CACHE_FOLDER.parent
+"""It contains one folder for each version of the kernels."""
+
+
+# ---- what numba has no function for --------------------------------------------------------------
+
+
+def intrinsic(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an intrinsic of numba, and a plain function of the same bits.
+
+    The plain one is a kernel in its place where only the public interface is used, or nothing is
+    compiled.
+    """
+    return lambda code: _way.intrinsic(code, plain)
+
+
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
 _int32: Any = types.int32
-_clock_gettime = types.ExternalFunction("clock_gettime", _int32(_int32, types.uintp))
+if _way.KEEPS:
+    _clock_gettime: Any = types.ExternalFunction("clock_gettime", _int32(_int32, types.uintp))
+else:  # which numba can call, too, but then it keeps no kernel
+    _clock_gettime = ctypes.CDLL(None).clock_gettime
+    _clock_gettime.argtypes = ctypes.c_int32, ctypes.c_size_t
 
 
 @kernel
@@ -651,16 +263,20 @@ def nanoseconds(timespec: np.ndarray) -> int:
     return timespec[0] * 1_000_000_000 + timespec[1]
 
 
-@intrinsic
+def _no_prefetch(array: Any, index: Any) -> None:
+    pass
+
+
+@intrinsic(_no_prefetch)
 def prefetch(typing: Any, array: Any, index: Any) -> Any:
     """Ask the processor to fetch ``array[index]`` (one-dimensional) while it does other work."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", (cgutils.voidptr_t,), kind)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kind)
         to_read, to_keep, data_cache = word(0), word(3), word(1)
         builder.call(fetch, [address, to_read, to_keep, data_cache])
         return context.get_dummy_value()

@@ -15,10 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.jit import intrinsic, kernel
 from ssvm_bench.base.nonzeros import Nonzeros
 
 # mypy: disable-error-code="no-untyped-def"
@@ -78,9 +76,27 @@ def dot_from(a, first, b, start, size):
     return total
 
 
-@intrinsic
+@kernel
+def _lane(a, first, b, start, size, l):
+    """Return the sum of lane l of `_plain_sum_of_products`: one of every vector, then their sum."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(l, size, _VECTORS * _LANES):
+        s0 += np.float64(a[first + k]) * np.float64(b[start + k])
+        s1 += np.float64(a[first + k + _LANES]) * np.float64(b[start + k + _LANES])
+        s2 += np.float64(a[first + k + 2 * _LANES]) * np.float64(b[start + k + 2 * _LANES])
+        s3 += np.float64(a[first + k + 3 * _LANES]) * np.float64(b[start + k + 3 * _LANES])
+    return (s0 + s1) + (s2 + s3)
+
+
+def _plain_sum_of_products(a, first, b, start, size):
+    given = a, first, b, start, size
+    return (_lane(*given, 0) + _lane(*given, 1)) + (_lane(*given, 2) + _lane(*given, 3))
+
+
+@intrinsic(_plain_sum_of_products)
 def _sum_of_products(typing: Any, a: Any, first: Any, b: Any, start: Any, size: Any) -> Any:
     """Do `dot_from` for a size that is a multiple of the number of sums."""
+    from numba.core import cgutils  # an internal: imported only where these are used
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, first, other, start, size = arguments
@@ -225,7 +241,16 @@ def _multiply(rows, columns, found, panel, tile):
                             found[i + r, j + c] = tile[r, c]
 
 
-@intrinsic
+def _plain_tile(rows, start, size, columns, first, found, at, step):
+    for r in range(_ROWS):
+        for c in range(_COLUMNS):
+            total = 0.0
+            for k in range(size):
+                total += rows[start + r * size + k] * columns[first + k * _COLUMNS + c]
+            found[at + r * step + c] = total
+
+
+@intrinsic(_plain_tile)
 def _tile(
     typing: Any,
     rows: Any,
@@ -242,6 +267,7 @@ def _tile(
     Row r of the product is written to ``found[at + r · step:]``. Compilers do not keep the sums in
     registers.
     """
+    from numba.core import cgutils  # as above
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         a, start, size, b, first, out, at, step = arguments

@@ -1,8 +1,8 @@
 """Kernels that are compiled already: the package ``ssvm-bench-kernels``, if it is installed.
 
-Its folder has a manifest and the files of `KernelCache` (:mod:`ssvm_bench.base.jit`), compiled for
-a baseline of processors and not for a single one, for one version each of Python, numba, llvmlite
-and this program. They are read before the user's own cache, and never written.
+Its folder has a manifest and the files of `KernelCache` (:mod:`ssvm_bench.base.compiler`), compiled
+for a baseline of processors and not for a single one, for one version each of Python, numba,
+llvmlite and this program. They are read before the user's own cache, and never written.
 
 Machine code fits exactly or not at all. So the package is used only if all that its manifest says
 is as here; else it is ignored as a whole, with one line, and kernels are compiled. A setting of
@@ -95,7 +95,7 @@ def adopted(kernels: str) -> Precompiled:
     Parameters
     ----------
     kernels : str
-        Digest of the modules with kernels, `ssvm_bench.base.jit.source_digest`.
+        Digest of the modules with kernels, `ssvm_bench.base.kernel_folder.source_digest`.
     """
     folder = _installed()
     if folder is None:

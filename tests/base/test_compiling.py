@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from program import environment
 
-from ssvm_bench.base import jit, messages
+from ssvm_bench.base import compiler, jit, messages
 from ssvm_bench.runs import compiling
 from ssvm_bench.runs.compiling import in_turn
 
@@ -40,7 +40,7 @@ print("free", flush=True)
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "CACHE_ROOT", tmp_path)
-    monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path / "kernels")
     monkeypatch.setattr(compiling, "_NOTICE", 0.1)
     return tmp_path
 

@@ -14,8 +14,8 @@ from ssvm_bench.base.jit import (
     kernel,
     nanoseconds,
     shared_kernel,
-    source_digest,
 )
+from ssvm_bench.base.kernel_folder import source_digest
 
 KERNELS = """
 import sys

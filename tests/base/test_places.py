@@ -7,7 +7,7 @@ import pytest
 from program import put_odd, python
 
 import ssvm_bench
-from ssvm_bench.base import jit
+from ssvm_bench.base import compiler, jit
 
 KERNEL = """
 import sys
@@ -87,7 +87,7 @@ def test_a_child_uses_the_temporary_folder_of_its_parent_and_says_nothing(tmp_pa
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "swapped", "folder", "loop"])
 def test_a_damaged_kernel_is_compiled_again(tmp_path, monkeypatch, capfd, damage):
-    monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path)
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path)
 
     def loaded(function):
         """Tell whether a kernel that this process does not have yet is found in the cache."""
@@ -124,7 +124,7 @@ def test_a_kernel_that_cannot_be_kept_is_only_compiled_again(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jit.files, "write", full)
+    monkeypatch.setattr(compiler.files, "write", full)
     assert jit.kernel(thrice)(2.0) == 6.0
 
 

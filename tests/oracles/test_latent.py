@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import COST_CALL, COST_PLANE, Plain, dataset, reports, solver, together
+from helpers import Plain, reports, solver, together
 from program import call, config_of, error_of, run_here
 from scipy.sparse import csr_array
+from structures import latent_oracle, pictures
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import latent as canvases
 from ssvm_bench.datasets.structures import Windows
-from ssvm_bench.oracles import latent
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.table import instance_of
 from ssvm_bench.results.trace import read_summary, read_trace, read_weights
@@ -23,27 +23,6 @@ LATENT = (
     *("dataset=latent", "dataset.source=synthetic", "dataset.canvas=31", "dataset.positives=12"),
     *("dataset.negatives=18", "dataset.held_out=10", "oracle.start=centre"),
 )
-
-
-def pictures(n, windows, seed=0, noise=0.1, **more):
-    """Return canvases of noise, of which the first third have a cross at some place."""
-    rng = np.random.default_rng(seed)
-    (H, W), (h, w) = windows.canvas, windows.size
-    cross = np.zeros((h, w))
-    cross[h // 2], cross[:, w // 2] = 1.0, 1.0
-    x = noise * rng.random((n, H, W))
-    y = (np.arange(n) < n // 3).astype(np.uint8)
-    places = rng.integers(0, windows.positions, n)
-    for i in range(n):
-        top, left = windows.corners(places[i])
-        x[i, top : top + h, left : left + w] += cross if y[i] else cross.max(axis=0) - cross
-    made = dataset(x.reshape(n, -1), y, 2)
-    return replace(made, structure="latent", windows=windows, places=places, **more)
-
-
-def oracle(data, **options):
-    costs = {"name": "latent", "kind": "latent", "cost_call": COST_CALL, "cost_plane": COST_PLANE}
-    return latent.build(latent.Config(**costs, **{"bias": 0.5, "start": "centre", **options}), data)
 
 
 def windows_of(data, bias):
@@ -65,7 +44,7 @@ CASES["costs and margins"] = COSTLY, {"class_weight": "balanced"}
 @pytest.mark.parametrize(("data", "options"), CASES.values(), ids=CASES)
 def test_the_oracle_finds_the_best_of_all_windows(data, options):
     data = replace(data, x=csr_array(data.x)) if data.windows.step > 1 else data
-    made, every, n = oracle(data, **options), windows_of(data, 0.5), data.n
+    made, every, n = latent_oracle(data, **options), windows_of(data, 0.5), data.n
     weight = {0: n / (2 * (data.y == 0).sum()), 1: n / (2 * data.y.sum())} if options else {}
     C = np.array([weight.get(y, 1.0) for y in data.y])
     C = C if data.costs is None else C * data.costs
@@ -105,21 +84,23 @@ def test_the_oracle_finds_the_best_of_all_windows(data, options):
 
 def test_of_equal_windows_the_first_but_the_present_one_stays():
     data = replace(pictures(3, SMALL), x=np.ones((3, 30)))
-    made = oracle(data)
+    made = latent_oracle(data)
     w = np.ones(made.d)
     assert [made.argmax(w, i)[0] for i in (1, 2)] == [1, 1]
     assert made.update_latent(w)[1] == 0
-    assert oracle(data, start="ink").latent().tolist() == [1, 0, 0]
+    assert latent_oracle(data, start="ink").latent().tolist() == [1, 0, 0]
     assert made.predict(0 * w, 0)[0] == 0  # not above 0
 
 
 def test_where_training_starts():
     data = pictures(12, SMALL, noise=0.0)
-    assert (oracle(data, start="planted").latent() == np.where(data.y, 1 + data.places, 0)).all()
+    assert (
+        latent_oracle(data, start="planted").latent() == np.where(data.y, 1 + data.places, 0)
+    ).all()
     ink = windows_of(data, 0.0).sum(axis=2).argmax(axis=1)
-    assert (oracle(data, start="ink").latent() == np.where(data.y, 1 + ink, 0)).all()
+    assert (latent_oracle(data, start="ink").latent() == np.where(data.y, 1 + ink, 0)).all()
     with pytest.raises(ConfigError, match=r"oracle\.start=planted needs to know where"):
-        oracle(replace(data, places=None), start="planted")
+        latent_oracle(replace(data, places=None), start="planted")
 
 
 def solved(made, gap=1e-4, most=400):
@@ -133,7 +114,7 @@ def solved(made, gap=1e-4, most=400):
 
 
 def test_planes_are_the_same_as_labels_and_as_rows():
-    posed = Problem(oracle(pictures(12, SMALL, seed=3)), 0.02)
+    posed = Problem(latent_oracle(pictures(12, SMALL, seed=3)), 0.02)
     called = replace(posed, oracle=Plain(posed.oracle))
     labels, rows = (solver(of, "dcd") for of in (posed, called))
     for _ in together(4, labels, rows):
@@ -142,14 +123,14 @@ def test_planes_are_the_same_as_labels_and_as_rows():
 
 def test_dcd_cannot_have_all_planes_and_no_solver_expectations(tmp_path):
     with pytest.raises(ConfigError, match=r"solver\.planes=all needs terms with few planes"):
-        solver(Problem(oracle(pictures(6, SMALL)), 0.1), "dcd", planes="all")
+        solver(Problem(latent_oracle(pictures(6, SMALL)), 0.1), "dcd", planes="all")
     message = error_of(call("run", "dataset=latent", "solver=eg", f"results_dir={tmp_path}"), 2)
     assert "needs the expectations" in message
 
 
 @pytest.mark.parametrize("name", ["dcd", "mpbcfw"])
 def test_a_solver_goes_on_with_other_positions(name):
-    posed = Problem(oracle(pictures(12, SMALL, seed=3)), 0.2)
+    posed = Problem(latent_oracle(pictures(12, SMALL, seed=3)), 0.2)
     made = solver(posed, name)
     solved(made, gap=0.1)
     oracle_, changes = posed.oracle.update_latent(made.reported().w)
@@ -165,7 +146,7 @@ def test_a_solver_goes_on_with_other_positions(name):
 
 def test_the_positions_are_found():
     data = pictures(45, Windows((8, 8), (5, 5), 1), seed=1)
-    posed = Problem(oracle(data), 0.01)
+    posed = Problem(latent_oracle(data), 0.01)
     made, values = solver(posed, "dcd"), []
     for _ in range(8):
         solved(made, gap=0.02)

@@ -33,6 +33,7 @@ from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
 from ssvm_bench.oracles.kernel_options import KernelConfig
 from ssvm_bench.oracles.kernels import KERNELS, LINEAR
+from ssvm_bench.results.table import relative_gap
 from ssvm_bench.runs import checkpoints, runner, terminal
 from ssvm_bench.runs.components import oracle_of
 
@@ -232,7 +233,7 @@ class StructuredSVM(Predictor):
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]
-        relative = gap / max(abs(primal), 1e-12)
+        relative = relative_gap(primal, gap)
         asks = self.gap_tol > 0 or self.stop_reason_ in _LIMITS
         if asks and relative > self.gap_tol:
             warnings.warn(

@@ -32,7 +32,7 @@ from ssvm_bench.config import validation
 from ssvm_bench.config.schema import Budget, RunConfig, plain_values
 from ssvm_bench.results.checks import Columns
 from ssvm_bench.results.run_folder import recover
-from ssvm_bench.results.table import Run
+from ssvm_bench.results.table import Run, relative_gap
 from ssvm_bench.results.trace import read_run
 
 if TYPE_CHECKING:
@@ -86,15 +86,12 @@ def goes_as_far(rows: Columns, reason: str, budget: Budget, converged_at: int = 
 def _ended(rows: Columns, reason: str | None, budget: Budget) -> bool:
     """Tell whether a run ended for a reason of its own that also ends runs of a budget."""
     if reason == "converged" and budget.gap_tol > 0:
-        return not _relative_gaps(rows)[-1] > budget.gap_tol  # NaN: there is no gap
+        return (
+            not relative_gap(rows["primal"], rows["gap"])[-1] > budget.gap_tol
+        )  # NaN: there is no gap
     if reason == "stalled":
         return budget.gap_tol > 0
     return reason is not None and reason not in LIMITS
-
-
-def _relative_gaps(rows: Columns) -> np.ndarray:
-    primal, gap = (np.asarray(rows[name], float) for name in ("primal", "gap"))
-    return gap / np.maximum(np.abs(primal), 1e-12)
 
 
 def _reached(rows: Columns, budget: Budget, converged_at: int) -> np.ndarray:
@@ -103,7 +100,7 @@ def _reached(rows: Columns, budget: Budget, converged_at: int) -> np.ndarray:
     limits = budget.max_iterations, budget.max_seconds
     most, longest = (math.inf if limit is None else limit for limit in limits)
     asks = budget.gap_tol > 0
-    small = asks & (_relative_gaps(rows) <= budget.gap_tol)
+    small = asks & (relative_gap(rows["primal"], rows["gap"]) <= budget.gap_tol)
     own = (iteration >= converged_at) & (converged_at >= 0 and not asks)
     return np.stack([iteration >= most, time >= longest, small, own])
 

@@ -58,6 +58,11 @@ TINY = 1e-12
 """The least |P| or |F| that a value is divided by."""
 
 
+def relative_gap(primal: Any, gap: Any) -> Any:
+    """Return (P − F)/max(|P|, 1e-12) of numbers or arrays: what ``budget.gap_tol`` bounds."""
+    return np.asarray(gap, float) / np.maximum(np.abs(np.asarray(primal, float)), TINY)
+
+
 # ---- problem instances --------------------------------------------------------------------------
 
 
@@ -461,7 +466,7 @@ DERIVED: dict[str, Derived] = {
     "passes": Derived("calls of the exact oracle / n", lambda run: run["oracle_calls"] / run.n),
     "relative_gap": Derived(
         "(P − F)/|P|, as in budget.gap_tol; NaN where there is no dual",
-        lambda run: run["gap"] / np.maximum(np.abs(run["primal"]), TINY),
+        lambda run: relative_gap(run["primal"], run["gap"]),
     ),
     "reported_dual": Derived(
         "F(φ) of the reported iterate, also where that is an average",
@@ -645,7 +650,7 @@ class Runs(Sequence[Run]):
             primal, gap, calls = (_number(end.get(of)) for of in ("primal", "gap", "oracle_calls"))
             at_end = (
                 *(end.get("iteration"), calls / run.n, end.get("time")),
-                *(primal, gap / max(abs(primal), TINY), run.stop_reason),
+                *(primal, relative_gap(primal, gap), run.stop_reason),
             )
             rows.append((*map(run.fact, about), run.solver, label, run.seed, *at_end))
         return pd.DataFrame(rows, columns=[*about, "solver", "label", "seed", *reached])

@@ -82,7 +82,7 @@ from ssvm_bench.results import checkpoint_file, checks, run_folder
 from ssvm_bench.results.budgets import LIMITS, find_run
 from ssvm_bench.results.provenance import cpu_model, provenance
 from ssvm_bench.results.run_folder import HeldError, counted, lock
-from ssvm_bench.results.table import Run
+from ssvm_bench.results.table import Run, relative_gap
 from ssvm_bench.results.trace import (
     as_columns,
     damage,
@@ -575,7 +575,7 @@ def _at_gap(
         ``converged``, if the solver has.
     """
     rows = recorder.rows_of_round
-    relative = rows[-1]["gap"] / max(abs(rows[-1]["primal"]), 1e-12)
+    relative = relative_gap(rows[-1]["primal"], rows[-1]["gap"])
     if relative <= budget.gap_tol:
         return reason or "gap_tol"
     if math.isnan(relative):
@@ -591,7 +591,7 @@ def _at_gap(
 
 def unreached(budget: Budget, row: Mapping[str, Any], reason: str) -> str | None:
     """Return a sentence if a run ended for a reason of its own without the gap that it asks for."""
-    relative = row["gap"] / max(abs(row["primal"]), 1e-12)
+    relative = relative_gap(row["primal"], row["gap"])
     if reason in LIMITS or budget.gap_tol == 0 or relative <= budget.gap_tol:
         return None
     if math.isnan(relative):

@@ -34,6 +34,7 @@ from ssvm_bench.results.table import (
     first,
     least_positive,
     reach,
+    relative_gap,
     same_seed,
     target,
 )
@@ -169,7 +170,7 @@ def to_gap(
         max(spent.max() / base, AS_FAST) if not_beyond == "slowest" else math.inf,
         {
             "to a gap of": gap,
-            "relative to the primal:": gap / max(abs(primal), 1e-12),
+            "relative to the primal:": relative_gap(primal, gap),
             f"{single}:": (spent, unit),
         },
         bounds=np.array([run[x][-1] / base for run in multis]),

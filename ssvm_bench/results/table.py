@@ -923,28 +923,28 @@ def bands(
     if points is not None:
         begin, end = np.sort([x[0] for x in xs])[half], np.sort([x[-1] for x in xs])[-1 - half]
         grid = np.unique(np.linspace(begin, end, points))
-    there = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
-    drawn = there.sum(axis=0) > half
-    grid, there = grid[drawn], there[:, drawn]
+    spans = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
+    drawn = spans.sum(axis=0) > half
+    grid, spans = grid[drawn], spans[:, drawn]
     if not grid.size:
         return Bands(*(np.zeros(0) for _ in Bands._fields))
     on_grid = np.array([read_off(grid, x, y, log) for x, y in zip(xs, ys, strict=True)])
-    known = ~np.isnan(on_grid)
-    count = known.sum(axis=0)
-    some = count > 0
+    has_value = ~np.isnan(on_grid)
+    count = has_value.sum(axis=0)
+    any_value = count > 0
     # Values that cannot be drawn count as the lowest.
-    middle = some & ((there & ~known).sum(axis=0) <= (there.sum(axis=0) - 1) // 2)
+    median_known = any_value & ((spans & ~has_value).sum(axis=0) <= (spans.sum(axis=0) - 1) // 2)
     values = np.exp(on_grid) if log else on_grid
     # the middle value, or both, of those in order
-    ordered = np.sort(np.where(there & ~known, -np.inf, values), axis=0)
-    number = there.sum(axis=0)
-    both = (
+    ordered = np.sort(np.where(spans & ~has_value, -np.inf, values), axis=0)
+    number = spans.sum(axis=0)
+    middle_values = (
         np.take_along_axis(ordered, at[None], axis=0)[0] for at in ((number - 1) // 2, number // 2)
     )
-    median = np.where(middle, sum(both) / 2, np.nan)
-    low = np.where(known, values, np.inf).min(axis=0)
-    high = np.where(known, values, -np.inf).max(axis=0)
-    low, high = (np.where(some, end, np.nan) for end in (low, high))
+    median = np.where(median_known, sum(middle_values) / 2, np.nan)
+    low = np.where(has_value, values, np.inf).min(axis=0)
+    high = np.where(has_value, values, -np.inf).max(axis=0)
+    low, high = (np.where(any_value, end, np.nan) for end in (low, high))
     return Bands(grid, median, low, high, count)
 
 

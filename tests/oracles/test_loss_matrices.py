@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from helpers import Table, optimum, random_chains, random_graphs, random_multiclass, solver
 from program import call, config_of, error_of, run_here
+from structures import latent_oracle, pictures
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.validation import NamedNumbers as Weights
+from ssvm_bench.datasets.structures import Windows
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.trace import read_summary
 
@@ -107,11 +109,9 @@ def test_costs_margins_and_losses_of_one_label_are_multiplied(kind):
 
 
 def test_of_a_latent_position_the_loss_is_that_of_the_sign():
-    from test_latent import SMALL, oracle, pictures
-
-    data = pictures(9, SMALL)
-    plain, made = oracle(data), oracle(data, loss=TWO)
-    same = oracle(replace(data, margins=np.where(data.y, TWO[1][0], TWO[0][1])))
+    data = pictures(9, Windows((5, 6), (3, 3), 1))
+    plain, made = latent_oracle(data), latent_oracle(data, loss=TWO)
+    same = latent_oracle(replace(data, margins=np.where(data.y, TWO[1][0], TWO[0][1])))
     w = np.random.default_rng(0).normal(size=plain.d)
     assert made.risk(w).value == same.risk(w).value
     _, other = made.update_latent(w), made.with_latent(made.latent())

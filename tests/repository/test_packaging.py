@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -178,8 +177,8 @@ def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
     pytest.importorskip("hatchling")
 
     build("sdist", ROOT, tmp_path)
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-        archive.extractall(tmp_path, filter="data")
+    (made,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", made], cwd=tmp_path, check=True)
     source = next(path for path in tmp_path.iterdir() if path.is_dir())
     assert {"CITATION.cff", "LICENSE"} <= {path.name for path in source.iterdir()}
     assert not (source / "kernels").exists()

@@ -67,7 +67,7 @@ class Timed(Team):
         self.fine, self.dispatch = fine, 0.0
         self.parts: list[tuple[int, float, float]] = []
 
-    def share(self, count: int, call: Call, add: Add | None = None) -> float:
+    def share(self, count: int, call: Call, add: Add | None = None, by_item: bool = False) -> float:
         """See `Team`."""
         start = thread_time()
         for _ in range(_FEW):
@@ -153,10 +153,11 @@ def held(work: Callable[[], object], rounds: int) -> float:
             setattr(module, name, value)
 
 
-def scheduled(P: int, count: int, took: Pass, share: float) -> float:
+def scheduled(P: int, count: int, took: Pass, share: float, by_item: bool) -> float:
     """Return the seconds of a pass over ``count`` items by P threads.
 
-    ``share`` is the part of a call that only one thread does at a time.
+    ``share`` is the part of a call that only one thread does at a time. ``by_item``: see
+    `Team.share`.
     """
     at = np.append(took.items, count)
     called, added = (np.concatenate(([0.0], np.cumsum(of))) for of in (took.calls, took.sums))
@@ -180,8 +181,10 @@ def scheduled(P: int, count: int, took: Pass, share: float) -> float:
         if begin == 0:
             least = max(int(threads._LEAST_SECONDS * taken / (takes + took.dispatch)), 1)
             free[1:] = free[0] + _WAKING
-            if (count - taken) * takes / taken <= 2 * threads._LEAST_SECONDS:
-                free[1:] = np.inf
+            each = takes / taken
+            too_short = by_item and each < threads._LEAST_ITEM
+            if too_short or (count - taken) * each <= 2 * threads._LEAST_SECONDS:
+                free[1:], least = np.inf, count
     return took.others + float(max(free[np.isfinite(free)].max(), turn))
 
 
@@ -219,7 +222,8 @@ def main(datasets: tuple[str, ...], count: int, rounds: int) -> None:
             share = held(work, rounds) if dataset.structure == "graph" else 0.0
             calls, sums, others = (float(np.sum(of)) for of in took_alone[1:3] + took_alone[4:])
             total = calls + sums + others
-            ratios = [total / scheduled(P, oracle.n, took_alone, share) for P in CORES]
+            given = oracle.n, took_alone, share, oracle.calls_by_term
+            ratios = [total / scheduled(P, *given) for P in CORES]
             cells = [name, kind, f"{1e3 * total:.1f}", f"{sums / total:.0%}"]
             cells += [f"{(others + share * calls) / total:.0%}", f"{alone / together:.2f}"]
             click.echo(f"| {' | '.join([*cells, *(f'{ratio:.1f}' for ratio in ratios)])} |")

@@ -46,6 +46,9 @@ _PARTS = 4
 _LEAST_SECONDS = 2e-4
 """Shortest part: the interpreter takes about a tenth of that to call a kernel."""
 
+_LEAST_ITEM = 5e-5
+"""Shortest item that Python begins: with shorter ones, threads wait for the interpreter."""
+
 _FIRST = 16
 """The first part is this share of the share of a thread."""
 
@@ -83,7 +86,7 @@ class Team:
         self.size = size
         self._queues: list[SimpleQueue[_Work | None]] = []
 
-    def share(self, count: int, call: Call, add: Add | None = None) -> float:
+    def share(self, count: int, call: Call, add: Add | None = None, by_item: bool = False) -> float:
         """Do some items; return the seconds that ``call`` took, summed over the threads.
 
         Parameters
@@ -91,6 +94,8 @@ class Team:
         count : int
         call, add : callable
             See the module's docstring.
+        by_item : bool
+            Whether ``call`` calls a kernel for each item, and not one for all of its items.
 
         Raises
         ------
@@ -108,7 +113,7 @@ class Team:
         work = _Work(count, self.size, call, add)
         with deferred(), ALONE.working():  # no signal leaves a part unfinished
             work.do_part(0)
-            if work.pays():
+            if work.pays(by_item):
                 if not self._queues:
                     self._start()
                 for queue in self._queues:
@@ -196,11 +201,15 @@ class _Work:
         self.ended = threading.Event()
         self.seconds = 0.0
 
-    def pays(self) -> bool:
+    def pays(self, by_item: bool) -> bool:
         """Tell whether what is left after the first part is worth other threads; size the parts."""
         each = max(self.seconds / max(self._taken, 1), 1e-9)
         self._least = max(int(_LEAST_SECONDS / each), 1)
-        return (self._count - self._taken) * each > 2 * _LEAST_SECONDS
+        pays = (self._count - self._taken) * each > 2 * _LEAST_SECONDS
+        if not pays or (by_item and each < _LEAST_ITEM):
+            self._least = self._count  # one thread does the rest in one part
+            return False
+        return True
 
     def take_part(self, number: int) -> None:
         """Do parts until none is left, in one of the threads."""

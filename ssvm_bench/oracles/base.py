@@ -204,6 +204,11 @@ class Oracle(Terms):
         """Whether several threads may call it at a time, each a copy that `apart` returns."""
         return False
 
+    @property
+    def calls_by_term(self) -> bool:
+        """Whether Python calls a kernel for each term, and not one for many terms."""
+        return True
+
     @abstractmethod
     def truth(self, i: int) -> np.ndarray:
         """Return the ground-truth labeling y_i."""
@@ -453,7 +458,7 @@ class Oracle(Terms):
             some = interruptible(terms[begin:end])
             found[begin:end] = [ask(oracles[number], i) for i in some]
 
-        self.team.share(len(terms), call)
+        self.team.share(len(terms), call, by_item=True)
         for other in oracles[1:]:
             self.rejoin(other)
         return found

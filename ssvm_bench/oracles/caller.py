@@ -63,7 +63,7 @@ def answers(
         labelings, _ = answer(oracles[number], w, some, loss, delay)
         found.update(zip(some.tolist(), labelings, strict=True))
 
-    seconds = oracle.team.share(once.size, call)
+    seconds = oracle.team.share(once.size, call, by_item=oracle.calls_by_term)
     for other in oracles[1:]:
         oracle.rejoin(other)
     return [found[i] for i in terms.tolist()], seconds

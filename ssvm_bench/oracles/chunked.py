@@ -68,6 +68,11 @@ class ChunkedOracle(Oracle):
         return self._head.takes_threads
 
     @property
+    def calls_by_term(self) -> bool:
+        """See `Oracle`."""
+        return self._head.calls_by_term
+
+    @property
     def head(self) -> Oracle:
         """The oracle of the first example."""
         return self._head

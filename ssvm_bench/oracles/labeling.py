@@ -349,6 +349,11 @@ class LabelingOracle(PartsOracle):
         """See `Oracle`: whether the compiled oracle is `threaded`."""
         return hasattr(self.compiled, "SCRATCH")
 
+    @property
+    def calls_by_term(self) -> bool:
+        """See `Oracle`."""
+        return False
+
     def _ask(
         self,
         oracle: Any,

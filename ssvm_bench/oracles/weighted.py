@@ -92,6 +92,11 @@ class Weighted(Oracle):
         """See `Oracle`."""
         return self.inner.takes_threads
 
+    @property
+    def calls_by_term(self) -> bool:
+        """See `Oracle`."""
+        return self.inner.calls_by_term
+
     def apart(self) -> Weighted:
         """See `Oracle`."""
         made = copy.copy(self)

@@ -13,6 +13,7 @@ from ssvm_bench.base.threads import ALONE, Team
 def small_parts(monkeypatch):
     """Let every piece of work be worth several threads, and have parts of one item."""
     monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(threads, "_LEAST_ITEM", 0.0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -109,6 +110,21 @@ def test_a_second_signal_ends_the_work_before_its_next_part(monkeypatch):
             team.share(1000, call)
         assert len(done) <= 2
         arrived.answered = True
+
+
+@pytest.mark.parametrize("least", [0.0, 1.0])
+def test_threads_do_not_wait_for_the_interpreter_at_each_short_item(least, monkeypatch):
+    monkeypatch.setattr(threads, "_LEAST_ITEM", least)
+    with Team(2) as team:
+        for by_item in (False, True):
+            numbers = set()
+
+            def call(number, begin, end, numbers=numbers):
+                numbers.add(number)
+                time.sleep(1e-3 * (end - begin))
+
+            team.share(50, call, by_item=by_item)
+            assert numbers == ({0} if by_item and least else {0, 1})
 
 
 def test_there_are_no_more_threads_than_cores(monkeypatch):

@@ -25,6 +25,7 @@ ORACLES = {
 def small_parts(monkeypatch):
     """Let every pass be worth several threads, which take a term at a time."""
     monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(threads, "_LEAST_ITEM", 0.0)
 
 
 def evaluated(made, w):

@@ -86,6 +86,7 @@ def test_with_counted_work_a_trace_has_the_same_bits_with_workers(tmp_path):
 @pytest.mark.parametrize("solver", ["mpbcfw", "bmrm"])
 def test_with_counted_work_a_trace_has_the_same_bits_with_threads(tmp_path, monkeypatch, solver):
     monkeypatch.setattr(threads, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(threads, "_LEAST_ITEM", 0.0)
     monkeypatch.setattr(threads, "available", lambda: 3)
     monkeypatch.setattr(components, "available", lambda: 3)
     options = (*WORK, f"solver={solver}")

@@ -76,7 +76,7 @@ def allocating_kernel(function: F) -> F:
 
 
 def unrolled_kernel(function: F) -> F:
-    """Compile like `allocating_kernel`, with unrolled loops; it takes twice as long to compile.
+    """Compile like `allocating_kernel`, with unrolled loops, which take longer to compile.
 
     For what every evaluation does: without unrolling, planes of USPS took an eighth longer.
     """

@@ -107,8 +107,8 @@ def test_steps_take_at_most_their_share_of_the_time():
     # under clock=work the seconds of a step are those that its planes cost
     posed, spent = helpers.problem(helpers.TINY["chains"]), []
     for share in (0.0, 0.05, 0.5):
-        clock = Clock("work", 1e-3, 1e-4)
-        made = helpers.solver(posed, "mpbcfw_newton", clock=clock, newton_share=share)
+        clock = Clock("work", 1.0, 0.1)
+        made = helpers.solver(posed, "mpbcfw_fast", clock=clock, newton_share=share)
         for _ in range(10):
             made.iterate()
             seconds = made.passes._spent
@@ -120,8 +120,10 @@ def test_steps_take_at_most_their_share_of_the_time():
 
 def test_without_time_for_them_there_are_no_steps():
     problem = helpers.problem(helpers.TINY["chains"])
-    limited = helpers.solver(problem, "mpbcfw_newton", newton_share=0.0)
-    first_order = helpers.solver(problem, "mpbcfw_fast")
+    options = {"T": 2, "steps": "pairwise", "inner_steps": 5, "shrink": 0.03, "kappa": 6}
+    limited = helpers.solver(problem, "mpbcfw_fast", newton_share=0.0)
+    others = {"sampling": "runs", "window": 8, **options}
+    first_order = helpers.solver(problem, "mpbcfw_in_out", **others)
     for _ in helpers.together(8, limited, first_order):
         (w, dual), (expected, bound) = limited.reported(), first_order.reported()
         assert dual == bound
@@ -133,7 +135,7 @@ def test_dear_calls_bring_steps_that_save_passes():
     for cost in (1e-9, 1.0):
         problem = helpers.problem(helpers.TINY["chains"])
         clock = Clock("work", cost, 1e-6)
-        made = helpers.solver(problem, "mpbcfw_newton", clock=clock, newton_share=0.2)
+        made = helpers.solver(problem, "mpbcfw_fast", clock=clock)
         for w, dual in helpers.reports(made, 200):
             if problem.primal(w) - dual < 1e-8:
                 break

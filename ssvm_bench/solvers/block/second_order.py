@@ -18,7 +18,8 @@ oracles. The same number of planes is counted as evaluated.
 other seconds, on its clock. Where calls of the oracle are cheap, passes gain as much as steps, and
 the limit bounds what is lost; where they are dear, no time of a step is noticed. Then the factors
 count, too, as m³/2000 planes, and looking at all planes, for G and m, is part of a step; neither is
-done if looking alone would not pay, by the gaps of the last visits.
+done if looking alone would not pay, by the gaps of the last visits. Nor is it done in the first
+second of a run: that is what compiling the kernels takes, off the clock.
 
 The step goes from α to the best weights, as far as a line search says: all the way, except for
 rounding. So F rises from row to row of the trace, and all certificates stay valid. The factors are
@@ -31,6 +32,7 @@ Features of kernels have no rows, and ``steps=fw`` keeps no weights. Then there 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +64,9 @@ _ACCURACY = 1e-10
 
 _FACTORS = 2000
 """A factor of m planes takes as long as m³ planes are evaluated in, divided by this."""
+
+_EARLIEST = 1.0
+"""Seconds of a run, on its clock, before steps are considered if they have a limit."""
 
 _NOISE = 1e-15
 """Changes of F and gaps below this, relative to F, are rounding."""
@@ -140,7 +145,7 @@ class PassesAndStep(PlainPasses):
         self._before = (0.0, 0.0)  # clock and F at the end of the last iteration
         self._spent = 0.0  # seconds of steps
         self._clock: Clock | None = None
-        self._compiled = False
+        self._compiled: set[str] = set()
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
@@ -160,8 +165,9 @@ class PassesAndStep(PlainPasses):
         n_planes, start = phi.blocks.n_planes, (clock.now(), phi.dual())
         terms = np.flatnonzero(n_planes > 1)
         seen, limited = int(n_planes[terms].sum()), math.isfinite(self.share)
-        if not limited or self._pays(clock, seen, self.visits.gap(), start):
-            self._compile(clock)
+        late = start[0] >= _EARLIEST
+        if not limited or (late and self._pays(clock, seen, self.visits.gap(), start)):
+            self._once(clock, self._compile_look)
             found = self._look(terms, seen)
             clock.approximate(terms.size, seen)
             n, gap, noise = phi.problem.n, found.gap() / phi.problem.n, _NOISE * abs(start[1])
@@ -169,6 +175,7 @@ class PassesAndStep(PlainPasses):
             m = found.others.size
             work = m * (m + 1) // 2 + (m**3 // _FACTORS if limited else 0)
             if gap > noise and m <= self.most and self._pays(clock, work, gap, start):
+                self._once(clock, self._compile_step)
                 self._step(found, n * max(_ACCURACY * gap, 0.1 * noise), n * noise)
                 clock.approximate(found.lo.size, work)
             self._spent += clock.now() - start[0]
@@ -186,17 +193,23 @@ class PassesAndStep(PlainPasses):
         self.passes.warm_start(lam)
         self._before, self._spent = (0.0, 0.0), 0.0
 
-    def _compile(self, clock: Clock) -> None:
-        """Compile the kernels of a step, off the clock, before the first one."""
-        if not self._compiled:
+    def _once(self, clock: Clock, compile_: Callable[[], None]) -> None:
+        """Compile kernels off the clock, unless it has been done."""
+        if compile_.__name__ not in self._compiled:
             with clock.paused():
-                none = np.zeros(0, np.int64)
-                nothing = self._look(none, 0)
-                self._rows(nothing)
-                applied(np.zeros((1, 1)), np.zeros(1))
-                numbers = nothing, none, np.zeros(0)
-                _shift(self.visits.policy, self.phi.blocks, *numbers, self.phi.shared)
-            self._compiled = True
+                compile_()
+            self._compiled.add(compile_.__name__)
+
+    def _compile_look(self) -> None:
+        self._look(np.zeros(0, np.int64), 0)
+
+    def _compile_step(self) -> None:
+        none = np.zeros(0, np.int64)
+        nothing = self._look(none, 0)
+        self._rows(nothing)
+        applied(np.zeros((1, 1)), np.zeros(1))
+        numbers = nothing, none, np.zeros(0)
+        _shift(self.visits.policy, self.phi.blocks, *numbers, self.phi.shared)
 
     @property
     def _numbers(self) -> Simplex:

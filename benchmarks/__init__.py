@@ -11,6 +11,8 @@ module         what it measures
 ``passes``     exact and approximate passes, averaging, evaluation; in one process
 ``graphs``     calls of the oracles on graphs, and their share of the solvers' time
 ``processes``  start-up, a run's overhead, peak memory, compilation; each in a process of its own
+``first_minute``: the first fit and the first prediction; each in a process of its own
+``threads``    passes by several threads beside one; scheduled for more cores by its own command
 ``rivals``     time to an accuracy beside scikit-learn's LinearSVC; ``quadratic``: inner QPs, PIQP
 ``coordinate`` dual coordinate descent beside LIBLINEAR and ``mpbcfw_fast``
 ``gaps``       time of ``mpbcfw_fast`` to relative gaps

@@ -26,6 +26,8 @@ FUNCTIONS = {
     "serving": "measure_serving",
     "dynamic_programs": "measure_dynamic_programs",
     "several_models": "measure_several_models",
+    "threads": "measure_threads",
+    "first_minute": "measure_first_minute",
 }
 """The measuring function of each module; it says which datasets it has no rows for."""
 
@@ -70,13 +72,15 @@ MATTERS = {
         ),
         cold=False,
     ),
-    "ocr": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "coordinate", "gaps")),
+    "ocr": Part(
+        (*_MP, "mpbcfw_fast"), ("processes", "first_minute", "checks", "coordinate", "gaps")
+    ),
     "weizmann": Part((*_MP, "mpbcfw_fast"), ("processes", "checks", "graphs", "gaps"), cold=False),
-    "stanford": Part(_MP, ("checks", "graphs", "gaps"), most_repeats=1),
-    "mnist": Part(("fw",), ("streams", "gaps")),
+    "stanford": Part(_MP, ("checks", "graphs", "gaps", "threads"), most_repeats=1),
+    "mnist": Part(("fw",), ("streams", "gaps", "threads")),
     "adult": Part((), ("first_sweep", "coordinate")),
     "abalone": Part((), ("first_sweep", "coordinate")),
-    "conll2000": Part((), ("chunking", "estimator", "serving")),
+    "conll2000": Part((), ("chunking", "estimator", "serving", "threads")),
     "plates": Part((), ("dynamic_programs",)),
     "landmarks": Part((), ("dynamic_programs",)),
     "ssl_digit1": Part((), ("transductive",)),

@@ -14,7 +14,8 @@ cores are taken to be as fast together as alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import median
 from time import perf_counter, thread_time
 from typing import Any, NamedTuple
@@ -22,15 +23,21 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from benchmarks.passes import loaded
+from benchmarks.report import THREADS, Measurement, from_samples
 from ssvm_bench.base import threads
 from ssvm_bench.base.compiler import CompiledKernel
 from ssvm_bench.base.threads import Add, Call, Team
 from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut
+from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.runs import components
 
 DATASETS = "stanford", "weizmann", "mnist", "ocr", "conll2000", "usps"
 CORES = 2, 4, 8, 16, 32, 64
+ROUNDS = 9
 
 _TAKING = 1e-5
 """Seconds of the interpreter to take the next part, beside those to call its kernel."""
@@ -188,43 +195,71 @@ def scheduled(P: int, count: int, took: Pass, share: float, by_item: bool) -> fl
     return took.others + float(max(free[np.isfinite(free)].max(), turn))
 
 
+class OnePass(NamedTuple):
+    """A pass over all terms of a problem, at a w of its own."""
+
+    kind: str
+    dataset: Dataset
+    oracle: Oracle
+    work: Callable[[], object]
+
+
+def passes(call: Sequence[str]) -> Iterator[OnePass]:
+    """Yield the exact pass and the evaluation of the problem that overrides choose."""
+    (config,) = compose_runs(call)
+    dataset = loaded(config.dataset)
+    oracle = components.oracle_of(config.oracle, dataset)
+    w = np.zeros(oracle.d)
+    for _ in range(3):
+        w -= 0.3 * oracle.risk(w).star
+    for kind, with_plane in (("exact", True), ("value", False)):
+        yield OnePass(kind, dataset, oracle, partial(oracle.risk, w, with_plane))
+
+
+def in_turn(work: Callable[[], object], count: int, rounds: int) -> tuple[list[float], list[float]]:
+    """Return the wall seconds of passes by one thread, and by several."""
+    with Team(count) as team:
+        took: dict[Team, list[float]] = {threads.ALONE: [], team: []}
+        for _ in range(rounds):
+            for one, seconds in took.items():
+                start = perf_counter()
+                with one.working():
+                    work()
+                seconds.append(perf_counter() - start)
+    return took[threads.ALONE], took[team]
+
+
+def measure_threads(call: Sequence[str]) -> Iterator[Measurement]:
+    """Measure passes by two threads, if the dataset that overrides choose has a max-oracle."""
+    if compose_runs(call)[0].oracle.family != STRUCTURAL_SVM:
+        return
+    for one in passes(call):
+        alone, together = in_turn(one.work, 2, ROUNDS)
+        ratios = [several / single for several, single in zip(together, alone, strict=True)]
+        what = THREADS.format({"exact": "exact pass", "value": "evaluation"}[one.kind])
+        source = one.dataset.source
+        yield from_samples(one.dataset.name, source, what, ratios[1:], seconds=median(together))
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("datasets", nargs=-1)
 @click.option("--threads", "count", type=click.IntRange(2), default=2, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True)
 def main(datasets: tuple[str, ...], count: int, rounds: int) -> None:
     """Compare passes by one thread and by several, and schedule them for up to 64 cores."""
     columns = "dataset", "pass", "one thread, ms", "sums", "interpreter", f"here, {count}"
     click.echo(f"| {' | '.join([*columns, *map(str, CORES)])} |")
     click.echo(f"|{'---|' * (len(columns) + len(CORES))}")
     for name in datasets or DATASETS:
-        (config,) = compose_runs([f"dataset={name}"])
-        dataset = components.load_dataset(config.dataset)
-        oracle = components.oracle_of(config.oracle, dataset)
-        w = np.zeros(oracle.d)
-        for _ in range(3):
-            w -= 0.3 * oracle.risk(w).star
-        for kind, with_plane in (("exact", True), ("value", False)):
-
-            def work(with_plane: bool = with_plane) -> object:
-                return oracle.risk(w, with_plane)  # noqa: B023 - called in this round
-
-            with Team(count) as team:
-                took: dict[Team, list[float]] = {threads.ALONE: [], team: []}
-                for _ in range(rounds):
-                    for one, seconds in took.items():
-                        start = perf_counter()
-                        with one.working():
-                            work()
-                        seconds.append(perf_counter() - start)
-            alone, together = (median(seconds) for seconds in took.values())
-            took_alone = timed(work, rounds)
-            share = held(work, rounds) if dataset.structure == "graph" else 0.0
-            calls, sums, others = (float(np.sum(of)) for of in took_alone[1:3] + took_alone[4:])
+        for one in passes((f"dataset={name}",)):
+            alone, together = (median(seconds) for seconds in in_turn(one.work, count, rounds))
+            took = timed(one.work, rounds)
+            share = held(one.work, rounds) if one.dataset.structure == "graph" else 0.0
+            calls, sums, others = (float(np.sum(of)) for of in took[1:3] + took[4:])
             total = calls + sums + others
-            given = oracle.n, took_alone, share, oracle.calls_by_term
+            given = one.oracle.n, took, share, one.oracle.calls_by_term
             ratios = [total / scheduled(P, *given) for P in CORES]
-            cells = [name, kind, f"{1e3 * total:.1f}", f"{sums / total:.0%}"]
+            cells = [name, one.kind, f"{1e3 * total:.1f}", f"{sums / total:.0%}"]
             cells += [f"{(others + share * calls) / total:.0%}", f"{alone / together:.2f}"]
             click.echo(f"| {' | '.join([*cells, *(f'{ratio:.1f}' for ratio in ratios)])} |")
 

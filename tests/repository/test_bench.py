@@ -16,6 +16,7 @@ from program import forget_data, real_data
 from benchmarks import (
     checks,
     chunking,
+    first_minute,
     first_sweep,
     graphs,
     passes,
@@ -274,6 +275,7 @@ SHARES = f"bcfw: {report.OUTSIDE_ORACLE}", f"mpbcfw: {report.IN_ORACLE}"
 PARTIALLY = "superpixels that are partially optimal"
 SERVING = [report.SIZE, report.LOADED]
 SERVING += [f"{of}{rival}" for of in (report.ONE, report.BATCH) for rival in ("", " / LinearSVC")]
+THREADS = [report.THREADS.format(kind) for kind in ("exact pass", "evaluation")]
 ROWS = [  # dataset, examples, what is measured of it, the rows
     ("ssl_bci", 200, "transductive", [report.CONVERGENCE.format(one) for one in ("linear", "rbf")]),
     ("usps", 120, "rivals", [report.RIVAL]),
@@ -292,6 +294,9 @@ ROWS = [  # dataset, examples, what is measured of it, the rows
     ("weizmann", 5, "estimator", []),
     ("weizmann", 5, "serving", []),
     ("usps", 80, "serving", SERVING),
+    ("usps", 80, "threads", THREADS),
+    ("ssl_bci", 200, "threads", []),
+    ("usps", 4, "first_minute", []),
     ("ocr", 6, "chunking", []),
 ]
 NOTES = {
@@ -324,6 +329,24 @@ def test_what_is_measured_of_small_instances(name, n, module, quantities, monkey
         assert re.fullmatch(NOTES.get(row.quantity, ".*"), row.note)
     assert all(rows[share].value < 100 for share in rows.keys() & {*SHARES})
     assert report.OPTIMA not in rows or rows[report.OPTIMA].met
+
+
+def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
+    commands = []
+
+    def launched(command, environment):
+        commands.append((*command[3:4], environment["NUMBA_CACHE_DIR"]))
+        first_minute.main(*command[3:])
+        return processes.Finished(1.0, float(len(commands)), 1)
+
+    monkeypatch.setattr(first_minute, "launched", launched)
+    monkeypatch.setattr(first_minute, "REPEATS", 1)
+    rows = {row.quantity: row for row in first_minute.measure_first_minute(("dataset=ocr",))}
+    assert [what for what, _ in commands] == ["fit", "chain", "predict", "fit", "linear"]
+    first, chain, prediction, warm, _ = (folder for _, folder in commands)
+    assert first == chain == warm != prediction
+    assert rows[report.FIRST_FIT.format("an empty")].value == 1.0
+    assert rows[report.FIRST_FIT.format("a full") + " / LinearSVC"].value == 4.0 / 5.0
 
 
 def test_growth_is_measured():

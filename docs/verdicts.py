@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -48,13 +49,17 @@ def _of_figure(name: str) -> Iterator[Line]:
 
 def _of_table(file: Path) -> Iterator[Line]:
     with file.open(encoding="utf-8", newline="") as text:
-        for row in csv.DictReader(text):
-            costs = "at the paper's costs" if row["counted"] == "True" else ""
-            start = "" if row["start"] == "truth" else f"start={row['start']}"
-            beside = f"not counted: {row['beside']}" if row["beside"] else ""
-            variant = ", ".join(filter(None, (start, costs, beside)))
-            title = re.sub(r", n = \d+", "", row["title"])
-            yield row["section"], row["claim"], variant, f"{row['verdict']}|{title}"
+        rows = list(csv.DictReader(text))
+    short = {title: re.sub(r", n = \d+", "", title) for title in {row["title"] for row in rows}}
+    unlike = Counter(short.values())  # with another n, what a title names is another problem
+    starts = {row["start"] for row in rows}
+    for row in rows:
+        costs = "at the paper's costs" if row["counted"] == "True" else ""
+        start = f"start={row['start']}" if len(starts) > 1 else ""
+        beside = f"not counted: {row['beside']}" if row["beside"] else ""
+        variant = ", ".join(filter(None, (start, costs, beside)))
+        title = row["title"] if unlike[short[row["title"]]] > 1 else short[row["title"]]
+        yield row["section"], row["claim"], variant, f"{row['verdict']}|{title}"
 
 
 def _of_document(file: Path) -> Iterator[Line]:

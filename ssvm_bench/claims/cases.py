@@ -54,8 +54,8 @@ class Variant(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, str]:
-        """A sort key: measured times first, and the start at the truth first."""
-        return self.counted, self.start != USUAL.start, self.start
+        """A sort key: measured times first, and the start of the authors' program first."""
+        return self.counted, self.start == USUAL.start, self.start
 
 
 USUAL = Variant()
@@ -293,7 +293,7 @@ def cases(
     """Group runs by problem instance and variant.
 
     Cases are sorted by source (real data first), costs (measured times first), start (the truth
-    first) and name of the dataset. ``draws`` is that of a `Paper`.
+    last) and name of the dataset. ``draws`` is that of a `Paper`.
     """
 
     def key(trace: Run) -> tuple[Any, ...]:

@@ -81,6 +81,9 @@ class Measured:
         Lower bounds of infinite values: what had been spent when the run ended.
     ended : str
         The error's message where such a bound is too low to decide the claim.
+    also : sequence of Measured
+        The same to other targets. The claim holds if it does to each: the one decides whose median
+        is farthest beyond its range or, if none is, nearest to an end of it.
     """
 
     values: Any
@@ -90,6 +93,7 @@ class Measured:
     text: str = ""
     bounds: Any = None
     ended: str = "a run ended before"
+    also: Sequence[Measured] = ()
 
     def __post_init__(self) -> None:
         """Make the values an array."""
@@ -101,14 +105,27 @@ class Measured:
         return "; ".join(" ".join(filter(None, (of, fact_text(f)))) for of, f in self.facts.items())
 
     def within(self, low: float, high: float) -> Measured:
-        """Return this with the range cut to low–high; raise `UnmeasurableError` if undecided."""
-        found = replace(self, low=max(self.low, low), high=min(self.high, high))
-        if np.isnan(self.values).any():
-            raise UnmeasurableError(self.text or "a run has no value")
+        """Return what decides, with the range cut to low–high; raise `UnmeasurableError` if not."""
+        found, *others = (
+            replace(of, low=max(of.low, low), high=min(of.high, high), also=())
+            for of in (self, *self.also)
+        )
+        if others:
+            found = min(found, *others, key=lambda of: of.room)
+        if np.isnan(found.values).any():
+            raise UnmeasurableError(found.text or "a run has no value")
         limit = found.high if math.isfinite(found.high) else found.low
-        if self.bounds is not None and (np.isinf(self.values) & (self.bounds < limit)).any():
-            raise UnmeasurableError(self.ended)
+        if found.bounds is not None and (np.isinf(found.values) & (found.bounds < limit)).any():
+            raise UnmeasurableError(found.ended)
         return found
+
+    @property
+    def room(self) -> float:
+        """How far the median, a ratio, is within its range, as a logarithm; negative: beyond it."""
+        middle = float(np.median(self.values))
+        at = math.log(middle) if middle > 0 else -math.inf
+        below = math.log(self.high) - at if math.isfinite(self.high) else math.inf
+        return min(below, at - math.log(self.low) if self.low > 0 else math.inf)
 
     def holds(self, value: float) -> bool:
         """Return whether a value is in the range."""
@@ -138,7 +155,7 @@ class Claim(NamedTuple):
     measure : callable
         Measures one number per repeat.
     show : callable
-        Formats such a number.
+        Formats such a number, as those of `SHOWS` do.
     low, high : float
         The claim holds if the median is in this range, ends included.
     timed : bool
@@ -165,7 +182,7 @@ class Claim(NamedTuple):
     measured: str
     paper: Mapping[str, str]
     measure: Measure
-    show: Callable[[float], str] = words.number
+    show: Callable[..., str] = words.figures
     low: float = -math.inf
     high: float = math.inf
     timed: bool = False
@@ -179,14 +196,14 @@ class Claim(NamedTuple):
 
 # ---- claims.yaml ------------------------------------------------------------------------------
 
-SHOWS: dict[str, Callable[[float], str]] = {
-    "number": words.number,
+SHOWS: dict[str, Callable[..., str]] = {
+    "number": words.figures,
     "percent": words.percent,
     "times": words.times,
-    "factor": "{:.3g}×".format,
+    "factor": words.factor,
     "seconds": words.seconds,
 }
-"""Names of what writes the numbers of a claim."""
+"""Names of what writes the numbers of a claim, with an argument ``digits``."""
 
 Types: TypeAlias = Mapping[str, tuple[type | tuple[type, ...], str]]
 """Entry of a mapping in a file → its types, and these in words."""

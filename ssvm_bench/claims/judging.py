@@ -21,7 +21,7 @@ there are no runs on the original. The paper's `remarks` explain failing claims 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -208,7 +208,7 @@ def judge(claim: Claim, subject: Any) -> Judged:
     repeats = len(found.values)
     median, low, high = ends = band(found.values)
     return _unmeasurable(claim, found.note)._replace(
-        ours=found.text or words.median(ends, repeats, claim.show),
+        ours=found.text or words.median(ends, repeats, _shown(claim, found)),
         median=median,
         min=low,
         max=high,
@@ -216,6 +216,11 @@ def judge(claim: Claim, subject: Any) -> Judged:
         agree=sum(found.holds(float(value)) for value in found.values),
         verdict=HOLDS if found.holds(median) else FAILS,
     )
+
+
+def _shown(claim: Claim, found: Measured) -> Callable[[float], str]:
+    """Return what writes a claim's numbers, apart from the ends of the range."""
+    return words.beside((found.low, found.high), claim.show)
 
 
 def _measured(claim: Claim, subject: Any) -> Measured:

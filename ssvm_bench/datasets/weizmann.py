@@ -4,6 +4,12 @@ A picture is a photograph ``rgb/horseNNN.jpg`` and a mask ``figure_ground/horseN
 size; the photograph is resized to the size of the mask. The mask is a JPEG of a black and white
 drawing; pixels lighter than 127 are horse. The photograph of horse318 is black, and is left out.
 
+HorseSeg, the dataset of the MP-BCFW paper, has 2376 pictures. With ``views=8``, there are eight of
+each photograph, 2616 in all, each a picture of its own: the whole, and its parts at the upper left,
+the upper right and the middle below, of three quarters of the height and of the width; then the
+mirror images of these four. They are made from Weizmann's photographs, so they look more alike than
+as many photographs would.
+
 References
 ----------
 E. Borenstein, S. Ullman: Class-specific, top-down segmentation. ECCV 2002.
@@ -11,19 +17,44 @@ E. Borenstein, S. Ullman: Class-specific, top-down segmentation. ECCV 2002.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images import scenes
 from ssvm_bench.datasets.images.pictures import Picture, Pictures, decoded, pairs
 from ssvm_bench.datasets.images.preparation import PictureConfig, PictureFile
 from ssvm_bench.datasets.reading import ContentError
-from ssvm_bench.datasets.sources import home
+from ssvm_bench.datasets.sources import Content, home
 
-Config = PictureConfig
+VIEWS = 8
+"""Number of views of a photograph."""
+
+
+def _check_views(name: str, value: int) -> None:
+    if value not in (1, VIEWS):
+        raise ConfigError(f"{name} must be 1, the photographs, or {VIEWS}, got {value}.")
+
+
+@dataclass(frozen=True)
+class Config(PictureConfig):
+    """Options of the horses.
+
+    Attributes
+    ----------
+    views : int
+        Pictures of a photograph: 1, the photograph; or 8, also mirrored and cropped.
+    """
+
+    views: Annotated[int, _check_views] = 1
+
 
 LABELS = ("background", "horse")
 N_PHOTOGRAPHS = 328
@@ -31,8 +62,9 @@ BLACK = "318"
 
 
 def load(config: Config) -> Dataset:
-    """Return the superpixels of 327 photographs, labels background and horse."""
-    return sources.load(config, RAW, "graph", len(LABELS), config.prepare)
+    """Return the superpixels of 327 photographs, or of their views; labels background and horse."""
+    raw = RAW if config.views == 1 else RAW_VIEWS
+    return sources.load(config, raw, "graph", len(LABELS), config.prepare)
 
 
 def parse(path: Path) -> Pictures:
@@ -76,4 +108,59 @@ RAW = PictureFile(
     labels=LABELS,
     open=parse,
     scenes=scenes.figures,
+)
+
+
+# ---- mirrored and cropped -----------------------------------------------------------------------
+
+
+def viewed(pictures: Pictures) -> Pictures:
+    """Return the views of pictures: the first view of each, then the second, and so on."""
+    which = [(view, i) for view in range(VIEWS) for i in range(len(pictures))]
+    names = tuple(f"{pictures.names[i]} view {view}" for view, i in which)
+    encoded = [(view, pictures.encoded[i]) for view, i in which]
+    return Pictures(names, encoded, partial(decode_view, pictures.decode))
+
+
+def decode_view(decode: Callable[[Any], Picture], encoded: tuple[int, Any]) -> Picture:
+    """Decode a picture, and return its view of a number from 0 to 7; raises as ``decode``."""
+    view, picture = encoded
+    rgb, truth = decode(picture)
+    h, w = truth.shape
+    height, width = h - h // 4, w - w // 4
+    corners = ((0, 0), (0, w - width), (h - height, (w - width) // 2))
+    if view % 4:
+        y, x = corners[view % 4 - 1]
+        rgb, truth = (a[y : y + height, x : x + width] for a in (rgb, truth))
+    if view >= VIEWS // 2:
+        rgb, truth = rgb[:, ::-1], truth[:, ::-1]
+    return Picture(np.ascontiguousarray(rgb), np.ascontiguousarray(truth))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Views(PictureFile):
+    """The archive of the photographs, from which their views are made."""
+
+    def read(self, path: Path) -> Content:
+        """See `PictureFile`; the digest is that of the photographs and masks."""
+        pictures = self.open(path)
+        return Content(RAW.read(path).sha256, lambda: self._prepared("real", pictures))
+
+    def key(self, source: str) -> str:
+        """See `PictureFile`."""
+        return f"{super().key(source)} {VIEWS} views"
+
+    def cache_place(self, source: str) -> Path:
+        """See `RawFile`: the photographs' own arrays are another file."""
+        place = super().cache_place(source)
+        return place.with_name(f"views-{place.name}")
+
+
+RAW_VIEWS = _Views(
+    **home("weizmann"),
+    n=VIEWS * RAW.n,
+    version=1,
+    labels=LABELS,
+    open=lambda path: viewed(parse(path)),
+    scenes=lambda n: viewed(scenes.figures(-(-n // VIEWS))),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 NONE = "–"
 """Text for a number that does not exist."""
@@ -18,9 +19,14 @@ def number(value: float | None, form: str = ".3g", none: str = NONE) -> str:
     return none if value is None or math.isnan(value) else format(value, form)
 
 
-def percent(share: float) -> str:
+def figures(value: float, digits: int = 3) -> str:
+    """Return a number with so many significant digits at most."""
+    return format(value, f".{digits}g")
+
+
+def percent(share: float, digits: int = 3) -> str:
     """Return a share."""
-    return f"{100 * share:.3g} %"
+    return f"{figures(100 * share, digits)} %"
 
 
 def share(value: float) -> str:
@@ -28,21 +34,45 @@ def share(value: float) -> str:
     return NONE if math.isnan(value) else f"{100 * value:.0f} %"
 
 
-def times(factor: float) -> str:
+def times(factor: float, digits: int = 2) -> str:
     """Return a factor."""
-    return f"{factor:.2g}×"
+    return f"{figures(factor, digits)}×"
 
 
-def seconds(value: float) -> str:
+def factor(value: float, digits: int = 3) -> str:
+    """Return a factor with a digit more than `times`."""
+    return times(value, digits)
+
+
+def seconds(value: float, digits: int = 3) -> str:
     """Return a duration in the unit that fits: s, ms or µs.
 
     >>> seconds(0.0009999), seconds(0.00099)
     ('1 ms', '990 µs')
     """
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if float(f"{value:.3g}") >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.3g} µs"
+        if float(figures(value, digits)) >= size:
+            return f"{figures(value / size, digits)} {unit}"
+    return f"{figures(value / 1e-6, digits)} µs"
+
+
+def beside(limits: Iterable[float], text: Callable[..., str]) -> Callable[[float], str]:
+    """Return what writes a number with more digits where it would read as a limit that it is not.
+
+    >>> text = beside([10.0, 15.0], figures)
+    >>> text(14.8), text(15.04), text(15.0)
+    ('14.8', '15.04', '15')
+    """
+    known = [limit for limit in limits if math.isfinite(limit)]
+
+    def written(value: float) -> str:
+        forms = (partial(text, digits=digits) for digits in range(4, 8))
+        for form in (text, *forms):
+            if all(value == limit or form(value) != form(limit) for limit in known):
+                return form(value)
+        return text(value)
+
+    return written
 
 
 def duration(value: float | None) -> str:

@@ -476,8 +476,9 @@ def test_planes_depend_on_an_end_that_is_not_printed():
     falls = row(planes)
     assert (falls.verdict, falls.ours) == (UNKNOWN, "")
     assert falls.note == (
-        "it depends on the end of the paper's runs, which is not printed; at a relative gap of "
-        "10 %: 1; at a relative gap of 3 %: 0.889; at a relative gap of 1 %: 0.444; at the end: 0.333"
+        "it depends on the end of the paper's runs, which is not printed; "
+        "up to a relative gap of 10 %: 1; up to a relative gap of 3 %: 0.889; "
+        "up to a relative gap of 1 %: 0.444; up to the end: 0.333"
     )
     assert [row(of).verdict for of in (1.0 + ITERATIONS, 41.0 - ITERATIONS)] == [HOLDS, FAILS]
 

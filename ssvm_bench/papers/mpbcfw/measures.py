@@ -414,8 +414,8 @@ def of_planes(
     if case.dataset not in until:
         return Measured(values, facts=facts)
     gaps = [gap for gap in GAPS if all(_rows_until(run, gap) >= 3 for run in runs)]
-    found = {f"at a relative gap of {percent(gap)}:": up_to(gap) for gap in gaps}
-    found["at the end:"] = values
+    found = {f"up to a relative gap of {percent(gap)}:": up_to(gap) for gap in gaps}
+    found["up to the end:"] = values
     low, high = until[case.dataset]
     verdicts = {bool(low <= np.median(at) <= high) for at in found.values()}
     if len(verdicts) > 1:

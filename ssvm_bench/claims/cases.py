@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -175,6 +176,39 @@ class Case:
         """Raise `UnmeasurableError` unless the times of these runs can be compared."""
         counts = "work" in check_clocks(runs) and not self.variant.counted
         ensure(not counts, "clock=work counts work, it measures no time")
+
+    def noise(self, kinds: Iterable[Selection | Family]) -> Noise:
+        """Return the noise of the times of some kinds of runs: that of the noisiest.
+
+        NaN if none has repeats, or if time was counted and not measured.
+        """
+        found, named = [], dict[str, list[Run]]()
+        for kind in () if self.variant.counted else kinds:
+            with suppress(UnmeasurableError):  # a measure may do without one of its kinds
+                named |= kind.by_name(self)
+        for name, runs in named.items():
+            low, middle, high = np.quantile(seconds_an_iteration(runs), (0.25, 0.5, 0.75))
+            if len(runs) > 1 and middle > 0:
+                found.append(Noise(float((high - low) / middle), name))
+        return max(found, default=Noise(math.nan, ""))
+
+
+class Noise(NamedTuple):
+    """How much the seconds of an iteration differ over the repeats of a kind of runs.
+
+    ``spread`` is the interquartile range over the median; ``name`` is that of the kind.
+    """
+
+    spread: float
+    name: str
+
+
+def seconds_an_iteration(runs: Sequence[Run]) -> np.ndarray:
+    """Return the seconds of an iteration of each run, up to the last one that all have."""
+    last = min(run["iteration"][-1] for run in runs)
+    rows = [int(np.searchsorted(run["iteration"], last, side="right")) - 1 for run in runs]
+    pairs = zip(runs, rows, strict=True)
+    return np.array([run["time"][row] / max(run["iteration"][row], 1) for run, row in pairs])
 
 
 def check_clocks(runs: Iterable[Run]) -> set[str]:

@@ -159,7 +159,7 @@ class Claim(NamedTuple):
     low, high : float
         The claim holds if the median is in this range, ends included.
     timed : bool
-        Whether it is about time.
+        Whether it is about time; :mod:`.judging` then has a rule of noise.
     lam : float, optional
         The only λ that it is judged at.
     given : bool
@@ -192,6 +192,12 @@ class Claim(NamedTuple):
     only: Mapping[str, Any] = {}
     beside: str = ""
     place: str = ""
+
+    @property
+    def kinds(self) -> tuple[Selection | Family, ...]:
+        """The kinds of runs that its measure compares."""
+        arguments = self.measure.keywords.values() if isinstance(self.measure, partial) else ()
+        return tuple(of for of in arguments if isinstance(of, Selection | Family))
 
 
 # ---- claims.yaml ------------------------------------------------------------------------------

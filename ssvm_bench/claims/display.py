@@ -9,7 +9,15 @@ from functools import partial
 import pandas as pd
 
 from ssvm_bench.claims import judging
-from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, OTHER_SETTINGS, UNKNOWN, Judged
+from ssvm_bench.claims.judging import (
+    FAILS,
+    HOLDS,
+    INCOMPARABLE,
+    OTHER_SETTINGS,
+    UNDECIDED,
+    UNKNOWN,
+    Judged,
+)
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.claims.questions import usual
 from ssvm_bench.config import ALTERED, SIMULATED, shown_as
@@ -40,6 +48,8 @@ def output(paper: Paper, rows: Sequence[Judged]) -> Output:
 def blocks(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
     """Yield a paper's claims: tables per source, then how each claim is measured."""
     yield TEXTS["reading"]
+    if any(row.clock for row in rows):
+        yield TEXTS["noise"]
     if any(row.verdict == INCOMPARABLE for row in rows):
         yield TEXTS["of_machines"]
     if any(row.note == OTHER_SETTINGS for row in rows):
@@ -88,8 +98,12 @@ def _of_variants(
     for start in starts:
         mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
-        shown = [of for of in judging.VERDICTS if counts[of] or of != INCOMPARABLE]
-        summary = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in shown)
+        rare = {UNDECIDED, INCOMPARABLE}
+        shown = [of for of in judging.VERDICTS if counts[of] or of not in rare]
+        by_median = Counter(row.by_median for row in mine)
+        would = f"{by_median[HOLDS]} would hold, {by_median[FAILS]} would not"
+        texts = {UNDECIDED: f" (by the median alone, {would})"}
+        summary = "; ".join(f"{of}: {counts[of]}{texts.get(of, '')}" for of in shown)
         of = f"Of {len(mine)} pairs of claim and dataset"
         twice = sum(judging.FAILS_TWICE in row.note for row in mine)
         if twice:
@@ -134,7 +148,7 @@ def _once(lines: Sequence[list[str]], count: int) -> Iterator[list[str]]:
         above = line
 
 
-MARKS = {HOLDS: "✓", FAILS: "✗", UNKNOWN: "?", INCOMPARABLE: "–"}
+MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "≈", UNKNOWN: "?", INCOMPARABLE: "–"}
 
 
 def overview(rows: Sequence[Judged], numbers: Mapping[str, int] | None = None) -> Table:

@@ -5,10 +5,17 @@ returns one number per repeat, and a range. The verdict is
 
     holds             the median over the repeats is in the range
     does not hold     it is not
+    undecided here    it is about time (`Claim.timed`), and noise may have decided: see below
     not measurable    the traces do not decide; the note has the reason: no run has the paper's
                       settings, for instance
     not comparable    it is about the time of the paper's program and machine (`Claim.given`), and
                       the runs were timed with ours: both numbers are shown
+
+A verdict about time is *undecided here* if the repeats split 3 : 7 or closer, or if the median is
+within the noise of an end of the range, limit / (1 + noise) to limit (1 + noise). Noise is the
+interquartile range, over the repeats, of the seconds of an iteration, over their median
+(`Case.noise`); that of the noisiest kind of runs that the claim compares. Time that is counted has
+no noise, but its repeats may split. `Judged.by_median` keeps what the median alone would say.
 
 Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
 instances, and so real and synthetic data, are judged separately. So is each `Variant`: where the
@@ -26,7 +33,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ssvm_bench.base.errors import RunFailedError, described, shown
-from ssvm_bench.claims.cases import USUAL, Case, Costs, Variant, cases
+from ssvm_bench.claims.cases import USUAL, Case, Costs, Noise, Variant, cases
 from ssvm_bench.claims.claim import Claim, Measured
 from ssvm_bench.claims.paper import Paper
 from ssvm_bench.config import GENUINE, shown_as
@@ -44,8 +51,8 @@ from ssvm_bench.results.table import (
 )
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
-INCOMPARABLE = "not comparable"
-VERDICTS = (HOLDS, FAILS, UNKNOWN, INCOMPARABLE)
+UNDECIDED, INCOMPARABLE = "undecided here", "not comparable"
+VERDICTS = (HOLDS, FAILS, UNDECIDED, UNKNOWN, INCOMPARABLE)
 FAILS_TWICE = "At the times measured here it does not hold either"
 """The note on a claim that fails at the paper's costs and at the measured times."""
 
@@ -81,6 +88,10 @@ class Judged(NamedTuple):
         The `Variant` of the runs.
     beside : str
         `Claim.beside`: not empty if the row is not counted.
+    noise : float
+        Noise of the times compared, if the claim is about time; NaN if it is not known.
+    by_median : str
+        What the median alone says where the verdict is ``UNDECIDED``; else empty.
     """
 
     key: str
@@ -103,6 +114,8 @@ class Judged(NamedTuple):
     start: str = USUAL.start
     counted: bool = USUAL.counted
     beside: str = ""
+    noise: float = math.nan
+    by_median: str = ""
 
 
 # ---- judging ----------------------------------------------------------------------------------
@@ -207,7 +220,7 @@ def judge(claim: Claim, subject: Any) -> Judged:
         return _unmeasurable(claim, str(error))
     repeats = len(found.values)
     median, low, high = ends = band(found.values)
-    return _unmeasurable(claim, found.note)._replace(
+    row = _unmeasurable(claim, found.note)._replace(
         ours=found.text or words.median(ends, repeats, _shown(claim, found)),
         median=median,
         min=low,
@@ -216,6 +229,26 @@ def judge(claim: Claim, subject: Any) -> Judged:
         agree=sum(found.holds(float(value)) for value in found.values),
         verdict=HOLDS if found.holds(median) else FAILS,
     )
+    if not claim.timed or claim.given or not isinstance(subject, Case):
+        return row
+    return _with_noise(claim, row, found, subject.noise(claim.kinds))
+
+
+def _with_noise(claim: Claim, row: Judged, found: Measured, noise: Noise) -> Judged:
+    """Return the row of a claim about time with its noise, undecided if noise may have decided."""
+    notes, fewer = [], min(row.agree, row.repeats - row.agree)
+    if 10 * fewer >= 3 * row.repeats:
+        notes.append(f"The repeats split {fewer} : {row.repeats - fewer}")
+    for limit in filter(math.isfinite, (found.low, found.high) if noise.spread > 0 else ()):
+        if limit / (1 + noise.spread) <= row.median <= limit * (1 + noise.spread):
+            notes.append(f"The median is within the noise of its limit, {claim.show(limit)}")
+    if not math.isnan(noise.spread):
+        of = f"{words.percent(noise.spread)} (time of an iteration of {noise.name})"
+        row = row._replace(note=_joined(row.note, f"Noise: {of}"), noise=noise.spread)
+    if not notes:
+        return row
+    why = _joined(*notes, row.note)
+    return row._replace(verdict=UNDECIDED, by_median=row.verdict, note=why)
 
 
 def _shown(claim: Claim, found: Measured) -> Callable[[float], str]:
@@ -263,7 +296,7 @@ def _judged(
     )
     if row.verdict in (HOLDS, FAILS) and claim.given:
         row = row._replace(verdict=INCOMPARABLE, agree=0)
-    if row.verdict in (FAILS, INCOMPARABLE) and case.source in GENUINE:
+    if {row.verdict, row.by_median} & {FAILS, INCOMPARABLE} and case.source in GENUINE:
         of_claim = paper.remarks.get(claim.key, {})
         remark = of_claim.get(case.dataset + case.variant.suffix, "")
         row = row._replace(note=_joined(row.note, remark))
@@ -277,6 +310,7 @@ def _with_both_costs(rows: Sequence[Judged]) -> list[Judged]:
         return row.source, row.start, row.key, row.title
 
     said = {FAILS: FAILS_TWICE, HOLDS: "It holds at the times measured here"}
+    said[UNDECIDED] = "It is undecided at the times measured here"
     measured = {place(row): said.get(row.verdict, "") for row in rows if not row.counted}
     return [
         row._replace(note=_joined(row.note, measured.get(place(row), "")))

@@ -15,7 +15,7 @@ from program import call, real_data
 from traces import columns_of, make_trace, set_columns
 
 from ssvm_bench.claims import display, judging
-from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNKNOWN
+from ssvm_bench.claims.judging import FAILS, HOLDS, INCOMPARABLE, UNDECIDED, UNKNOWN
 from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.kind import FigureData
@@ -426,7 +426,8 @@ def test_not_slower_is_judged_by_the_spread_of_the_repeats_or_a_tenth():
     spread = [run("usps", "bcfw", k, time=time * factor) for k, factor in enumerate([0.8, 1, 1.2])]
     for key, factor in (("not_faster_plain", 0.9), ("not_slower_plain", 1.2)):
         multi = [run("usps", "mpbcfw", k, time=time * factor) for k in range(3)]
-        assert one(spread + multi, key, "usps").verdict == HOLDS
+        row = one(spread + multi, key, "usps")
+        assert (row.verdict, row.by_median) == (UNDECIDED, HOLDS)  # the noise is 0.2
 
 
 def test_the_median_decides_and_the_repeats_are_counted():
@@ -446,6 +447,63 @@ def test_a_number_that_fails_does_not_read_as_the_end_of_the_range():
     assert (row.verdict, row.ours) == (FAILS, "15.03 (15.03 – 15.03)")
     below = changed("below_plain", "ocr", primal=np.where(ITERATIONS == 1, 9.0, behind(-1)))
     assert below.ours == "97.5 % (97.5 % – 97.5 %)"
+
+
+def timed(*factors, single=(1.0,)):
+    """Return `faster_plain` on Stanford, which holds up to 1/2: MP-BCFW's time over BCFW's."""
+    plain = run("stanford", "bcfw")
+    curves, time = plain.frame[["primal", "dual"]], plain.frame["time"].to_numpy()
+    runs = [
+        run("stanford", solver, seed, **curves, time=factor * time)
+        for solver, each in (("bcfw", single), ("mpbcfw", factors))
+        for seed, factor in enumerate(each)
+    ]
+    return one(runs, "faster_plain", "stanford")
+
+
+def test_time_is_undecided_where_repeats_split_3_to_7_or_closer():
+    three, two = (timed(*[0.1] * (10 - k), *[10.0] * k) for k in (3, 2))
+    assert (three.verdict, three.by_median, three.agree) == (UNDECIDED, HOLDS, 7)
+    assert three.note.startswith("The repeats split 3 : 7. ")
+    assert (two.verdict, two.by_median, two.agree) == (HOLDS, "", 8)
+    seven = timed(*[0.1] * 3, *[10.0] * 7)
+    assert (seven.verdict, seven.by_median) == (UNDECIDED, FAILS)
+    primal = np.where(ITERATIONS > 5, 3.0, 1 + np.exp(-ITERATIONS) / 2)
+    runs = replaced("ocr", "mpbcfw", lambda seed: {"primal": primal} if seed else {})
+    assert one(runs, "below_plain", "ocr").verdict == FAILS  # 1 : 2, but not about time
+
+
+def test_time_is_undecided_within_the_noise_of_its_limit():
+    # quartiles at ± 4 % of the median: a noise of 8 %; no repeat is on the other side of the limit
+    spread = np.array([0.92, 0.96, 1.0, 1.04, 1.05])
+    near, far = timed(*0.47 * spread), timed(*0.46 * spread)
+    assert (near.verdict, near.by_median, near.agree) == (UNDECIDED, HOLDS, 5)
+    assert near.note.startswith("The median is within the noise of its limit, 0.5×. ")
+    assert near.note.endswith("Noise: 8 % (time of an iteration of MP-BCFW)")
+    assert (far.verdict, far.by_median) == (HOLDS, "")
+    assert [near.noise, far.noise] == pytest.approx([0.08] * 2)
+    # the noisiest solver counts, whichever it is
+    single = timed(0.45, 0.45, single=(0.8, 1.0, 1.2))
+    assert (single.verdict, single.noise) == (UNDECIDED, pytest.approx(0.2))
+    assert "time of an iteration of BCFW" in single.note
+    alone = timed(0.499)
+    assert (alone.verdict, math.isnan(alone.noise)) == (HOLDS, True)
+
+
+def test_counted_time_has_no_noise():
+    slow = [run("usps", "mpbcfw", k, time=N * ITERATIONS * 1e-5 * (k + 1)) for k in range(3)]
+    rows = judge(varied([*paper("usps"), *slow], dataset_costs=COSTS))
+    assert {row.dataset for row in rows if row.counted} >= {"usps"}
+    assert all(math.isnan(row.noise) for row in rows)
+
+
+def test_what_is_undecided_is_counted_and_marked():
+    row = timed(*[0.1] * 7, *[10.0] * 3)
+    text = display.output(MPBCFW, [row]).markdown()
+    assert display.TEXTS["noise"].strip() in text
+    assert "undecided here: 1 (by the median alone, 1 would hold, 0 would not)" in text
+    assert "**undecided here**, 7 of 10" in text
+    assert "| ≈ " in text
 
 
 def test_passes_count_iterations_that_were_not_evaluated():

@@ -16,6 +16,9 @@ a figure draws are stored beside it as CSV. Pictures are not compared, because o
 other fonts. Numbers count as equal if they differ by at most one unit of the last of their six
 digits: logarithms are not rounded alike everywhere. Documents must be equal.
 
+**Numbers in prose**, of the pages that have a list of them, are computed from tables and traces
+(:mod:`ssvm_bench.report.prose`).
+
 **Data**: their fingerprints, P at stored weights, and stored runs executed again. Data that are
 missing or not prepared are skipped: preparing can take long, and a download longer. Some runs are
 sampled to be repeated, of those where the clock decides nothing: with ``clock=work``, or
@@ -54,7 +57,7 @@ from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
 from ssvm_bench.figures.kind import Kind, Output
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
-from ssvm_bench.report import experiment_files
+from ssvm_bench.report import experiment_files, prose
 from ssvm_bench.results import loading, optima
 from ssvm_bench.results.folder import OPTION, ResultsFolder
 from ssvm_bench.results.table import TINY, BestValues, Run, Runs, grouped
@@ -243,6 +246,7 @@ def verify(
     drawn: set[Path] = set()
     yield Checked.of("claims, judged again", redrawn(subject, drawn, claims=True))
     yield Checked.of("figures and tables, redrawn", redrawn(subject, drawn, claims=False))
+    yield Checked.of("numbers in prose", in_prose(subject))
     yield Checked.of("fingerprints of data", fingerprints(subject))
     raw = (run for members in by_dataset.values() for run in members)
     yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))
@@ -426,6 +430,19 @@ def _around(cell: str, made: str) -> str:
     same = next((k for k, (old, new) in pairs if old != new), min(len(cell), len(made)))
     begin = max(0, same - 12)
     return f"{shown(cell[begin:], 40)!r} there, {shown(made[begin:], 40)!r} now"
+
+
+def in_prose(subject: Subject) -> Iterator[Verdict]:
+    """Yield a verdict for each page whose numbers have a list."""
+    sources = prose.Sources(subject.where.made)
+    for name, page, numbers in prose.pages(subject.where.made):
+        try:
+            text = files.read(page).decode()
+        except OSError as error:
+            yield skipped(name, f"the page cannot be read: {error.strerror}")
+            continue
+        wrong = [*prose.differences(text, prose.read(numbers), sources)]
+        yield compared(name, "; ".join(wrong[:LISTED]))
 
 
 # ---- data --------------------------------------------------------------------------------------

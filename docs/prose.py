@@ -1,0 +1,81 @@
+"""``python docs/prose.py [PAGE…]``: fill measured numbers into pages, and keep their lists.
+
+Each page of `PAGES` has a list of its numbers in ``results/numbers``; the module
+:mod:`ssvm_bench.report.prose` says what is in it. A page may be edited freely before: numbers that
+are new or changed get rows without a kind, which are then filled in by hand, in the list. Numbers
+that are measured get the values of their formulas, in both.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.report import prose
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+MADE = ("results/claims*.md", "results/fidelity.md")
+"""Pages that a program writes, which ``verify`` writes again."""
+
+
+def pages() -> list[str]:
+    """Return the names of all pages that have measured numbers."""
+    found = [ROOT / "README.md"]
+    for folder in ("results", "experiments", "docs/papers"):
+        found += sorted((ROOT / folder).glob("*.md"))
+    made = {path for pattern in MADE for path in ROOT.glob(pattern)}
+    return [path.relative_to(ROOT).as_posix() for path in found if path not in made]
+
+
+def list_of(name: str) -> Path:
+    """Return the list of a page."""
+    return (RESULTS / prose.LISTS / name).with_suffix(".csv")
+
+
+def aligned(page: str, rows: list[prose.Row]) -> list[prose.Row]:
+    """Return a row for each number of a page: its old one, or one without a kind."""
+    now = [number.text for number in prose.numbers(page)]
+    before = [row.number for row in rows]
+    made = [prose.Row(text, "", "") for text in now]
+    changes = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+    for what, begin, end, at, to in changes:
+        if what == "equal":
+            made[at:to] = rows[begin:end]
+    return made
+
+
+def write(path: Path, rows: list[prose.Row]) -> None:
+    """Write a list."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([prose.HEAD, *rows])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.getvalue(), encoding="utf-8")
+
+
+def main(names: list[str]) -> int:
+    """Fill in some pages, or all; return 1 if a number has no kind or no value."""
+    sources, status = prose.Sources(RESULTS), 0
+    for name in names or pages():
+        page, path = ROOT / name, list_of(name)
+        text = page.read_text(encoding="utf-8")
+        rows = aligned(text, prose.read(path) if path.is_file() else [])
+        try:
+            text, rows = prose.filled(text, rows, sources)
+        except ConfigError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            status = 1
+        page.write_text(text, encoding="utf-8")
+        write(path, rows)
+        if missing := sum(not row.kind for row in rows):
+            print(f"{name}: {missing} of {len(rows)} numbers have no kind in {path}")
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,280 @@
+"""Numbers in prose: each is computed from a table or a trace, or marked as something else.
+
+A page ``PAGE.md`` has a list ``results/numbers/PAGE.csv``, with a row for each number of its text,
+in the order of the text:
+
+.. code-block:: text
+
+    number,is,of
+    0.80,measured,"figures/beyond/targets.csv[dataset=weizmann solver=mpbcfw_fast gap=0.01].time"
+    0.01,set,
+    0.51,printed,Figure 5
+
+============  ======================================================================================
+``is``        the number
+============  ======================================================================================
+``measured``  the value of the formula ``of``, rounded to the digits that it has in the text
+``printed``   stands in a paper; ``of`` may say where
+``set``       is an option, a size, a target or a definition, and not found by measuring
+============  ======================================================================================
+
+**Numbers** are those with a decimal point or with one of `UNITS` after them, and all in the cells
+of tables. Code, links, formulas, comments and what a program writes between two comments are no
+text.
+
+**A formula** has sums, differences, products and quotients of numbers, ``min``, ``max``, ``median``
+and ``mean``, and cells ``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results
+folder, a bench's JSON file, or ``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with
+blanks is quoted. Conditions with several rows give several values, for ``median`` and so on.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import operator
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.base import files
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
+from ssvm_bench.results import loading
+from ssvm_bench.results.table import Runs
+
+MEASURED, PRINTED, SET = "measured", "printed", "set"
+LISTS = "numbers"
+HEAD = ("number", "is", "of")
+
+UNITS = (
+    *("%", "×", "±", "s", "ms", "µs", "min", "minutes", "hours", "MB", "GB", "kB"),
+    *("passes", "calls", "iterations", "steps", "seconds", "points"),
+)
+"""What makes an integer a number of the list, with or without a blank between them."""
+
+_NO_TEXT = re.compile(
+    r"<!-- made by .*?<!-- end .*?-->|<!--.*?-->|```.*?```|\$\$.*?\$\$|\$`.*?`\$"
+    r"|(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n+)+|`[^`\n]*`|\]\([^)\s]*\)|</?[a-zA-Z][^>\n]*>|https?://\S+",
+    re.DOTALL,
+)
+_DIGITS = r"(?<![\w.,/^-])[−-]?\d+(?:,\d{3})*"
+_NUMBER = re.compile(
+    rf"{_DIGITS}(?:\.\d+|(?=[ \u00a0]?(?:{'|'.join(map(re.escape, UNITS))})(?!\w)))(?![\w.]*\w)"
+)
+_IN_TABLE = re.compile(rf"{_DIGITS}(?:\.\d+)?(?![\w.]*\w)")
+_CELL = re.compile(r"(?P<file>[\w./-]+)\[(?P<where>[^\]]*)\]\.(?P<column>\w+)")
+
+_OPERATORS: Mapping[type, Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_OF_SEVERAL = {"min": np.min, "max": np.max, "median": np.median, "mean": np.mean}
+
+
+class Number(NamedTuple):
+    """A number of a page: its text, and where it begins and ends."""
+
+    text: str
+    begin: int
+    end: int
+
+
+class Row(NamedTuple):
+    """A row of a list; see the module."""
+
+    number: str
+    kind: str
+    of: str
+
+
+def numbers(page: str) -> list[Number]:
+    """Return the numbers of a page's text, in order."""
+    text = _NO_TEXT.sub(lambda found: re.sub(r"\S", " ", found[0]), page)
+    found, begin = [], 0
+    for line in text.splitlines(keepends=True):
+        pattern = _IN_TABLE if line.startswith("|") else _NUMBER
+        for match in pattern.finditer(line):
+            found.append(Number(match[0], begin + match.start(), begin + match.end()))
+        begin += len(line)
+    return found
+
+
+class Sources:
+    """The tables of a results folder.
+
+    Parameters
+    ----------
+    root : Path
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.table = cache(self._table)
+
+    def value(self, formula: str) -> float:
+        """Return the value of a formula.
+
+        Raises
+        ------
+        ConfigError
+            If it is none, or names no cell, or several without ``median`` or the like.
+        """
+        cells: dict[str, np.ndarray] = {}
+
+        def name(match: re.Match[str]) -> str:
+            key = f"cell{len(cells)}"
+            cells[key] = self._cells(match)
+            return key
+
+        try:
+            tree = ast.parse(_CELL.sub(name, formula), mode="eval").body
+            found = np.ravel(_evaluated(tree, cells))
+        except (SyntaxError, ZeroDivisionError):
+            raise ConfigError(f"{shown(formula)} is no formula.") from None
+        if found.size != 1:
+            raise ConfigError(f"{shown(formula, 200)} has {found.size} values; write median(…).")
+        return float(found[0])
+
+    def _cells(self, match: re.Match[str]) -> np.ndarray:
+        """Return the cells of a column in the rows with some values."""
+        table, column = self.table(match["file"]), match["column"]
+        wanted = [each.partition("=")[::2] for each in shlex.split(match["where"])]
+        for name in (*(name for name, _ in wanted), column):
+            if name not in table:
+                raise ConfigError(f"{match['file']} has no column {name}.")
+        chosen = np.ones(len(table), bool)
+        for name, value in wanted:
+            chosen &= np.array([_same(cell, value) for cell in table[name]], bool)
+        if not chosen.any():
+            raise ConfigError(f"{match['file']} has no row with {match['where']}.")
+        try:
+            return table.loc[chosen, column].to_numpy(float)
+        except ValueError:
+            raise ConfigError(f"{match[0]} is no number.") from None
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.root / name
+        if name.startswith("traces/"):
+            if not (runs := Runs(loading.stored(self.root, path.name))):
+                raise ConfigError(f"{self.root} has no {name}.")
+            return runs.ends
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            raise ConfigError(f"{name} is outside of the results folder.")
+        try:
+            content = files.read(path)
+            if path.suffix == ".json":
+                return pd.DataFrame(json.loads(content)["measurements"])
+            return pd.read_csv(io.BytesIO(content))
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(f"{name} cannot be read as a table: {error}") from None
+
+
+def _same(cell: Any, value: str) -> bool:
+    """Return whether a cell has a value, as text or as a number."""
+    try:
+        return bool(float(cell) == float(value))
+    except (TypeError, ValueError):
+        return str(cell) == value
+
+
+def _evaluated(node: ast.AST, cells: Mapping[str, np.ndarray]) -> Any:
+    match node:
+        case ast.Constant(value=float() | int() as number):
+            return number
+        case ast.Name(id=name) if name in cells:
+            return cells[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_evaluated(operand, cells)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_evaluated(left, cells), _evaluated(right, cells))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _OF_SEVERAL:
+            values = [np.ravel(_evaluated(arg, cells)) for arg in args]
+            return _OF_SEVERAL[name](np.concatenate(values))
+    raise ConfigError(f"{ast.unparse(node)} is no part of a formula.")
+
+
+def written(value: float, like: str) -> str:
+    """Return a value with the digits, the separators and the sign that a text has."""
+    decimals = len(like.partition(".")[2])
+    text = f"{value:,.{decimals}f}" if "," in like else f"{value:.{decimals}f}"
+    return text.replace("-", "−") if "−" in like or "-" not in like else text
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a list.
+
+    Raises
+    ------
+    RunFailedError
+        If it cannot be read, or is no list.
+    """
+    try:
+        head, *rows = csv.reader(io.StringIO(files.read(path).decode()))
+        if tuple(head) != HEAD:
+            raise ValueError(f"its first line is not {','.join(HEAD)}")
+        return [Row(*row) for row in rows]
+    except (OSError, ValueError, TypeError) as error:
+        raise RunFailedError(f"{path} is no list of numbers: {error}") from None
+
+
+def differences(page: str, rows: Sequence[Row], sources: Sources) -> Iterator[str]:
+    """Yield what is wrong with the numbers of a page: where, and why."""
+    found = numbers(page)
+    for k, number in enumerate(found):
+        where = f"line {page.count(chr(10), 0, number.begin) + 1}"
+        if k >= len(rows):
+            yield f"{where}: {number.text} and what follows is of no kind"
+            return
+        row = rows[k]
+        if row.number != number.text:
+            yield f"{where}: {number.text}, where the list of its numbers has {row.number}"
+            return
+        if row.kind == MEASURED:
+            try:
+                now = written(sources.value(row.of), number.text)
+            except ConfigError as error:
+                yield f"{where}: {number.text}: {error}"
+                continue
+            if now != number.text:
+                yield f"{where}: {number.text}, but {now} by {row.of}"
+        elif row.kind not in (PRINTED, SET):
+            yield f"{where}: {number.text} is of no kind"
+    if len(rows) > len(found):
+        yield f"its list has {len(rows) - len(found)} numbers more than the text"
+
+
+def filled(page: str, rows: Sequence[Row], sources: Sources) -> tuple[str, list[Row]]:
+    """Return a page, and its list, with measured numbers as they are now.
+
+    Raises
+    ------
+    ConfigError
+        If a formula is none.
+    """
+    parts, made, end = [], [], 0
+    for number, row in zip(numbers(page), rows, strict=True):
+        text = number.text
+        if row.kind == MEASURED:
+            text = written(sources.value(row.of), text)
+        parts += [page[end : number.begin], text]
+        made.append(row._replace(number=text))
+        end = number.end
+    return "".join([*parts, page[end:]]), made
+
+
+def pages(results: Path) -> Iterator[tuple[str, Path, Path]]:
+    """Yield the pages that have lists: name, page and list."""
+    root = results / LISTS
+    for path in sorted(root.rglob("*.csv")):
+        name = path.relative_to(root).with_suffix(".md")
+        yield name.as_posix(), results.parent / name, path

@@ -66,8 +66,9 @@ def beside(limits: Iterable[float], text: Callable[..., str]) -> Callable[[float
     known = [limit for limit in limits if math.isfinite(limit)]
 
     def written(value: float) -> str:
-        forms = (partial(text, digits=digits) for digits in range(4, 8))
-        for form in (text, *forms):
+        forms: list[Callable[..., str]] = [text]
+        forms += [partial(text, digits=digits) for digits in range(4, 8)]
+        for form in forms:
             if all(value == limit or form(value) != form(limit) for limit in known):
                 return form(value)
         return text(value)

@@ -78,7 +78,12 @@ _OPERATORS: Mapping[type, Any] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_OF_SEVERAL: Mapping[str, Any] = {"min": np.min, "max": np.max, "median": np.median, "mean": np.mean}
+_OF_SEVERAL: Mapping[str, Any] = {
+    "min": np.min,
+    "max": np.max,
+    "median": np.median,
+    "mean": np.mean,
+}
 
 
 class Number(NamedTuple):

@@ -1,0 +1,232 @@
+"""The crossover: time to a relative gap as a function of the cost of a call of the exact oracle.
+
+.. code-block:: text
+
+    T(c) = c · calls + CPU seconds outside the oracle
+
+is the same for every solver, and counts all that it does besides calls: steps, planes, inner QPs.
+
+A solver whose passes the run's clock ends makes other calls at another cost. It is run at each
+cost, with ``clock=work`` and ``oracle.cost_call=c``. Such a run makes real calls, too, and its CPU
+seconds outside them are ``cpu_time`` − calls · c₀, with c₀ the mean CPU seconds of a real call, the
+median of all runs with ``clock=cpu`` on the problem instance. At c₀, the solver's own runs with
+``clock=cpu`` count. All other solvers run once, with ``clock=cpu``, and these runs count at all c.
+
+Relative gaps are those of :mod:`ssvm_bench.figures.targets`: a run that does not reach a gap takes
+for ever, and a solver without a dual value is measured from the best one known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.config.experiment import Choices
+from ssvm_bench.figures import style
+from ssvm_bench.figures.document import TEXTS, Block, Table, bold
+from ssvm_bench.figures.kind import FigureData, table_kind
+from ssvm_bench.results import words
+from ssvm_bench.results.table import Run, Runs, first, grouped, labels
+from ssvm_bench.results.words import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COSTS = tuple(10.0**k for k in range(-6, 1))
+"""Costs of a call where no run names one: 1 µs to 1 s."""
+
+AT_MOST = 40.0
+"""The largest ratio that is drawn."""
+
+_COST = "oracle.cost_call"
+
+
+def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
+    """Return the times of each solver to some relative gaps at several costs of a call.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset, source, n, lam, fingerprint, gap, cost, real, solver, repeats, reached``, the
+        cost in seconds, and whether it is that of real calls. ``time`` is the median T(c) over the
+        repeats, NaN unless more than half of them reached the gap, with ``time_min, time_max`` over
+        those that did; ``passes`` the median of calls/n. ``ratio`` is ``time`` over the least one
+        of all solvers at this cost.
+    """
+    rows = []
+    for of_instance in runs.groups("problem").values():
+        cpu = of_instance.where(clock="cpu")
+        if not cpu:
+            continue
+        real = float(np.median([run["seconds_per_call"][-1] for run in cpu]))
+        at_costs = of_instance.where(lambda run: run.clock == "work")
+        named = sorted({run.options[_COST] for run in at_costs})
+        costs = dict.fromkeys(named or COSTS, False) | {real: True}
+        for label, repeats in _by_label(cpu).items():
+            steered = at_costs.where(partial(_alike, repeats[0]))
+            for cost, is_real in sorted(costs.items()):
+                here = repeats
+                if steered and not is_real:
+                    here = steered.where(None, **{_COST: cost})
+                for gap in gaps:
+                    about = {**repeats[0].instance, "gap": gap, "cost": cost, "real": is_real}
+                    rows.append({**about, "solver": label, **_reached(here, gap, cost, real)})
+    table = pd.DataFrame(rows)
+    if len(table):
+        least = table.groupby([*style.PROBLEM, "gap", "cost"])["time"].transform("min")
+        table["ratio"] = table["time"] / least
+    return table.replace(np.inf, np.nan)
+
+
+def _by_label(runs: Runs) -> dict[str, Runs]:
+    groups = grouped(zip(runs, labels(runs), strict=True), lambda pair: pair[1])
+    return {label: Runs(run for run, _ in pairs) for label, pairs in groups.items()}
+
+
+def _alike(one: Run, other: Run) -> bool:
+    """Return whether two runs are of one solver with the same options."""
+    return one.solver_options == other.solver_options
+
+
+def _reached(runs: Runs, gap: float, cost: float, real: float) -> dict[str, Any]:
+    """Return what a row says of some repeats."""
+    reached = [(run, run["relative_distance"]) for run in runs]
+    times = np.array([first(seconds(run, cost, real), of, gap) for run, of in reached])
+    passes = np.array([first(run["passes"], of, gap) for run, of in reached])
+    there = times[np.isfinite(times)]
+    low, high = (there.min(), there.max()) if there.size else (np.nan, np.nan)
+    middle = [float(np.median(of)) if of.size else np.inf for of in (times, passes)]
+    found = {"repeats": len(runs), "reached": there.size, "time": middle[0], "passes": middle[1]}
+    return {**found, "time_min": low, "time_max": high}
+
+
+def seconds(run: Run, cost: float, real: float) -> np.ndarray:
+    """Return T(c) in each row of a run; ``real`` are the CPU seconds of a real call."""
+    calls = run["oracle_calls"]
+    oracle = run["oracle_time"] if run.clock == "cpu" else real * calls
+    return cost * calls + np.maximum(run["cpu_time"] - oracle, 0.0)
+
+
+# ---- who is first -------------------------------------------------------------------------------
+
+
+def firsts(table: pd.DataFrame) -> list[tuple[str, list[float]]]:
+    """Return the solvers that are first at neighbouring costs, with these costs.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As returned by `crossover`, on one problem instance, to one gap.
+    """
+    known = table[~table["real"] & table["time"].notna()]
+    found: list[tuple[str, list[float]]] = []
+    for cost, rows in known.groupby("cost"):
+        best = str(rows["solver"].iloc[int(rows["time"].argmin())])
+        if not found or found[-1][0] != best:
+            found.append((best, []))
+        found[-1][1].append(float(cost))  # type: ignore[arg-type]  # the stubs: any scalar
+    return found
+
+
+def span(costs: Sequence[float]) -> str:
+    """Return neighbouring costs in words."""
+    ends = [words.seconds(cost) for cost in (costs[0], costs[-1])]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def tables(table: pd.DataFrame) -> Iterator[Block]:
+    """Yield, for each problem instance and gap, who is first where, and all ratios."""
+    for instance in style.by_problem(table):
+        for gap, rows in instance.groupby("gap", sort=False):
+            title = f"{style.problem_title(rows.iloc[0])}: to a relative gap of {gap:g}"
+            if rows["time"].isna().all():
+                yield f"{title}: no solver got there."
+                continue
+            yield Table(title, *_ratios(rows))
+            said = (f"{style.solver_label(name)}: {span(at)}" for name, at in firsts(rows))
+            yield f"First, by the cost of a call: {'; '.join(said)}."
+
+
+def _ratios(rows: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return header and cells: ratios to the best, the largest one, and passes at both ends."""
+    costs = sorted(set(rows["cost"]))
+    real = set(rows.loc[rows["real"], "cost"])
+    heads = [f"{words.seconds(cost)}{' (real)' * (cost in real)}" for cost in costs]
+    header = ["solver", *heads, "largest", f"passes at {heads[0]}", f"passes at {heads[-1]}"]
+    lines = []
+    for label, of_solver in rows.groupby("solver", sort=False):
+        by_cost = of_solver.set_index("cost")
+        ratios = [float(by_cost.loc[cost, "ratio"]) for cost in costs]
+        worst = max(ratios) if np.isfinite(ratios).all() else np.nan
+        ends = [float(by_cost.loc[cost, "passes"]) for cost in (costs[0], costs[-1])]
+        cells = [bold(number(ratio, ".2f"), ratio == 1.0) for ratio in ratios]
+        name = f"{style.solver_label(str(label))} (`{label}`)"
+        lines.append([name, *cells, number(worst, ".2f"), *(number(end, ".0f") for end in ends)])
+    return header, lines
+
+
+# ---- the figure ---------------------------------------------------------------------------------
+
+
+def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
+    """Draw a row of panels per gap, a column per problem instance, and a line per solver."""
+    from ssvm_bench.figures import drawing
+
+    lines = style.strokes(table["solver"])
+    gaps = sorted(set(table["gap"]), reverse=True)
+    rows = [style.by_problem(table[table["gap"] == gap]) for gap in gaps]
+
+    def draw_panel(panel: Axes, k: int, of_panel: pd.DataFrame) -> None:
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        least = of_panel["time"] / of_panel["ratio"]
+        curves = of_panel.assign(
+            x=of_panel["cost"],
+            median=of_panel["ratio"],
+            min=of_panel["time_min"] / least,
+            max=of_panel["time_max"] / least,
+        )
+        drawing.draw_panel(panel, curves.sort_values("cost"), lines)
+        for cost in of_panel.loc[of_panel["real"], "cost"].unique():
+            panel.axvline(cost, color="black", linewidth=0.8, linestyle=":")
+        if k == 0:
+            drawing.set_heading(panel, style.problem_title(of_panel.iloc[0], "\n"))
+        if k == len(rows) - 1:
+            panel.set_xlabel("seconds of a call")
+        panel.set_ylim(0.9, AT_MOST)
+
+    def finish(panel: Axes, k: int) -> None:
+        panel.set_ylabel(f"time to a gap of {gaps[k]:g} / best")
+        drawing.label_log_y(panel)
+
+    return drawing.draw_grid(title, notes, rows, drawing.legend_of(lines), draw_panel, finish)
+
+
+def notes(table: pd.DataFrame) -> list[str]:
+    """Return what a reader of the figure has to know."""
+    spread = f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."
+    return [spread, TEXTS["crossover_real"]]
+
+
+def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
+    return [TEXTS["crossover"], *notes(table), *tables(table)]
+
+
+def _draw(data: FigureData, table: pd.DataFrame, _: Sequence[str]) -> Figure:
+    return draw(table, data.title, notes(table))
+
+
+KIND = table_kind(
+    "crossover",
+    "Time to a relative gap against the cost of a call",
+    crossover,
+    _blocks,
+    _draw,
+    Choices(("table",), gaps=True),
+    documents=True,
+)

@@ -325,17 +325,17 @@ def write(
     Raises
     ------
     ConfigError
-        Images to be deformed have sparse features that are not bytes; or the examples are points,
-        for which the file cannot record which are labeled.
+        Images to be deformed have sparse features that are not bytes; or the dataset has fields
+        that no file records, such as which points are labeled.
     RunFailedError
         The file cannot be written.
     """
     import pyarrow.parquet as pq
 
-    if dataset.structure == "points":
+    recorded = {of.name for of in fields(Dataset)}
+    if own := [of.name for of in fields(dataset) if of.name not in recorded]:
         raise ConfigError(
-            f"{dataset.name} cannot be exported: some of its points are labeled, and files of "
-            "examples have no such points."
+            f"{dataset.name} cannot be exported: files of examples do not record {', '.join(own)}."
         )
     held_out = dataset.held_out.values()
     encoding = Encoding.of([dataset, *held_out], deformed=export.jitter is not None)

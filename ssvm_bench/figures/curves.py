@@ -1,7 +1,8 @@
 """The numbers of figures of curves: from runs to one tidy table.
 
 Repeats of a configuration are put on a common x grid, where the median, minimum and maximum of
-their *y values* are taken. Nothing is extrapolated:
+their *y values* are taken. Nothing is extrapolated, unless a figure holds runs that have ended at
+their last value (``held``), and says so:
 
 - Between two evaluations, a repeat has the value of the line in a log plot (linear in log y).
   Before its first and after its last evaluation it has none. So a row that only one repeat has, by
@@ -54,6 +55,7 @@ COLUMNS = (*INSTANCE_COLUMNS, "solver", "quantity", *POINT)
 TIME_POINTS = 101
 LONG = 4
 """Ratio of the lengths of curves above which x is logarithmic, unless it is time."""
+MOST_HAVE = ", where more than half of them have values"
 CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
 
@@ -68,6 +70,8 @@ def tabulate(
     axis: str,
     log: bool,
     names: Sequence[str] | None = None,
+    *,
+    held: bool = False,
 ) -> pd.DataFrame:
     """Return the median and band of some quantities over the repeats of each curve.
 
@@ -82,6 +86,9 @@ def tabulate(
         Whether y is drawn on a log axis: then log y is interpolated, and y must be positive.
     names : sequence of str, optional
         The curve of each run, by default its `labels`.
+    held : bool
+        Whether a run that has ended keeps its last value, as the bounds of a run that has converged
+        do: without it, a median may rise where runs end, though each of them falls.
 
     Returns
     -------
@@ -101,7 +108,7 @@ def tabulate(
             if all(np.isnan(y).all() for y in ys):
                 points.append(_no_curve(0))
                 continue
-            of_curve = bands(xs, ys, log, TIME_POINTS if axis == "time" else None)
+            of_curve = bands(xs, ys, log, TIME_POINTS if axis == "time" else None, held)
             points.append(of_curve if of_curve.x.size else _no_curve(len(repeats)))
     if not curves:
         return pd.DataFrame(columns=COLUMNS)
@@ -155,7 +162,7 @@ def why_empty(panel: pd.DataFrame) -> str:
     return "no dual value is known" if panel["quantity"].isin(QUANTITIES).all() else "no values"
 
 
-def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
+def notes(table: pd.DataFrame, runs: Runs, axis: str, held: bool = False) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements.
 
     Parameters
@@ -166,6 +173,8 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
         The runs behind them.
     axis : str
         One of ``AXES``.
+    held : bool
+        As for `tabulate`.
 
     Returns
     -------
@@ -181,7 +190,7 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str) -> list[str]:
     text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
     ends = (set(repeats.last(AXES[axis].column)) for repeats in runs.curves().values())
     if any(len(of_curve) > 1 for of_curve in ends):
-        text += ", where more than half of them have values"
+        text += "; a run that has ended keeps its last value" if held else MOST_HAVE
     found = [f"{text}."]
     gone = (drawn["medians"] > 0) & (drawn["medians"] < drawn["rows"])
     interrupted = drawn.loc[gone & drawn["quantity"].isin(QUANTITIES), style.PROBLEM]

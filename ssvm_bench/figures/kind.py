@@ -343,6 +343,8 @@ class CurveFigure:
         Draws it; by default `drawing.draw_curves`.
     notes : callable
         Runs → notes in addition to those of `curves.notes`.
+    held : bool
+        Whether a run that has ended keeps its last value; see `curves.tabulate`.
     """
 
     what: str
@@ -353,6 +355,7 @@ class CurveFigure:
     named: Callable[[Runs], Sequence[str]] = labels
     draw: Callable[[pd.DataFrame, str, str, Sequence[str], bool, bool], Figure] | None = None
     notes: Callable[[Runs], list[str]] = lambda _: []
+    held: bool = False
 
     def kind(self, name: str, axes: Sequence[str], intro: str = "") -> Kind:
         """Return the kind of these figures, over some of the x axes."""
@@ -362,7 +365,8 @@ class CurveFigure:
         """Return the curves of some runs, as `curves.tabulate` does."""
         if callable(self.quantities):
             return self.quantities(runs, axis)
-        return curves.tabulate(runs, self.quantities, axis, self.log, self.named(runs))
+        about = axis, self.log, self.named(runs)
+        return curves.tabulate(runs, self.quantities, *about, held=self.held)
 
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis; none without such runs."""
@@ -371,7 +375,7 @@ class CurveFigure:
         runs, draw = self.chosen(data.runs), self.draw or draw_curves
         for axis in axes if runs else ():
             table = self.tabulate(runs, axis)
-            notes = [*curves.notes(table, runs, axis), *self.notes(runs)]
+            notes = [*curves.notes(table, runs, axis, self.held), *self.notes(runs)]
             label, log_x = curves.axis_label(runs, axis), curves.is_log_x(table, axis, data.log_x)
             figure = partial(draw, table, label, data.title, notes, log_x, self.log)
             yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
@@ -384,7 +388,9 @@ class CurveFigure:
         axes = [axis for axis, about in curves.AXES.items() if about.button]
         tables = {axis: self.tabulate(runs, axis) for axis in axes}
         axis_labels = {axis: curves.axis_label(runs, axis) for axis in axes}
-        said = dict.fromkeys(note for of in axes for note in curves.notes(tables[of], runs, of))
+        said = dict.fromkeys(
+            note for of in axes for note in curves.notes(tables[of], runs, of, self.held)
+        )
         notes = [  # without those that are the beginning of another one
             note
             for note in said

@@ -901,7 +901,11 @@ class Bands(NamedTuple):
 
 
 def bands(
-    xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], log: bool, points: int | None = None
+    xs: Sequence[np.ndarray],
+    ys: Sequence[np.ndarray],
+    log: bool,
+    points: int | None = None,
+    held: bool = False,
 ) -> Bands:
     """Return the median and the band of the y values of repeats, on a common grid of x.
 
@@ -917,7 +921,13 @@ def bands(
         Whether y is drawn on a log axis.
     points : int, optional
         Number of points of an even grid; by default the grid is every x of every repeat.
+    held : bool
+        Whether a repeat that has ended keeps its last value until the last one ends.
     """
+    if held:
+        end = max(x[-1] for x in xs)
+        xs = [np.append(x, end) if x[-1] < end else x for x in xs]
+        ys = [np.append(y, y[-1]) if y.size < x.size else y for x, y in zip(xs, ys, strict=True)]
     half = len(xs) // 2
     grid = np.unique(np.concatenate(xs))
     if points is not None:

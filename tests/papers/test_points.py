@@ -121,9 +121,8 @@ def test_other_sources_are_refused():
 
 
 def test_points_are_not_exported(tmp_path):
-    with pytest.raises(
-        ConfigError, match="tiny cannot be exported: some of its points are labeled"
-    ):
+    message = "tiny cannot be exported: files of examples do not record labeled, cliques"
+    with pytest.raises(ConfigError, match=message):
         export.write(clouds(6), tmp_path / "tiny.parquet", export.Export())
     assert not any(tmp_path.iterdir())
 

@@ -272,3 +272,15 @@ def test_a_stream_that_goes_away_ends_the_run_with_the_stream_s_message(path, mo
     monkeypatch.setattr(dcd_online.CachedProblem, "optimise", deleting)
     with pytest.raises(RunFailedError, match="it was deleted while it was read"):
         made.iterate()
+
+
+def test_an_absolute_tolerance_is_a_difference_of_the_paper_s_objective():
+    posed = helpers.problem(MULTICLASS)
+    relative, absolute = (online(posed, verify=True, tol=0.1, absolute=of) for of in (False, True))
+    for made in (relative, absolute):
+        assert len([*helpers.reports(made, 300)]) < 300
+    gaps = [made.upper - made.cached.lower() for made in (relative, absolute)]
+    assert gaps[0] <= 0.1 * relative.upper
+    assert gaps[1] / posed.lam <= 0.1  # P/λ is the paper's objective
+    assert relative.upper / posed.lam > 1.0  # so that the second is the finer one
+    assert gaps[1] < gaps[0]

@@ -262,6 +262,9 @@ def kept_by(run: Run) -> float:
 COSTS = ("time", "oracle_calls")
 """Columns with the cost of a run so far."""
 
+SOLVED = 0.1
+"""The largest relative gap at which schedules are compared: no solution is near beyond it."""
+
 SLOW_CALLS = (1e-3, 1e-2)
 """Shortest and longest seconds assumed for an oracle call that searches an image."""
 
@@ -317,9 +320,14 @@ def spread(case: Case, schedules: Family) -> Measured:
 
 
 def _gap_of(mine: Sequence[Run]) -> float:
-    """Return the runs' tolerance, or the smallest gap that all of them reach if that is larger."""
+    """Return the runs' tolerance, or the smallest gap that all of them reach if that is larger.
+
+    Raises `UnmeasurableError` if it is above ``SOLVED``.
+    """
     tol = float(mine[0].solver_options["tol"])
-    return max(tol, *(least_positive(run["relative_gap"]) for run in mine))
+    gap = max(tol, *(least_positive(run["relative_gap"]) for run in mine))
+    ensure(gap <= SOLVED, f"the smallest gap that all repeats reach is {percent(gap)}")
+    return gap
 
 
 def _spent(runs: Sequence[Run], gap: float) -> np.ndarray:

@@ -6,7 +6,7 @@ STREAMS := streams/digits.parquet streams/neighbours.parquet
 streams: $(STREAMS) ## write the files of the datasets digits and neighbours: minutes, half a gigabyte
 
 dual-coordinate: $(STREAMS) ## dual coordinate descent, in memory and from a stream, on the real data: two hours
-	$(call make-runs,dual_coordinate dual_coordinate_full dual_coordinate_delay dual_coordinate_planes dual_coordinate_tol,$(REAL))
+	$(call make-runs,dual_coordinate dual_coordinate_full dual_coordinate_delay dual_coordinate_planes dual_coordinate_tol dual_coordinate_trees,$(REAL))
 
 streams/digits.parquet: | $(PROGRAM)
 	mkdir -p $(@D)
@@ -18,4 +18,4 @@ streams/neighbours.parquet: | $(PROGRAM)
 	$(BIN)/ssvm-bench data export usps $@ --source real \
 	    --repeat 5 --order neighbours --jitter shift=1
 
-FIGURES += dual_coordinate dual_coordinate_delay dual_coordinate_full dual_coordinate_planes dual_coordinate_tol
+FIGURES += dual_coordinate dual_coordinate_delay dual_coordinate_full dual_coordinate_planes dual_coordinate_tol dual_coordinate_trees

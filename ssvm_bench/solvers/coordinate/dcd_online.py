@@ -55,6 +55,8 @@ plane        of a new example: ``largest``, the oracle's, with the largest gradi
              that of a wrong label, drawn anew in each pass: it counts as a call, and the planes
              give no bound on P(w), only ``verify`` computes one
 tol          relative gap, as in ``dcd``
+absolute     whether ``tol`` is a difference UB − LB instead, as the paper's: in the units of its
+             objective, P/λ
 verify       whether an iteration ends with a pass that computes P(w)
 order        ``sequential``: as the examples come; ``random``: a fresh order each pass, of
              examples in memory
@@ -149,7 +151,9 @@ class Plan(NamedTuple):
     optimises : bool
         Whether it is optimised when it is full, and at the end of a pass.
     tol : float
-        Largest (UB − LB)/max(UB, P̂) with which a pass continues, if ``by_gap``.
+        Largest (UB − LB)/scale with which a pass continues, if ``by_gap``.
+    scale : float
+        λ: ``tol`` is a difference in units of P/λ; 0: it is relative to max(UB, P̂).
     capacity : int
         Most planes of the cache.
     n : int
@@ -161,6 +165,7 @@ class Plan(NamedTuple):
     by_gap: bool = False
     optimises: bool = False
     tol: float = 0.0
+    scale: float = 0.0
     capacity: int = 0
     n: int = 0
 
@@ -183,6 +188,7 @@ class Config(ConstrainedConfig):
     schedule: Annotated[str, one_of(SCHEDULES)] = "gap"
     plane: Annotated[str, one_of(PLANES)] = LARGEST
     tol: NotNegative = 0.01
+    absolute: bool = False
     verify: bool = False
     order: Annotated[str, one_of(ORDERS)] = "sequential"
     cache: Annotated[int, at_least(2)] = 20_000
@@ -238,7 +244,10 @@ class DCDOnline(Solver):
         floor = config.floor(problem.d)
         self.cached = CachedProblem(problem, config.cache, config.epsilon, floor, seed)
         self.plan = SCHEDULES[config.schedule]._replace(
-            tol=config.tol, capacity=config.cache, n=problem.n
+            tol=config.tol,
+            scale=problem.lam if config.absolute else 0.0,
+            capacity=config.cache,
+            n=problem.n,
         )
         self.seen = Seen(
             begin=0,
@@ -338,8 +347,8 @@ class DCDOnline(Solver):
         """Optimise over the cache, and drop planes with α = 0."""
         _, upper, half_norm = self.seen.bounds
         slack, met = self.seen.met
-        scale = max(upper, half_norm + slack / max(met, 1.0))
-        self._reduce_gap(_GOAL * self.plan.tol * scale)
+        estimate = half_norm + slack / max(met, 1.0)
+        self._reduce_gap(_GOAL * self._most(max(upper, estimate)))
         self.cached.drop_idle()
         self._look()
 
@@ -368,8 +377,8 @@ class DCDOnline(Solver):
         """Do what is due at the end of a pass."""
         cached, steps = self.cached, self.cached.steps
         lower, upper, _ = self.seen.bounds
-        if self.plan.optimises and upper - lower > self.plan.tol * upper:
-            self._reduce_gap(self.plan.tol * upper)
+        if self.plan.optimises and upper - lower > self._most(upper):
+            self._reduce_gap(self._most(upper))
         cached.drop_idle()
         cached.recompute()
         self._look()
@@ -382,13 +391,18 @@ class DCDOnline(Solver):
 
     def _is_close(self) -> bool:
         """Return whether P(w) is known, and close to LB."""
-        return self.upper - self.cached.lower() <= self.plan.tol * self.upper
+        return self.upper - self.cached.lower() <= self._most(self.upper)
+
+    def _most(self, primal: float) -> float:
+        """Return the largest gap within the tolerance where P is so large."""
+        return self.plan.tol * (self.plan.scale or primal)
 
     def refine(self) -> bool:
         """See `Solver`; where no step is left, the gap is at most 2 ε."""
         plan, policy, gap = self.plan, self.cached.policy, self.upper - self.cached.lower()
         before = plan.tol, policy.epsilon
-        now = finer(plan.tol, gap, self.upper), finer(policy.epsilon, 0.5 * gap, 1.0)
+        scale = plan.scale or self.upper
+        now = finer(plan.tol, gap, scale), finer(policy.epsilon, 0.5 * gap, 1.0)
         self.plan, self.cached.policy = plan._replace(tol=now[0]), policy._replace(epsilon=now[1])
         return now[1] > 0.0 and now != before
 
@@ -504,7 +518,8 @@ def _consider(cache, policy, state, plan, seen, i, g, count, offset):
     seen.met[EXAMPLES] += 1.0
     bounds = seen.bounds
     estimate = bounds[HALF_NORM] + seen.met[SLACK] / seen.met[EXAMPLES]
-    large = bounds[UPPER] - bounds[LOWER] > plan.tol * max(bounds[UPPER], estimate)
+    scale = plan.scale if plan.scale > 0.0 else max(bounds[UPPER], estimate)
+    large = bounds[UPPER] - bounds[LOWER] > plan.tol * scale
     return GAP if plan.by_gap and large else NOTHING
 
 

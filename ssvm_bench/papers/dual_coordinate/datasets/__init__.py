@@ -1,0 +1,1 @@
+"""Simulated data in the regime of the dual-coordinate paper."""

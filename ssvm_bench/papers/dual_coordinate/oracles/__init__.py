@@ -1,0 +1,1 @@
+"""Oracles in the regime of the dual-coordinate paper."""

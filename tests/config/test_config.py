@@ -72,6 +72,8 @@ def test_a_yaml_says_what_differs_from_the_defaults_of_its_component(group):
         options = catalog.read(group, name, files).options
         component = registry.module(group, options["kind"]).Config
         default = {each.name: each.default for each in fields(component)}
+        for base in values.get("defaults", ()):
+            default |= catalog.read(group, base, files).options
         further = {"oracle"} if group == "dataset" else set()  # of the run, not of the component
         for option in values.keys() - {"defaults", "kind", "budget"} - further:
             value = validation.convert(validation.hints(component)[option], values[option], option)

@@ -56,6 +56,11 @@ class TableConfig(FileConfig):
 
     TABLES: ClassVar[tuple[str, ...]]
 
+    @property
+    def variant(self) -> str:
+        """Name of the options that the simulated pictures depend on; empty: the default ones."""
+        return ""
+
     def __post_init__(self) -> None:
         """Check the options."""
         super().__post_init__()
@@ -227,8 +232,9 @@ def is_kept(config: TableConfig, version: int) -> bool:
 
 def _kept(config: TableConfig, version: int) -> tuple[Path, str]:
     """Return the cache file of simulated pictures, and its key."""
-    place = reading.user_folder() / config.kind / "drawn.ssvm-bench.npz"
-    return place, f"{config.kind} drawn v{version}"
+    drawn = " ".join(filter(None, ("drawn", config.variant)))
+    place = reading.user_folder() / config.kind / f"{drawn.replace(' ', '-')}.ssvm-bench.npz"
+    return place, f"{config.kind} {drawn} v{version}"
 
 
 def split(config: TableConfig, dataset: Dataset) -> Dataset:

@@ -10,7 +10,9 @@ seal, with gaps of whole columns between them, and a border. The fonts come with
 has its own metrics, so the width of a glyph varies within the columns of its character. The camera
 is simulated by perspective (slant, tilt, and a height that changes along the plate), blur by the
 lens and by motion, light from a side, shadows, dirt and noise. All random choices use words of a
-``PCG64``. FreeType draws the glyphs; its releases may differ in a few pixels.
+``PCG64``. FreeType draws the glyphs; its releases may differ in a few pixels. Two options make
+the plates harder to read: more noise, and glyphs that are narrower than their character's columns,
+at a random place in these.
 
 A user's folder contains images of one height and two tables
 (:mod:`ssvm_bench.datasets.picture_table`):
@@ -31,9 +33,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ssvm_bench.base.errors import shown
+from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import approx_normal, uniform
+from ssvm_bench.config.validation import NotNegative, Positive
 from ssvm_bench.datasets import picture_table
 from ssvm_bench.datasets.base import SEGMENTS, Dataset
 from ssvm_bench.datasets.reading import Arrays, ContentError, ensure
@@ -62,15 +65,47 @@ TABLE, WIDTHS = "segmentations.csv", "widths.csv"
 _BYTES = 32
 """Bytes of memory that a pixel takes while its features are computed."""
 
+_MOST_FREE = 0.5
+
 N_TRAINING, N_HELD_OUT = 6788, 1692
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Config(picture_table.TableConfig):
-    """Options of the plates."""
+    """Options of the plates; those of simulated ones do not concern your own.
+
+    Attributes
+    ----------
+    noise : float
+        Noise of the simulated camera, in units of the default's.
+    free_width : float
+        Share of a simulated character's columns that its glyph leaves free, from 0 to 0.5.
+    """
 
     TABLES: ClassVar[tuple[str, ...]] = (TABLE, WIDTHS)
+
+    noise: Positive = 1.0
+    free_width: NotNegative = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if self.free_width > _MOST_FREE:
+            raise ConfigError(
+                f"dataset.free_width must be at most {_MOST_FREE}, got {self.free_width}."
+            )
+        if self.path is not None and self.variant:
+            raise ConfigError(
+                "dataset.noise and dataset.free_width are of simulated plates: leave them out, or "
+                "leave dataset.path out."
+            )
+
+    @property
+    def variant(self) -> str:
+        """See `TableConfig`."""
+        changed = self.noise != 1.0 or self.free_width != 0.0
+        return f"noise {self.noise:g} free {self.free_width:g}" if changed else ""
 
 
 def load(config: Config) -> Dataset:
@@ -88,7 +123,8 @@ def load(config: Config) -> Dataset:
 
 def with_images(config: Config) -> tuple[Dataset, list[np.ndarray]]:
     """Return all plates, held-out ones included, and their images: uint8 (rows, columns) each."""
-    found = picture_table.arrays(config, VERSION, partial(simulated, N_TRAINING, N_HELD_OUT), _read)
+    make = partial(simulated, N_TRAINING, N_HELD_OUT, config.noise, config.free_width)
+    found = picture_table.arrays(config, VERSION, make, _read)
     alphabet = Alphabet(tuple(found["names"].tolist()), tuple(found["widths"].tolist()))
     x, offsets = _features(found["pixels"], found["offsets"]), found["offsets"]
     about: Any = {"source": config.source, "fold": found["fold"], "admissible": alphabet}
@@ -179,15 +215,19 @@ def _labels(image: str, text: str, alphabet: Alphabet, index: dict[str, int], W:
 # ---- simulated plates ---------------------------------------------------------------------------
 
 
-def draw(m: int, seed: int) -> Arrays:
-    """Return m plates: ``pixels`` uint8 (columns, 33), ``y`` uint8 (columns,) and ``offsets``."""
+def draw(m: int, seed: int, noise: float = 1.0, free_width: float = 0.0) -> Arrays:
+    """Return m plates: ``pixels`` uint8 (columns, 33), ``y`` uint8 (columns,) and ``offsets``.
+
+    The parameters are options of `Config`.
+    """
     bits = np.random.PCG64(seed)
-    glyphs = [_glyphs(name) for name in FONTS]
+    glyphs = [_glyphs(name, free_width) for name in FONTS]
     pixels, labels = [], []
     for _ in range(m):
         text = _text(bits)
         font = glyphs[int(uniform((1,), bits)[0] * len(glyphs))]
-        pixels.append(_seen(_printed(text, font, bits), bits).T)
+        ink = _printed(text, font, bits, anywhere=free_width > 0.0)
+        pixels.append(_seen(ink, bits, noise).T)
         labels.append(ALPHABET.columns(text).astype(np.uint8))
     return {
         "pixels": np.concatenate(pixels),
@@ -207,7 +247,7 @@ def _text(bits: np.random.PCG64) -> list[int]:
     return [ALPHABET.names.index(name) for name in text]
 
 
-def _glyphs(font: str) -> dict[str, np.ndarray]:
+def _glyphs(font: str, free_width: float) -> dict[str, np.ndarray]:
     """Return the ink of each printed character in a font: 0 … 1, (fine rows, fine columns)."""
     import matplotlib as mpl
     from PIL import Image, ImageDraw, ImageFont
@@ -225,25 +265,33 @@ def _glyphs(font: str) -> dict[str, np.ndarray]:
         assert box is not None
         ink = sheet.crop(box)
         tall = ink.height if name == DASH else _TALL * _FINE
-        room = width * _FINE - 2  # at least one fine pixel on either side
+        room = round((1.0 - free_width) * (width * _FINE - 2))  # a fine pixel on either side
         across = min(room, round(ink.width * tall / ink.height))
         found[name] = np.asarray(ink.resize((across, tall), Image.Resampling.BILINEAR)) / 255.0
     return found
 
 
-def _printed(text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64) -> np.ndarray:
-    """Return the ink of a plate, 0 … 1, in fine pixels: (33 · fine, W · fine)."""
+def _printed(
+    text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64, anywhere: bool
+) -> np.ndarray:
+    """Return the ink of a plate, 0 … 1, in fine pixels: (33 · fine, W · fine).
+
+    Glyphs are near the middle of their character's columns, or anywhere in them.
+    """
     widths = np.array(ALPHABET.widths)[text]
     ink = np.zeros((HEIGHT * _FINE, int(widths.sum()) * _FINE))
     middle = ink.shape[0] // 2
     moves = np.rint(approx_normal((len(text), 2), bits) * 0.5).astype(int)
+    places = uniform((len(text),), bits) if anywhere else np.zeros(len(text))
     left = 0
-    for a, (down, right) in zip(text, moves.tolist(), strict=True):
+    for a, (down, right), place in zip(text, moves.tolist(), places.tolist(), strict=True):
         name, room = ALPHABET.names[a], ALPHABET.widths[a] * _FINE
         if name in font:
             glyph = font[name]
             tall, across = glyph.shape
-            x = left + int(np.clip((room - across) // 2 + right, 0, room - across))
+            free = room - across
+            near = int(np.clip(free // 2 + right, 0, free))
+            x = left + (int(place * (free + 1)) if anywhere else near)
             y = middle - tall // 2 + down
             ink[y : y + tall, x : x + across] = glyph
         elif name == SEAL:
@@ -258,7 +306,7 @@ def _printed(text: list[int], font: dict[str, np.ndarray], bits: np.random.PCG64
     return ink
 
 
-def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
+def _seen(ink: np.ndarray, bits: np.random.PCG64, noise_scale: float) -> np.ndarray:
     """Return the image of a plate in a simulated camera: uint8 (33, W)."""
     from scipy.ndimage import gaussian_filter, map_coordinates, uniform_filter1d
 
@@ -287,15 +335,18 @@ def _seen(ink: np.ndarray, bits: np.random.PCG64) -> np.ndarray:
         far = ((rows - HEIGHT * y) / (1.5 + 6 * a)) ** 2 + ((columns - W * x) / (1.5 + 6 * b)) ** 2
         dirt = np.maximum(dirt, 0.7 * depth * np.clip(1.5 - far, 0.0, 1.0))
     image *= 1.0 - dirt
-    image += (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
+    image += noise_scale * (3 + 3 * abs(noise)) * approx_normal((HEIGHT, W), bits)
     return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 
 
-def simulated(n_training: int, n_held_out: int) -> Arrays:
+def simulated(
+    n_training: int, n_held_out: int, noise: float = 1.0, free_width: float = 0.0
+) -> Arrays:
     """Return training plates and held-out plates; every second held-out one is for the test.
 
     ``names`` and ``widths`` are those of the characters.
     """
     fold = np.concatenate((np.zeros(n_training, np.int64), np.arange(n_held_out) % 2 + 1))
     names, widths = map(np.array, ALPHABET)
-    return {**draw(n_training + n_held_out, 1789), "fold": fold, "names": names, "widths": widths}
+    drawn = draw(n_training + n_held_out, 1789, noise, free_width)
+    return {**drawn, "fold": fold, "names": names, "widths": widths}

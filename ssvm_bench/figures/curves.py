@@ -187,9 +187,9 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str, held: bool = False) -> lis
     of = curves.agg(**counted, most=("repeats", "max")).reset_index()
     drawn = of[of["points"] > 0]
     repeats = drawn.loc[drawn["most"] > 0, "most"]
-    text = f"Lines: median; bands: minimum to maximum; {words.repeats(repeats)}"
-    ends = (set(repeats.last(AXES[axis].column)) for repeats in runs.curves().values())
-    if any(len(of_curve) > 1 for of_curve in ends):
+    text = words.spread("Lines", "bands", repeats)
+    ends = (set(of_curve.last(AXES[axis].column)) for of_curve in runs.curves().values())
+    if (repeats > 1).any() and any(len(of_curve) > 1 for of_curve in ends):
         text += "; a run that has ended keeps its last value" if held else MOST_HAVE
     found = [f"{text}."]
     gone = (drawn["medians"] > 0) & (drawn["medians"] < drawn["rows"])

@@ -212,7 +212,7 @@ def draw_structures(
             parts = slice(dataset.offsets[k], dataset.offsets[k + 1])
             shown = [(title, dataset.y)]
             for run in learned:
-                shown += [(f"{run.title}: before", run.before), (f"{run.title}: after", run.after)]
+                shown += [("w = 0", run.before), (run.title, run.after)]
             for panel, (above, y) in zip(line, shown, strict=True):
                 found = None if y is dataset.y else y[parts]
                 draw(panel, admissible, image, above, dataset.y[parts], found)

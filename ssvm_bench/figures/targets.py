@@ -87,7 +87,7 @@ def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
 
 def notes(table: pd.DataFrame, runs: Runs) -> list[str]:
     """Return the notes that a reader of the figure needs to understand its measurements."""
-    text = f"Points: median; bars: minimum to maximum; {words.repeats(table['repeats'])}."
+    text = words.spread("Points", "bars", table["repeats"]) + "."
     marked = [MEANING] if (table["bound"] == BEST).any() else []
     return [text, *marked, *timing_notes(runs)]
 

@@ -156,6 +156,19 @@ def repeats(numbers: Iterable[int]) -> str:
     return f"{' to '.join(map(str, ends))} repeat{'s' * (max(found) > 1)}"
 
 
+def spread(line: str, band: str, numbers: Iterable[int]) -> str:
+    """Return what lines and bands of several curves show, given how many repeats each has.
+
+    >>> spread("Lines", "bands", [3, 3])
+    'Lines: median; bands: minimum to maximum; 3 repeats'
+    >>> spread("Lines", "bands", [1, 1])
+    'Lines: one run each'
+    """
+    if max(found := [*numbers], default=1) == 1:
+        return f"{line}: one run each"
+    return f"{line}: median; {band}: minimum to maximum; {repeats(found)}"
+
+
 def runs(count: int) -> str:
     """Return ``1 run``, ``2 runs``."""
     return f"{count} run{'s' * (count != 1)}"

@@ -162,7 +162,7 @@ def test_repeats_without_a_time_in_common_are_told_not_dropped():
     assert set(table["solver"]) == {"bcfw", "mpbcfw"}
     text = " ".join(notes_of(table, [early, late, drawn], "time"))
     assert "Not drawn, as one repeat ended before another began: BCFW." in text
-    assert "1 repeat" in text
+    assert "Lines: one run each." in text
     assert "dual value" not in text
     apart = table_of([early, late], "time")
     assert curves.why_empty(apart[apart["quantity"] == "duality gap"]) == "no time in common"

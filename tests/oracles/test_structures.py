@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from ssvm_bench.base.jit import allocating_kernel
 from ssvm_bench.datasets import landmarks as faces
 from ssvm_bench.datasets import plates
 from ssvm_bench.datasets.structures import GRIDS, Alphabet
+from ssvm_bench.figures import pictures
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.labeling import expect
 
@@ -163,6 +165,9 @@ def test_what_is_drawn_is_admissible_and_the_same_again():
     one, again = plates.draw(3, seed=5), plates.draw(3, seed=5)
     for name in one:
         np.testing.assert_array_equal(one[name], again[name])
+    harder = plates.draw(3, seed=5, noise=6.0, free_width=0.25)
+    assert plates.ALPHABET.first_inadmissible(harder["y"], harder["offsets"]) is None
+    assert harder["pixels"].std() != one["pixels"].std()
     assert plates.ALPHABET.n_labels * plates.HEIGHT == 4059
     assert plates.ALPHABET.first_inadmissible(one["y"], one["offsets"]) is None
     pixels, positions = faces.draw(4, np.random.PCG64(1))
@@ -280,6 +285,22 @@ def test_drawn_and_own_data_are_not_mixed_up(source, path, message):
         plates.Config("plates", "plates", source, path=path)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free_width": 0.6}, "free_width must be at most 0.5"),
+        ({"noise": 2.0, "path": "somewhere"}, "are of simulated plates"),
+    ],
+)
+def test_harder_plates_are_simulated_ones(options, message):
+    source = "real" if "path" in options else "synthetic"
+    with pytest.raises(ConfigError, match=message):
+        plates.Config("plates", "plates", source, **options)
+    default, harder = (plates.Config("plates", "plates", "synthetic", noise=x) for x in (1.0, 2.0))
+    assert default.variant == ""
+    assert harder.variant == "noise 2 free 0"
+
+
 def test_a_run_on_plates_of_ones_own_and_its_picture(tmp_path):
     folder = plate_folder(tmp_path / "p").path
     options = (f"dataset.path={folder}", "solver=bcfw", "budget.max_iterations=2")
@@ -289,5 +310,9 @@ def test_a_run_on_plates_of_ones_own_and_its_picture(tmp_path):
     result = call("data", "show", "plates", 0, 2, "--run", run.folder, "--output", picture)
     assert result.exit_code == 0, result.stderr
     assert Image.open(picture).format == "PNG"
+    with mock.patch.object(pictures, "show", wraps=pictures.show) as shown:
+        call("data", "show", "plates", 0, "--run", run.folder, "--output", picture)
+    titles = [of.args[2].splitlines()[0] for of in shown.call_args_list]
+    assert titles == ["plates 0", "w = 0", "bcfw, iteration 2"]
     result = call("data", "show", "plates", 3, "--run", run.folder)
     assert "has 0 to 2" in error_of(result, 2)

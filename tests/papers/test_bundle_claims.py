@@ -150,6 +150,16 @@ def test_the_costs_are_read_without_the_start_by_sgd_too():
     assert [*others.rows[1]] == ["10", "Prox-BMRM", "1.1", "20", "4", "2.5", "4.6"]
 
 
+def test_a_speed_up_of_sgd_is_none_of_prox_bmrm():
+    """Ten passes, the last of them evaluated by the one iteration that there is after them."""
+    runs = [run_of("bmrm", 1, seconds=20), run_of("bmrm", 10, seconds=10)]
+    runs += [started("prox_bmrm", 1, 15.1, 49), started("prox_bmrm", 10, 8.9, 29)]
+    set_columns(runs[-1], iteration=[0, 10, 10])
+    for text, verdict in told(runs, "growing_speedup").values():
+        assert text == "SGD alone reaches ε at λ = 10: speed-ups there are those of SGD"
+        assert verdict == UNKNOWN
+
+
 def test_a_run_that_ended_in_its_start_is_not_read_without_it():
     run = started("prox_bmrm", 1, 2, 4)
     set_columns(run, iteration=[0, 2, 4])
@@ -240,6 +250,15 @@ def test_the_constants_are_held_against_the_best(best, verdict):
     assert found[1] == verdict
     # the other claims are judged by the usual ones
     assert told(runs, "fewer_iterations")[""][0] == "100 against 100, at λ = 1"
+
+
+def test_the_constants_are_judged_on_the_report_s_number_of_examples():
+    runs = [run_of("bmrm", 1)]
+    runs += [run_of("prox_bmrm", 1, options={"T": T, "K": K}) for T, K in ((100, 0.01), (9, 0.1))]
+    for run in runs:
+        run.metadata["dataset"]["n"] = 6000
+    note = "the report has no experiment on 6000 examples, only on 60000"
+    assert told(runs, "constants")[""] == (note, UNKNOWN)
 
 
 @pytest.mark.parametrize(

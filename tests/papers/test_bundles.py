@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from bundles import run_of, statement_runs
+from bundles import N, run_of, statement_runs
 from matplotlib.colors import to_hex
 from program import figures_of
 from traces import make_trace
@@ -23,6 +23,7 @@ from ssvm_bench.papers.bmrm.costs import table as table_of
 from ssvm_bench.report import experiment_files, page
 from ssvm_bench.results.folder import as_folder
 from ssvm_bench.results.table import Best, Runs, instance_of
+from ssvm_bench.solvers.bundle import bmrm
 
 
 def test_methods_have_their_names_in_the_report():
@@ -55,6 +56,28 @@ def test_the_report_s_numbers_are_those_of_real_mnist():
     assert math.isnan(printed("iterations", **{**of, "method": Method("prox_p_bmrm", 8)}))
     named = prox._replace(options=("accept=always",))
     assert printed("iterations", **{**of, "method": named}) == 698
+
+
+def test_others_are_rows_until_the_report_s_precision():
+    """They have no ε: their costs are read where the gap is first as small."""
+    first = run_of("mpbcfw_fast", 1, primal=(2.0, 0.335, 0.9, 1.0), iterations=30, seconds=30)
+    plain, found = costs([run_of("bmrm", 1), first])
+    assert found.method == Method("mpbcfw_fast")
+    assert found.iterations.low * N == pytest.approx(10)  # passes: calls over n
+    assert (found.seconds, found.converged) == (Range(10, 10), 1)
+    assert found.speedup == Range(1, 1)
+    assert plain.setup.problem == found.setup.problem
+    (never,) = costs([run_of("bmrm", 1), run_of("bcfw", 1, primal=(9.0, 9.0))])[1:]
+    assert never.seconds == Range(10, math.inf)
+
+
+def test_a_run_that_counts_work_has_no_seconds():
+    counted = run_of("prox_bmrm", 1)
+    counted.metadata["clock"] = "work"
+    _, found = costs([run_of("bmrm", 1), counted])
+    assert found.iterations == Range(100, 100)
+    assert found.seconds.text(str) == found.speedup.text(str) == "–"
+    assert math.isnan(found.qp_share)
 
 
 def test_of_data_that_only_the_report_has_ratios_are_compared():
@@ -244,6 +267,17 @@ def test_a_panel_names_the_lambda_of_the_report_that_it_stands_for():
     table, notes = curves_of(matched)
     figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
     assert "λ = 2000/n (the report's λ = 100)" in figure.axes[0].get_title(loc="left")
+
+
+def test_rules_of_accepting_have_their_own_colours_and_words():
+    rules = [run_of("prox_bmrm", 1, options={"accept": rule}) for rule in bmrm.ACCEPT]
+    table, notes = curves_of([run_of("bmrm", 1), *rules])
+    figure = relative.draw(table, "iteration", "A title", notes, log_x=True)
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert "Prox-BMRM (Algorithm 2 as printed)" in names
+    assert not any("=" in name for name in names[1:])
+    assert len({to_hex(handle.get_color()) for handle in legend.get_lines()}) == 4
 
 
 def test_the_colour_of_p_bmrm_says_p():

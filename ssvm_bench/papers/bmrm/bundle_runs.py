@@ -24,11 +24,23 @@ from ssvm_bench.results.table import Run, Runs, grouped, labels_within
 TEXTS = beside(__file__)
 
 SOLVERS = ("bmrm", "p_bmrm", "prox_bmrm", "prox_p_bmrm", "classical_bundle")
+OTHERS = ("mpbcfw_fast", "bcfw", "dcd")
+"""Solvers that the report does not have, as further rows of its Table 2."""
+
+ROWS = (*SOLVERS, *OTHERS)
+
 SEVERAL = ("p_bmrm", "prox_p_bmrm")
 """The solvers with P planes per iteration."""
 
 CONTROLS = {"alpha=null": "α by Kiwiel's rule", "alpha=10.0": "α = 10 λ"}
 """Controls of the classical bundle method's prox-term: option → words."""
+
+RULES = {
+    "accept=printed": "Algorithm 2 as printed",
+    "accept=sufficient": "with planes of rejected points",
+    "accept=always": "every point accepted",
+}
+"""Rules of accepting a point: option → words."""
 
 RATIOS = ("speedup",)
 """Quantities of the report that can be compared on data other than its own."""
@@ -121,14 +133,14 @@ class Setup(NamedTuple):
 
 
 def setups(runs: Sequence[Run]) -> dict[Setup, Runs]:
-    """Return the repeats of bundle methods, sorted by data, falling λ, ``SOLVERS``, and P."""
-    chosen = of_bundles(runs)
+    """Return the repeats of the rows of Table 2, sorted by data, falling λ, ``ROWS``, and P."""
+    chosen = Runs(runs).where(solver=ROWS)
     # labels per dataset: options that only differ between datasets are not compared
     named = zip(chosen, labels_within(chosen, lambda run: run.dataset), strict=True)
     found = grouped(named, lambda pair: _setup_of(*pair))
 
     def place(setup: Setup) -> tuple[Any, ...]:
-        return setup.data, -setup.lam, SOLVERS.index(setup.method.solver), setup.method
+        return setup.data, -setup.lam, ROWS.index(setup.method.solver), setup.method
 
     return {setup: Runs(run for run, _ in found[setup]) for setup in sorted(found, key=place)}
 
@@ -139,7 +151,7 @@ def _setup_of(run: Run, label: str) -> Setup:
     method = Method(solver, int(run.solver_options.get("P", 1)), others)
     pixels = str(run.options.get("dataset.pixels", ""))
     data = Data(run.dataset, run.source, run.n, pixels, run.fingerprint)
-    return Setup(data, run.lam, method, float(run.solver_options["epsilon"]))
+    return Setup(data, run.lam, method, float(run.solver_options.get("epsilon", EPSILON)))
 
 
 def elsewhere(runs: Sequence[Run]) -> list[str]:
@@ -196,6 +208,11 @@ def printed(setup: Setup, quantity: str) -> float:
     of_method = content["rows"].get(setup.method._replace(options=()), {})
     numbers = content.get(quantity) or of_method.get(quantity, {})
     return float(numbers.get(setup.report_lam, math.nan))
+
+
+def examples(dataset: str) -> int:
+    """Return the number of training examples of the report's benchmark on a dataset."""
+    return int(_report()[dataset]["n"])
 
 
 def pass_seconds(data: Data) -> float:

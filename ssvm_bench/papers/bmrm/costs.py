@@ -3,7 +3,7 @@
 .. code-block:: text
 
     iterations   oracle passes until the relative gap is at most ε
-    seconds      CPU seconds until then
+    seconds      CPU seconds until then; unknown if the run's clock counts work
     in the QP    qp_time / time at the end: the share of the inner quadratic programs
     in products  gram_time / time: the share of the inner products of new planes with all others
     rejected     points that Algorithm 2 rejected; its own iterations are the passes without these
@@ -13,6 +13,9 @@
                  how far a curve on a log axis is above its lower envelope; from iteration 1 on,
                  because BMRM first moves from w = 0 to a point far above it
     QPs          reduced problems solved per iteration of Algorithm 1 or 2
+
+The BCFW family (`OTHERS`) has no ε: its costs are those at the first evaluation at which the
+relative gap is at most `EPSILON`, and its runs may continue, to bound the optimum.
 
 All are medians over repeats. A run that ended before its ε would have cost more than it did. Its
 iterations and seconds are ranges from what it took to infinity; so are numbers computed from them.
@@ -41,6 +44,8 @@ import pandas as pd
 
 from ssvm_bench.papers.bmrm.bundle_runs import (
     BMRM,
+    EPSILON,
+    OTHERS,
     Method,
     Setup,
     pass_seconds,
@@ -50,11 +55,10 @@ from ssvm_bench.papers.bmrm.bundle_runs import (
 )
 from ssvm_bench.results.table import Run, grouped
 from ssvm_bench.results.words import NONE
-from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 
 SGD_PASSES = 10
-REJECTS = ACCEPT[0]
-"""The acceptance rule that can reject a point."""
+ACCEPTS_ALL = "always"
+"""The acceptance rule that rejects no point."""
 
 MEASURED, AFTER_START, REPORT_PASS = "", "without SGD", "at the report's pass"
 
@@ -111,7 +115,8 @@ class Cost(NamedTuple):
     """What a method costs at one λ: medians over repeats, NaN where there is no value.
 
     ``converged`` is how many repeats stopped at their ε; ``start_iterations`` and ``start_seconds``
-    are those of SGD, before w₁; ``beside_seconds`` those of QPs and products.
+    are those of SGD, before w₁; ``own_iterations`` those from the evaluation of w₁ on, NaN without
+    SGD; ``beside_seconds`` those of QPs and products.
     """
 
     setup: Setup
@@ -126,6 +131,7 @@ class Cost(NamedTuple):
     above: float = math.nan
     start_iterations: float = math.nan
     start_seconds: float = math.nan
+    own_iterations: float = math.nan
     beside_seconds: float = math.nan
     qps: float = math.nan
     rejected: float = math.nan
@@ -173,24 +179,30 @@ def table(of: Sequence[Cost]) -> pd.DataFrame:
 
 def _of_run(setup: Setup, run: Run) -> Cost:
     """Return the costs of one run."""
+    at, reached = _end(setup, run)
 
     def last(name: str, otherwise: float = math.nan) -> float:
-        return float(run[name][-1]) if name in run else otherwise
+        return float(run[name][at]) if name in run else otherwise
 
-    spent = last("iteration"), last("cpu_time")
-    passes, seconds = (Range(end, end if run.converged else math.inf) for end in spent)
-    # a share of counted work in measured seconds has no meaning
-    time = math.nan if run.clock == "work" else last("time") or math.nan
+    is_other = setup.method.solver in OTHERS
+    done = last("oracle_calls") / run.n if is_other else last("iteration")
+    spent = done, last("cpu_time")
+    passes, seconds = (Range(end, end if reached else math.inf) for end in spent)
+    time, beside = last("time") or math.nan, last("qp_time") + last("gram_time")
+    if is_other:
+        beside = spent[1] - last("oracle_time")
+    if run.clock == "work":  # then the seconds of a busy machine are no costs, and no shares
+        seconds, time, beside = UNKNOWN, math.nan, math.nan
     # rises cannot be counted in the rows: the stored trace of a long run has only some of them
     rises = run.end.get("primal_rises")
-    primal = run["primal"][run["iteration"] > 0]
+    primal = run["primal"][: at + 1][run["iteration"][: at + 1] > 0]
     begun, begun_seconds = _start(run)
-    prox, accept = run.solver.startswith("prox"), run.solver_options.get("accept", REJECTS)
-    rejected = last("rejected", math.nan if prox and accept == REJECTS else 0.0)
+    prox, accept = run.solver.startswith("prox"), run.solver_options.get("accept")
+    rejected = last("rejected", math.nan if prox and accept != ACCEPTS_ALL else 0.0)
     return Cost(
         setup,
         1,
-        run.converged,
+        reached,
         passes,
         seconds,
         qp_share=last("qp_time") / time,
@@ -199,10 +211,19 @@ def _of_run(setup: Setup, run: Run) -> Cost:
         above=math.expm1(np.log(primal / np.minimum.accumulate(primal)).mean()),
         start_iterations=begun,
         start_seconds=begun_seconds,
-        beside_seconds=last("qp_time") + last("gram_time"),
+        own_iterations=done - begun if begun > 0 else math.nan,
+        beside_seconds=beside,
         qps=last("qps") / max(spent[0] - begun - rejected, 1),
         rejected=rejected,
     )
+
+
+def _end(setup: Setup, run: Run) -> tuple[int, bool]:
+    """Return the row of a run that its costs are read from, and whether it has reached ε there."""
+    if setup.method.solver not in OTHERS:
+        return len(run["iteration"]) - 1, run.converged
+    reached = np.flatnonzero(run["relative_distance"] <= EPSILON)
+    return (int(reached[0]), True) if reached.size else (len(run["iteration"]) - 1, False)
 
 
 def _start(run: Run) -> tuple[float, float]:

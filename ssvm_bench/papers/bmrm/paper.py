@@ -14,9 +14,10 @@ spread is the largest difference between their losses. Runs on other pixels have
 **Table 2**: the cost of each method (:mod:`.costs`), the time of the report's own iterations, and
 the claims.
 
-There are two rules of accepting a point: ``accept=sufficient`` (Algorithm 2) and ``accept=always``
-(as in the authors' program). Where there are runs with both, a claim is judged by each rule, and
-for each rule by every reading of the costs (`readings`). Those that agree share a row.
+There are three rules of accepting a point: ``accept=printed`` (Algorithm 2), ``accept=sufficient``
+(with the planes of rejected points, too) and ``accept=always`` (as in the authors' program). Where
+there are runs with several, a claim is judged by each rule, and for each rule by every reading of
+the costs (`readings`). Those that agree share a row.
 
 The same measures are applied to the numbers that the report prints in its Table 2, as far as
 possible: where these do not confirm a statement, our runs need not either. The file
@@ -68,7 +69,7 @@ def risks(traces: Sequence[Run]) -> pd.DataFrame:
         where there is none) and ``report_validation``, ``report_test``.
     """
     rows = []
-    for setup, runs in setups(traces).items():
+    for setup, runs in setups(bundle_runs.of_bundles(traces)).items():
         ends = pd.DataFrame([run.end for run in runs])
         ends = ends.reindex(columns=[f"{of}_loss" for of in LOSSES]).astype(float)
         known = ends.iloc[:, 0].notna()
@@ -264,7 +265,7 @@ def _of_report(data: Data, block: Sequence[Cost]) -> Iterator[Table]:
 
 
 def _blocks(data: FigureData, _: pd.DataFrame) -> Iterator[Block]:
-    notes = curves.timing_notes(bundle_runs.of_bundles(data.runs))
+    notes = curves.timing_notes(data.runs.where(solver=bundle_runs.ROWS))
     notes += bundle_runs.elsewhere(data.runs) + bundle_runs.notes(setups(data.runs))
     yield from (TEXTS["speedup"], TEXTS["otherwise"], *notes)
     runs, others = PAPER.at_settings(data.runs)

@@ -141,7 +141,8 @@ def _text(label: str, P: int) -> str:
     """Return the text of a curve in the legend; for BMRM and P-BMRM, their P."""
     solver, _, options = label.partition(" ")
     if solver == PROX:
-        return style.solver_label(label)
+        words = " ".join(bundle_runs.RULES.get(text, text) for text in options.split())
+        return f"{style.solver_label(solver)} ({words})" if words else style.solver_label(solver)
     options = options.removeprefix(f"P={P}").strip() or ("BMRM" if P == 1 else "")
     return f"P = {P} ({options})" if options else f"P = {P}"
 

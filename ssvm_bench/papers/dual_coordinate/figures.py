@@ -138,7 +138,7 @@ def _cache(data: FigureData) -> Iterator[Output]:
     runs = _of("verified")(data.runs)
     table = kept(runs)
     if len(table):
-        notes = [f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."]
+        notes = [words.spread("Lines", "bands", table["repeats"]) + "."]
         full = [run for run in runs if run["fixed_examples"].max() > 0]
         names = sorted(
             {(style.dataset_name(run.dataset), run.solver_options["cache"]) for run in full}

@@ -13,7 +13,11 @@ passes,
                                     ‖w^α̂ − w_t‖ ≤ K;  α ← α̂;  γ ← F(w_{t+1})/T − min F_t/(T(1 − ε))
 
 K is 0.01 ‖w₁‖ by default. The search for α̂ begins at the previous α; it alone computes min F_t
-(α = 0). After T steps that each lower F by at least γ, F is at most min F_t/(1 − ε).
+(α = 0), and so it alone decides on the stop (section 3.1). After T steps that each lower F by at
+least γ, F is at most min F_t/(1 − ε).
+
+As printed, F_t has planes at w_1, …, w_t (equations 6 and 12). A w^α that is not accepted is none
+of these, although the pass there has computed its plane, too.
 
 ============  =================================================================================
 option        meaning
@@ -21,8 +25,10 @@ option        meaning
 P             number of risks, each with its own model: terms in P ranges of equal size
 prox          Algorithm 2 in place of 1
 T, K          constants of Algorithm 2; K relative to ‖w₁‖
-accept        ``sufficient``: as above; ``always``: a w^α that improves F by less than γ becomes
-              w_{t+1} all the same, and the search for α̂ begins there, which saves a pass
+accept        ``printed``: the plane at a w^α that is not accepted never enters the model;
+              ``sufficient``: it does, before the search for α̂; ``always``: a w^α that improves F by
+              less than γ becomes w_{t+1} all the same, and the search for α̂ begins there, which
+              saves a pass
 epsilon       relative gap ε at which to stop, where ``budget.gap_tol`` is 0; a run that asks for a
               smaller gap continues with a tenth of ε, and so on
 init          w₁: ``zero``; ``sgd``: the w with the lowest F among those after each of 10 passes of
@@ -33,10 +39,11 @@ drop          planes without weight in this many iterations are dropped; null: n
 qp_steps      most steps of an inner QP
 ============  =================================================================================
 
-An iteration is a pass of oracle calls; it adds P planes, even if Algorithm 2 does not accept the
-point. With w₁ = 0, K would be 0: the method is then BMRM. The dual value is the best lower bound
-so far, at least 0. The newest w_t is reported, before its F is known. During the passes of
-init=sgd, and after a QP that has not converged, the best w so far is reported instead.
+An iteration is a pass of oracle calls. It adds P planes, with ``accept=printed`` only if its point
+is accepted: at once, or if the search returns to the α of that point, as w^α̂ is then known. With
+w₁ = 0, K would be 0: the method is then BMRM. The dual value is the best lower bound so far, at
+least 0. The newest w_t is reported, before its F is known. During the passes of init=sgd, and after
+a QP that has not converged, the best w so far is reported instead.
 
 The scale: the report's risk is a sum, ours a mean; its λ and α are n times ours.
 """
@@ -62,7 +69,7 @@ from ssvm_bench.solvers.bundle.model import CuttingPlaneModel, Reduced
 
 CODE_VERSION = 1
 
-ACCEPT = ("sufficient", "always")
+ACCEPT = ("sufficient", "always", "printed")
 INITS = ("zero", "sgd", "reuse")
 
 _LOGGED = ("qp_time", "gram_time", "qps", "rejected")
@@ -277,19 +284,20 @@ class BundleMethod(Solver):
         begin = self.clock.now()
         if self.config.drop is not None and self.model.drop(self.config.drop):
             self.heights = np.zeros(0)
-        self.model.add(*planes)
+        accepted = self.due or self.primal - primal >= self.gamma
+        if accepted or self.config.accept != "printed":
+            self.model.add(*planes)
         added = self.clock.now()
         self.gram_time += added - begin
         if primal < self._best.primal:
             self._best = self._best._replace(primal=primal, w=self.point)
-        if self.due or self.primal - primal >= self.gamma:
+        if accepted:
             self._accept(primal)
-        else:
-            if self.config.accept == "always":
-                self._move(primal)
-            else:
-                self.rejected += 1
+        elif self.config.accept == "always":
+            self._move(primal)
             self._tune()
+        else:
+            self._reject(primal, planes)
         self.qp_time += self.clock.now() - added
 
     def _accept(self, primal: float) -> None:
@@ -305,6 +313,18 @@ class BundleMethod(Solver):
             self._tune()
             return
         self._next(self._solve(self.alpha), due=not self.proximal)
+
+    def _reject(self, primal: float, planes: tuple[np.ndarray, np.ndarray]) -> None:
+        """Find the point that replaces one that gains too little."""
+        rejected, heights, alpha = self.point, self.heights, self.alpha
+        self._tune()
+        if self.config.accept == "printed" and self.due and self.alpha == alpha:
+            # the model and α are those of the point: it is the nearest one itself, and known
+            self.point, self.heights = rejected, heights
+            self.model.add(*planes)
+            self._accept(primal)
+        else:
+            self.rejected += 1
 
     def _move(self, primal: float) -> None:
         """Move w_t to the point."""

@@ -84,6 +84,8 @@ class Measured:
     also : sequence of Measured
         The same to other targets. The claim holds if it does to each: the one decides whose median
         is farthest beyond its range or, if none is, nearest to an end of it.
+    void : str
+        Why the numbers do not measure what the claim is about, so that no verdict is given.
     """
 
     values: Any
@@ -94,6 +96,7 @@ class Measured:
     bounds: Any = None
     ended: str = "a run ended before"
     also: Sequence[Measured] = ()
+    void: str = ""
 
     def __post_init__(self) -> None:
         """Make the values an array."""

@@ -16,6 +16,7 @@ from ssvm_bench.claims.judging import (
     OTHER_SETTINGS,
     UNDECIDED,
     UNKNOWN,
+    VOID,
     Judged,
 )
 from ssvm_bench.claims.paper import Paper
@@ -52,6 +53,8 @@ def blocks(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
         yield TEXTS["noise"]
     if any(row.verdict == INCOMPARABLE for row in rows):
         yield TEXTS["of_machines"]
+    if any(row.verdict == VOID for row in rows):
+        yield TEXTS["void"]
     if any(row.note == OTHER_SETTINGS for row in rows):
         yield TEXTS["settings"].format(experiments=", ".join(f"`{of}`" for of in paper.experiments))
     if paper.draws:
@@ -98,8 +101,7 @@ def _of_variants(
     for start in starts:
         mine = [row for row in claimed if row.start == start]
         counts = Counter(row.verdict for row in mine)
-        rare = {UNDECIDED, INCOMPARABLE}
-        shown = [of for of in judging.VERDICTS if counts[of] or of not in rare]
+        shown = [of for of in judging.VERDICTS if counts[of] or of in judging.GIVEN_ALWAYS]
         by_median = Counter(row.by_median for row in mine)
         would = f"{by_median[HOLDS]} would hold, {by_median[FAILS]} would not"
         texts = {UNDECIDED: f" (by the median alone, {would})"}
@@ -131,7 +133,7 @@ def _details(
     for of_claim in grouped(rows, lambda row: row.key).values():
         by_title = grouped(of_claim, lambda row: row.title).values()
         for row in (row for mine in by_title for row in mine):
-            several_repeats = row.repeats > 1 and row.verdict != INCOMPARABLE
+            several_repeats = row.repeats > 1 and row.verdict not in (INCOMPARABLE, VOID)
             agree = f", {row.agree} of {row.repeats}" if several_repeats else ""
             about = f"{numbers[row.key]}", f"{row.claim} ({row.section})", row.title
             found = row.paper, row.ours, f"{bold(row.verdict)}{agree}", row.note
@@ -148,7 +150,7 @@ def _once(lines: Sequence[list[str]], count: int) -> Iterator[list[str]]:
         above = line
 
 
-MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "≈", UNKNOWN: "?", INCOMPARABLE: "–"}
+MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "≈", UNKNOWN: "?", INCOMPARABLE: "–", VOID: "∅"}
 
 
 def overview(rows: Sequence[Judged], numbers: Mapping[str, int] | None = None) -> Table:

@@ -10,6 +10,8 @@ returns one number per repeat, and a range. The verdict is
                       settings, for instance
     not comparable    it is about the time of the paper's program and machine (`Claim.given`), and
                       the runs were timed with ours: both numbers are shown
+    void              the runs have the paper's settings, but in these the number does not measure
+                      what the claim is about (`Measured.void`): it is shown, with the reason
 
 A verdict about time is *undecided here* if the repeats split 3 : 7 or closer, or if the median is
 within the noise of an end of the range, limit / (1 + noise) to limit (1 + noise). Noise is the
@@ -51,8 +53,11 @@ from ssvm_bench.results.table import (
 )
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
-UNDECIDED, INCOMPARABLE = "undecided here", "not comparable"
-VERDICTS = (HOLDS, FAILS, UNDECIDED, UNKNOWN, INCOMPARABLE)
+UNDECIDED, INCOMPARABLE, VOID = "undecided here", "not comparable", "void"
+VERDICTS = (HOLDS, FAILS, UNDECIDED, UNKNOWN, INCOMPARABLE, VOID)
+GIVEN_ALWAYS = (HOLDS, FAILS, UNKNOWN)
+"""The verdicts that are counted where there is none of them, too."""
+
 FAILS_TWICE = "At the times measured here it does not hold either"
 """The note on a claim that fails at the paper's costs and at the measured times."""
 
@@ -229,6 +234,8 @@ def judge(claim: Claim, subject: Any) -> Judged:
         agree=sum(found.holds(float(value)) for value in found.values),
         verdict=HOLDS if found.holds(median) else FAILS,
     )
+    if found.void:
+        return row._replace(verdict=VOID, agree=0, note=_joined(found.void, found.note))
     if not claim.timed or claim.given or not isinstance(subject, Case):
         return row
     return _with_noise(claim, row, found, subject.noise(claim.kinds))

@@ -8,7 +8,7 @@ import pytest
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims.cases import Family, Selection
 from ssvm_bench.claims.claim import Claim, Measured, end_of_range, fact_text, read_claims
-from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, judge
+from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, VOID, judge
 from ssvm_bench.results.table import UnmeasurableError
 from ssvm_bench.results.words import percent, seconds
 
@@ -132,6 +132,14 @@ def test_a_run_that_ended_before_decides_only_beyond_the_range(bound, low, high,
     row = judge(claim(low, high, found), None)
     assert row.verdict == verdict
     assert row.note == ("It ended." if verdict == UNKNOWN else "")
+
+
+def test_numbers_that_measure_something_else_are_shown_and_have_no_verdict():
+    found = Measured([1.0, 2.0], facts={"in": "all"}, void="They measure the order of a file.")
+    row = judge(claim(high=9.0, found=found), None)
+    assert (row.verdict, row.agree, row.repeats, row.median) == (VOID, 0, 2, 1.5)
+    assert row.note == "They measure the order of a file. in all"
+    assert row.ours
 
 
 def test_why_something_cannot_be_measured_is_the_note():

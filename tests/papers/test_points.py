@@ -85,6 +85,10 @@ def test_real_sets(name):
     data = load(name, "real", labeled=100, split=3)
     assert (data.source, data.labeled.sum(), data.y.sum()) == ("real", 100, ONES[name])
     assert np.count_nonzero(np.diff(data.y.astype(int))) > data.n / 5
+    as_in_file = load(name, "real", labeled=100, split=3, order="file")
+    assert as_in_file.y.sum() == ONES[name]
+    assert as_in_file.x[as_in_file.labeled].sum() == pytest.approx(data.x[data.labeled].sum())
+    assert (np.count_nonzero(np.diff(as_in_file.y.astype(int))) == 1) == (name == "ssl_g241c")
 
 
 def test_moons():
@@ -176,7 +180,7 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
     (folder,) = tmp_path.rglob("seed=0")
     trace = read_run(folder)
     assert list(trace.frame)[13:] == [
-        *("accuracy", "augmented_lagrangian", "residual", "rho", "condition_18"),
+        *("accuracy", "accuracy_all", "augmented_lagrangian", "residual", "rho", "condition_18"),
         *("label_changes", "label_time", "supervised_gap"),
     ]
     assert trace.frame[["dual", "gap"]].isna().all(axis=None)
@@ -191,6 +195,7 @@ def test_a_run_keeps_accuracy_labels_and_columns(tmp_path):
         assert stored["w"].shape == (2 * 241,)
         right = (stored["y"] == data.y)[~data.labeled]
     assert right.mean() == pytest.approx(summary["accuracy"])
+    assert summary["accuracy_all"] == pytest.approx((right.sum() + 10) / data.n)
     # under counted work, a second run is the same
     call("run", *DIGITS, OURS, *options, "force=true")
     again, timed = read_run(folder).frame, ["cpu_time", "eval_time"]

@@ -5,8 +5,8 @@ import pytest
 import scipy.special
 from helpers import believed
 from points import best, cliques, clouds, points, posed
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
+from scipy.optimize import linprog, minimize
+from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.papers.transduction.oracles import energies, kernels, losses, transduction
@@ -193,6 +193,8 @@ def test_scalings(kind):
     np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0], [0.6, 0.8]])
     np.testing.assert_allclose(standard.std(axis=0), 1)
     assert kind is csr_array or np.abs(standard.mean(axis=0)).max() < 1e-15
+    dimension = csr_array(kernels.scaled(x, "dimension")).toarray()
+    np.testing.assert_allclose(dimension @ dimension.T, csr_array(x @ x.T).toarray() / 2)
 
 
 def test_a_kernel_too_large_for_memory_says_how_large_and_what_else_there_is():
@@ -238,6 +240,49 @@ def test_sorting_is_exact_for_one_clique_and_two_labels(known):
     assert isinstance(energy, energies.OneClique)
     check_step(energy, observed, 2, 1)
     check_step(energies.CountBounds(observed, 2, one), observed, 2, 1)  # the general way agrees
+
+
+def vertex(u, least, most):
+    """Return the labels of the vertex at which HiGHS' dual simplex ends."""
+    m = len(u)
+    counts = kron(np.ones((1, m)), eye_array(2), format="csr")
+    found = linprog(
+        u.ravel(),
+        A_ub=csr_array(vstack((counts, -counts))),
+        b_ub=[m - least, most, most - m, -least],
+        A_eq=kron(eye_array(m), np.ones((1, 2)), format="csr"),
+        b_eq=np.ones(m),
+        bounds=(0, 1),
+        method="highs-ds",
+    )
+    assert found.success
+    return found.x.reshape(m, 2).argmax(axis=1)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("n", [20, 37, 60])
+def test_ties_are_those_of_the_dual_simplex(n, share):
+    rng = np.random.default_rng(n)
+    observed = observed_of(n, {3: 1, n - 2: 0, n - 1: 1})
+    free = np.flatnonzero(observed < 0)
+    low, high = np.floor(n / 2 * (1 - share)), np.ceil(n / 2 * (1 + share))
+    one = cliques([np.arange(n)], [[low] * 2], [[high] * 2])
+    energy = energies.bounds_on_counts(observed, 2, one, "lp")
+    first = energies.bounds_on_counts(observed, 2, one)
+    equal = np.full((n, 2), 0.3)
+    assert energy.minimise(equal, None)[free].tolist() == sorted(first.minimise(equal, None)[free])
+    for costs in (np.zeros((n, 2)), equal, *(rng.integers(0, 2, (n, 2)) for _ in range(20))):
+        u = np.asarray(costs, float)
+        labels = energy.minimise(u, None)
+        assert energy.value(labels) == 0
+        assert labels[free].tolist() == vertex(u[free], low - 2, high - 2).tolist()
+
+
+def test_ties_of_other_energies_have_one_rule_only():
+    with pytest.raises(ConfigError, match=r"oracle\.ties=lp is for bounds on the counts of two"):
+        posed(clouds(12), ties="lp")
+    with pytest.raises(ConfigError, match="one clique"):
+        posed(clouds(12, 3), balance=0.2, ties="lp")
 
 
 @pytest.mark.parametrize("seed", range(4))

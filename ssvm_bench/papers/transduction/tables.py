@@ -34,6 +34,7 @@ from ssvm_bench.papers.transduction.measures import (
     VIDEOS,
     error,
     overlap,
+    spread,
 )
 from ssvm_bench.papers.transduction.oracles import kernels
 from ssvm_bench.results.table import Run, band
@@ -55,7 +56,7 @@ def row_of(case: Case, label: str, measure: Callable[[Run], float]) -> dict[str,
     found = np.array([measure(run) for run in runs])
     ends = pd.concat([run.frame.iloc[[-1]] for run in runs])
     row: dict[str, Any] = {"dataset": case.dataset, "source": case.source, "solver": label}
-    row |= {"runs": len(runs), "mean": found.mean(), "deviation": found.std()}
+    row |= {"runs": len(runs), "mean": found.mean(), "deviation": spread(found)}
     row["converged"] = sum(run.converged for run in runs)
     row |= zip(("median", "min", "max"), band(found), strict=True)
     row |= {"iterations": ends["iteration"].median(), "seconds": ends["time"].median()}

@@ -7,9 +7,9 @@ from 1. Label 0 is −1. ``ssl.yaml`` is the table of the sets; each set is its 
 The authors hid what the features mean; they drew two of the sets from Gaussians. The files of the
 home page are packed together; they are downloaded from a copy.
 
-**Order.** The points of g241c are sorted by class. A method that breaks ties by the index would
-profit from this (from α = 0, all points are ties in the first label step). So a fixed permutation,
-which is the same for every set, split and seed, reorders the points.
+**Order.** The points of g241c are sorted by class. A method that breaks ties by the index profits
+from this (from α = 0, all points are ties in the first label step). So a fixed permutation, which
+is the same for every set, split and seed, reorders the points; ``order=file`` keeps the file's.
 
 References
 ----------
@@ -32,7 +32,7 @@ import yaml
 
 from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.random import approx_normal, permutation
-from ssvm_bench.config.validation import at_least, check_choice
+from ssvm_bench.config.validation import at_least, check_choice, one_of
 from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
 from ssvm_bench.datasets.reading import Arrays, ensure, parsing
@@ -41,6 +41,7 @@ from ssvm_bench.papers.transduction.datasets.points import POINTS, Points
 
 N_SPLITS = 12
 LABELED = (10, 100)
+SHUFFLED, FILE = ORDERS = "shuffled", "file"
 MATLAB = b"MATLAB 5.0 MAT-file"
 """The first bytes of the files."""
 
@@ -61,10 +62,13 @@ class SplitConfig(SourceConfig):
         Number of observed labels, 10 or 100.
     split : int
         Which of the twelve choices of the labeled points, 0 to 11.
+    order : str
+        The points' order: ``shuffled``, by a fixed permutation, or that of the ``file``.
     """
 
     labeled: Annotated[int, _check_labeled] = 10
     split: Annotated[int, at_least(0)] = 0
+    order: Annotated[str, one_of(ORDERS)] = SHUFFLED
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -78,7 +82,9 @@ def load(raw: ParsedFile, config: SplitConfig) -> Dataset:
 
     def make(x: np.ndarray, y: np.ndarray, **fields: Any) -> Points:
         rows = {labels: fields.pop(f"labeled_{labels}") for labels in LABELED}
-        order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
+        order = np.arange(y.size)
+        if config.order == SHUFFLED:
+            order = permutation(y.size, np.random.PCG64(_ORDER_SEED))
         labeled = np.zeros(y.size, bool)
         labeled[rows[config.labeled][config.split]] = True
         x = np.ascontiguousarray(x[order])

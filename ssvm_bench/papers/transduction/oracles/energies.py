@@ -15,7 +15,7 @@ energy            E(y)                                                   the ste
 `Potts`           Σ_{k∼l} c_kl [y_k ≠ y_l],  c ≥ 0                       minimum cut, α-expansion
 ================  =====================================================  =======================
 
-Of several labels with the same u, the lowest is taken.
+Of several labels with the same u, the lowest is taken. Between points, ``ties`` decides, below.
 
 **Counts.** With x_il = [y_i = l] the label step is
 
@@ -30,6 +30,17 @@ gain by it within the bounds. *In general*, HiGHS' dual simplex solves the linea
 cliques overlap, its vertex may have fractional points. Integral points then keep their label, and
 an integer program finds the labels of the others, or of all points if that has no solution. So
 every labeling keeps the bounds; the paper's rounding by a threshold may break them.
+
+**Ties** between the points of one clique, those with the same u_i1 − u_i0, are decided by their
+order. ``index`` puts the first points in front, ``lp`` the last. So if all costs are equal, ``lp``
+gives label 1 to the last points, and to as few as the bounds allow. This is the vertex of a linear
+program that a dual simplex returns, as follows. Presolving puts x_i0 = 1 − x_i1, which leaves the
+row low ≤ Σ x_i1 ≤ high. At the slack basis all x_i1 are 0, which is dual feasible, and the row
+lacks ``low``. The ratio test has only ties; each pivot or flip sets one x_i1 to 1, from the last
+on, until the row has ``low``, and the basis is optimal. HiGHS does so, with any costs, where both
+labels have a lower bound that observed labels do not meet, as with a balance. (Without presolving
+it chooses among ties at random.) A solver of linear programs has a tolerance, 1e-7 in HiGHS:
+differences are rounded to multiples of ``tolerance``, so that rounding errors decide nothing.
 
 **Potts.** Two labels need one minimum cut. With more labels, α-expansion starts from the better of
 the labeling so far and the best label of each point alone. It ends when no expansion lowers the
@@ -100,17 +111,29 @@ def sum_of(u: np.ndarray, y: np.ndarray) -> float:
 # ---- bounds on counts -------------------------------------------------------------------------
 
 
-def bounds_on_counts(observed: np.ndarray, n_labels: int, cliques: Cliques) -> LabelingEnergy:
-    """Return the energy of bounds on counts.
+INDEX, LP = TIES = "index", "lp"
+"""Which points come first of those with the same costs: see the module."""
+
+
+def bounds_on_counts(
+    observed: np.ndarray,
+    n_labels: int,
+    cliques: Cliques,
+    ties: str = INDEX,
+    tolerance: float = 0.0,
+) -> LabelingEnergy:
+    """Return the energy of bounds on counts; u that differ by less than ``tolerance`` are ties.
 
     Raises
     ------
     ConfigError
-        No labeling keeps the bounds; the message names a clique that prevents it.
+        No labeling keeps the bounds; the message names a clique that prevents it. Or ``ties`` is
+        not for these bounds.
     """
     _check_each(observed, n_labels, cliques)
     if len(cliques) == 1 and n_labels == 2:
-        return OneClique(observed, n_labels, cliques)
+        return OneClique(observed, n_labels, cliques, ties, tolerance)
+    check_ties(ties)
     return CountBounds(observed, n_labels, cliques)
 
 
@@ -127,6 +150,15 @@ def _check_each(observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
             _fail(c, f"{told}, and at most {high[j]} may")
         if high.sum() < size or np.maximum(low, fixed).sum() > size:
             _fail(c, f"its {size} points cannot have counts of at least {low} and at most {high}")
+
+
+def check_ties(ties: str) -> None:
+    """Raise ``ConfigError`` if ties are decided by another rule where there is but one."""
+    if ties != INDEX:
+        raise ConfigError(
+            f"oracle.ties={ties} is for bounds on the counts of two labels in one clique, such as "
+            f"oracle.balance sets. Leave oracle.ties at {INDEX}."
+        )
 
 
 def _fail(c: int, why: str) -> None:
@@ -240,8 +272,16 @@ class CountBounds(LabelingEnergy):
 class OneClique(LabelingEnergy):
     """One clique, two labels: exact, by sorting."""
 
-    def __init__(self, observed: np.ndarray, n_labels: int, cliques: Cliques) -> None:
+    def __init__(
+        self,
+        observed: np.ndarray,
+        n_labels: int,
+        cliques: Cliques,
+        ties: str = INDEX,
+        tolerance: float = 0.0,
+    ) -> None:
         super().__init__(observed, n_labels)
+        self.ties, self.tolerance = ties, tolerance
         self.points = np.sort(cliques.points(0))
         known, size = observed[self.points], self.points.size
         self.movable = self.points[known < 0]
@@ -258,11 +298,14 @@ class OneClique(LabelingEnergy):
     def minimise(self, u: np.ndarray, y: np.ndarray | None) -> np.ndarray:
         """Give label 1 to the points that gain most by it, as many as is best within the bounds."""
         found = self.nearest(u)
-        gain = u[self.movable, 1] - u[self.movable, 0]
+        points = self.movable if self.ties == INDEX else self.movable[::-1]
+        gain = u[points, 1] - u[points, 0]
+        if self.tolerance > 0:
+            gain = np.round(gain / self.tolerance)
         ones = int(np.clip(np.count_nonzero(gain < 0), self.least, self.most))
         order = np.argsort(gain, kind="stable")
-        found[self.movable] = 0
-        found[self.movable[order[:ones]]] = 1
+        found[points] = 0
+        found[points[order[:ones]]] = 1
         return found
 
 

@@ -22,7 +22,10 @@ The smaller of GᵀG and GGᵀ is decomposed once if it is small enough. Otherwi
 is given, conjugate gradients solve (17) from the last W.
 
 ``scaling`` is applied to the features first: ``unit`` gives each point the norm 1, ``standard``
-gives each feature the mean 0 and the variance 1.
+gives each feature the mean 0 and the variance 1, ``dimension`` divides all by √f for f features.
+
+If nearly all points are far apart for σ, then K ≈ I: no point says anything of another, and no
+label can be learned. ``off_diagonal``, the mean of K_ij over i ≠ j, shows it.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 KERNELS = ("linear", "rbf", "nystrom", "random_features")
-SCALINGS = ("none", "unit", "standard")
+SCALINGS = ("none", "unit", "standard", "dimension")
+
+NO_KERNEL = 1e-6
+"""Mean of K_ij over i ≠ j below which K counts as the identity."""
 
 MOST_DECOMPOSED = 3000
 """Largest number of rows of a decomposed matrix; beyond, conjugate gradients solve (17)."""
@@ -75,7 +81,11 @@ class FeatureMap:
         Iterations of conjugate gradients so far.
     extremes : tuple of float
         Smallest and largest eigenvalue of K; the smallest is NaN if it is not known.
+    off_diagonal : float
+        Mean of K_ij over i ≠ j, if K was a matrix; else NaN.
     """
+
+    off_diagonal = np.nan
 
     def __init__(
         self,
@@ -151,6 +161,8 @@ class Decomposed(FeatureMap):
     """A kernel matrix, stored as its eigenvectors with eigenvalues above rounding errors."""
 
     def __init__(self, K: np.ndarray, precision: float | None = None) -> None:
+        n, total = len(K), float(K.sum())
+        self.off_diagonal = (total - float(K.trace())) / max(n * (n - 1), 1)
         D, Q = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
         kept = _above_rounding(D)
         self._back = Q[:, kept] / np.sqrt(D[kept])
@@ -215,6 +227,8 @@ def scaled(x: Any, scaling: str) -> Any:
     x = x.astype(np.float64)
     if scaling == "none":
         return x
+    if scaling == "dimension":
+        return x * (1.0 / np.sqrt(x.shape[1]))
     square = x.multiply(x) if not isinstance(x, np.ndarray) else x * x
     if scaling == "unit":
         size = np.sqrt(np.asarray(square.sum(axis=1)).ravel())[:, None]

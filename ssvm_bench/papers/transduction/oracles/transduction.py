@@ -42,6 +42,10 @@ from ssvm_bench.papers.transduction.oracles.kernels import FeatureMap
 
 CODE_VERSION = 1
 
+_LOOKED_AT = 1000
+_EQUAL = 1e-9
+"""Costs count as equal that differ by less than this share of the largest."""
+
 
 @dataclass(frozen=True)
 class Config(OracleConfig):
@@ -54,7 +58,8 @@ class Config(OracleConfig):
     kernel : str
         ``linear``, ``rbf``, ``nystrom`` or ``random_features``.
     scaling : str
-        Scaling of features: ``none``, ``unit`` (norm of a point) or ``standard`` (of a feature).
+        Scaling of features: ``none``, ``unit`` (norm of a point), ``standard`` (of a feature) or
+        ``dimension`` (x/√f for f features).
     sigma : float
         σ of all kernels but ``linear``: exp(−‖x − x′‖²/(2σ²)).
     components : int
@@ -65,6 +70,11 @@ class Config(OracleConfig):
         ν, the weight of the regulariser.
     balance : float or None
         The number of points of each label is within this share of n/L.
+    ties : str
+        Which points of equal costs get label 1 within bounds on counts: the first (``index``), or
+        the last, as from a linear program (``lp``; one clique of two labels only).
+    tie_tolerance : float
+        Costs of two points that differ by less are equal; also for one clique of two labels.
     potts : float
         Factor of the weights of the dataset's pairs.
     precision : float or None
@@ -85,6 +95,8 @@ class Config(OracleConfig):
     ridge: NotNegative = 0.0
     nu: Positive = 0.05
     balance: Share | None = None
+    ties: Annotated[str, one_of(energies.TIES)] = energies.INDEX
+    tie_tolerance: NotNegative = 0.0
     potts: NotNegative = 1.0
     precision: Positive | None = None
 
@@ -182,9 +194,12 @@ class TransductiveProblem(Objective):
         return found if fall > 0 and fall >= delta else y
 
     def measured(self, point: TransductivePoint) -> tuple[float, dict[str, float]]:
-        """Return the objective, the accuracy on unobserved labels, and superpixels' overlap."""
+        """Return the objective, accuracies, the kernel's off-diagonal mean, and the overlap."""
         scores = self.kernel.scores(point.W)
-        scored = {"accuracy": self.accuracy(point.y)}
+        right = float(np.mean(point.y == self.truth))
+        scored = {"accuracy": self.accuracy(point.y), "accuracy_all": right}
+        if not np.isnan(self.kernel.off_diagonal):
+            scored["off_diagonal"] = self.kernel.off_diagonal
         if self.overlap is not None:
             labelled = np.flatnonzero(self.energy.observed >= 0)
             fitted = scores[labelled].argmax(axis=1)
@@ -196,6 +211,18 @@ class TransductiveProblem(Objective):
         """Return the share of right labels among unobserved ones; NaN if all are observed."""
         free = self.energy.free
         return float(np.mean(y[free] == self.truth[free])) if free.size else np.nan
+
+    def tied(self, u: np.ndarray) -> bool:
+        """Return whether more than half of these label costs, shape (n, L), are equal to others.
+
+        They are those of the points without an observed label, of which the first `_LOOKED_AT`
+        suffice; a constant for all labels of a point does not matter.
+        """
+        cost = u[self.energy.free[:_LOOKED_AT]]
+        cost = cost - cost.mean(axis=1, keepdims=True)
+        size = np.abs(cost).max(initial=0.0)
+        distinct = np.unique(np.round(cost / (_EQUAL * max(size, 1e-300))), axis=0)
+        return 2 * len(distinct) < len(cost)
 
     def check_point(self, point: TransductivePoint) -> None:
         """Raise ``StateError`` if the point has a label that does not exist."""
@@ -247,13 +274,17 @@ def _energy(config: Config, dataset: Points, observed: np.ndarray) -> LabelingEn
     if config.balance is not None:
         cliques = _with_balance(cliques, dataset.n, L, config.balance)
     if pairs is None or weights is None or not len(pairs) or config.potts == 0:
-        of = energies.bounds_on_counts
-        return of(observed, L, cliques) if len(cliques) else LabelingEnergy(observed, L)
+        if len(cliques):
+            of = energies.bounds_on_counts
+            return of(observed, L, cliques, config.ties, config.tie_tolerance)
+        energies.check_ties(config.ties)
+        return LabelingEnergy(observed, L)
     if len(cliques):
         raise ConfigError(
             f"dataset={dataset.name} has both bounds on counts and Potts pairs, and there is no "
             "label step for both. Set oracle.potts=0, or oracle.balance=null if that is the bound."
         )
+    energies.check_ties(config.ties)
     return energies.Potts(observed, L, pairs.astype(np.int64), config.potts * weights)
 
 
@@ -275,9 +306,10 @@ def _name(config: Config) -> str:
         parts.append(f"sigma {config.sigma:g}")
     if config.kernel in ("nystrom", "random_features"):
         parts.append(f"components {config.components}")
-    usual = {"ridge": 0.0, "balance": None, "potts": 1.0}
+    usual = {"ridge": 0.0, "balance": None, "tie_tolerance": 0.0, "potts": 1.0}
     others = {name: getattr(config, name) for name in usual}
     parts += [f"{name} {of:g}" for name, of in others.items() if of != usual[name]]
+    parts += [f"ties {config.ties}"] * (config.ties != energies.INDEX)
     return ", ".join(parts)
 
 

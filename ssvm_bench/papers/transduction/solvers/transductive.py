@@ -4,10 +4,15 @@ The state is a point (W, y) with W = Gᵀα, and the scores Kα = G W. In the tr
 oracle call is a label step; its seconds are ``oracle_time``, and also ``label_time``. An
 ``approx_call`` is a solution of (17), or the step that a solver takes instead; under ``clock=work``
 it costs ``cost_plane`` for each proximal step (of a point and a label) that it is based on.
+
+**Ties.** A run warns if labels are chosen by the order of the points and not by their features: if
+K ≈ I (`NO_KERNEL`), or if more than half of the label costs are equal in the first label step that
+has a classifier (`TransductiveProblem.tied`). At α = 0 all costs are equal in any problem.
 """
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +27,14 @@ from ssvm_bench.base.state import Limits
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.oracles.objective import TRANSDUCTION
 from ssvm_bench.papers.transduction.oracles import losses
-from ssvm_bench.papers.transduction.oracles.kernels import FeatureMap
+from ssvm_bench.papers.transduction.oracles.kernels import NO_KERNEL, FeatureMap
 from ssvm_bench.papers.transduction.oracles.transduction import (
     TransductivePoint,
     TransductiveProblem,
 )
 from ssvm_bench.solvers.base import Iterate, Solver, SolverConfig
+
+logger = logging.getLogger(__name__)
 
 ZERO, INDUCTIVE = "zero", "inductive"
 STARTS = (ZERO, INDUCTIVE)
@@ -84,6 +91,7 @@ class TransductiveSolver(Solver):
         self.scores = np.zeros((problem.n, problem.n_labels))
         self.y = np.zeros(problem.n, np.int64)
         self.label_changes = 0
+        self._looked = False
 
     @classmethod
     def build(
@@ -100,8 +108,28 @@ class TransductiveSolver(Solver):
             labels = problem.energy.observed[observed]
             self.W = train(problem, problem.kernel.take(observed), labels, self.W, self.clock)
             self.scores = problem.kernel.scores(self.W)
+        u = problem.unaries(self.scores)
+        self._warn_of_ties(u)
         with self.clock.exact(1):
-            self.y = problem.label_step(problem.unaries(self.scores), None)
+            self.y = problem.label_step(u, None)
+
+    def _warn_of_ties(self, u: np.ndarray) -> None:
+        """Warn once, at the first classifier, if labels of these costs are not learned."""
+        if self._looked or not self.W.any():
+            return
+        self._looked = True
+        mean = self.problem.kernel.off_diagonal
+        if mean < NO_KERNEL:
+            why = f"the kernel is the identity, with a mean of {mean:.1g} beside its diagonal"
+        elif self.problem.tied(u):
+            why = "most points have the same label costs in the first label step"
+        else:
+            return
+        logger.warning(
+            "The labels are ties, not learned: %s. They depend on the order of the points. Choose "
+            "another oracle.sigma or oracle.scaling.",
+            why,
+        )
 
     @abstractmethod
     def iterate(self) -> None:
@@ -109,6 +137,7 @@ class TransductiveSolver(Solver):
 
     def relabel(self, u: np.ndarray, delta: float = 0.0) -> None:
         """Do the label step of u, and count the changes."""
+        self._warn_of_ties(u)
         with self.clock.exact(1):
             y = self.problem.label_step(u, self.y, delta)
         self.label_changes = int(np.count_nonzero(y != self.y))

@@ -19,6 +19,12 @@ interquartile range, over the repeats, of the seconds of an iteration, over thei
 (`Case.noise`); that of the noisiest kind of runs that the claim compares. Time that is counted has
 no noise, but its repeats may split. `Judged.by_median` keeps what the median alone would say.
 
+A verdict about time is *undecided here* if the repeats split 3 : 7 or closer, or if the median is
+within the noise of an end of the range, limit / (1 + noise) to limit (1 + noise). Noise is the
+interquartile range, over the repeats, of the seconds of an iteration, over their median
+(`Case.noise`); that of the noisiest kind of runs that the claim compares. Time that is counted has
+no noise, but its repeats may split. `Judged.by_median` keeps what the median alone would say.
+
 Repeats are runs that differ in the seed only, or in the draw of the data (`Paper.draws`). Problem
 instances, and so real and synthetic data, are judged separately. So is each `Variant`: where the
 runs begin, and whether their time was measured or is counted at the paper's costs. An instance that

@@ -45,6 +45,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
@@ -181,11 +182,15 @@ class Choices(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A grid: its experiment, the overrides of its sweep, and dataset → further overrides."""
+    """A grid: its experiment, the overrides of its sweep, and dataset → further overrides.
+
+    ``instead``: dataset → the one that replaces it where there are raw data of that.
+    """
 
     origin: str
     words: tuple[str, ...]
     each: Mapping[str, tuple[str, ...]]
+    instead: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -223,6 +228,11 @@ class Experiment:
     def origins(self) -> tuple[str, ...]:
         """The experiments that its runs belong to; ``<results_dir>/traces/`` has their traces."""
         return tuple(dict.fromkeys(of.origin for of in self.grids))
+
+    @property
+    def stands_for(self) -> dict[str, str]:
+        """Dataset → the one that it stands for, as there are no raw data of that."""
+        return {name: other for of in self.grids for name, other in of.instead.items()}
 
     def configs(
         self, overrides: Sequence[str] = (), config_dirs: Sequence[Path] = ()
@@ -516,7 +526,8 @@ def _grids(
                     f"{where}.dataset must be a name or a list of names, with instead."
                 )
             options["dataset"] = [at_hand(name) for name in names]
-        yield Grid(file.stem, words(options, where), each)
+        instead = {name: str(other) for name, other in of_datasets["instead"].items()}
+        yield Grid(file.stem, words(options, where), each, instead)
 
 
 def _chosen(kind: str, names: Any, kinds: Mapping[str, Choices], file: Path) -> tuple[str, ...]:

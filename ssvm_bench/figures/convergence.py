@@ -32,8 +32,8 @@ upper bound of the true one, and a dual distance is too low by at most (P⋆ −
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,19 @@ from ssvm_bench.figures import curves, style
 from ssvm_bench.figures.document import TEXTS, Block, bold, described
 from ssvm_bench.figures.kind import CurveFigure, FigureData, table_kind
 from ssvm_bench.results.table import INSTANCE_COLUMNS, Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _draw_both(
+    table: pd.DataFrame, x_label: str, title: str, notes: Sequence[str], log_x: bool, log_y: bool
+) -> Figure:
+    """Draw curves as `drawing.draw_curves` does, so that those with and without averages show."""
+    from ssvm_bench.figures import drawing
+
+    return drawing.draw_curves(table, x_label, title, notes, log_x, log_y, True)
+
 
 SUBOPTIMALITY = CurveFigure(
     "Primal suboptimality, dual suboptimality and duality gap",
@@ -59,6 +72,7 @@ SELECTION = CurveFigure(
     },
     chosen=lambda runs: runs.where(lambda run: run["working_set_mean"].max() > 0),
     log=False,
+    draw=_draw_both,
 )
 CERTIFIED = CurveFigure(
     "Duality gap to the primal value that was found, and to an upper bound of it",

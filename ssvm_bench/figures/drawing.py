@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -40,6 +41,10 @@ SIDE_BY_SIDE = 3
 """The largest number of panels in a row of a figure with one quantity."""
 LONGEST, WRAPPED = 80, 46
 """Longest title of a panel in one line, and the line width of a longer one, in characters."""
+MANY = 7
+"""The largest number of curves that a reader finds in the legend by their looks alone."""
+NEAR = 0.05
+"""The least distance of two numbers of curves, in heights and widths of the panel."""
 MIN_WIDTH = 6.6
 """Inches, so that the notes fit."""
 # No dates or program versions inside: the same numbers give the same file.
@@ -58,8 +63,11 @@ def draw_curves(
     notes: Sequence[str] = (),
     log_x: bool = False,
     log_y: bool = True,
+    wide: bool = False,
 ) -> Figure:
     """Draw a panel per problem instance and quantity: medians as lines, ranges as shaded bands.
+
+    With more than `MANY` curves, these have numbers, at their ends and in the legend.
 
     Parameters
     ----------
@@ -74,6 +82,8 @@ def draw_curves(
     log_y : bool
         Whether y is logarithmic, with one row of panels per problem instance; else it begins at 0,
         with one row per quantity. In either case, several instances with one quantity share rows.
+    wide : bool
+        Whether dashed lines are wide and below solid ones, so that both are seen where they meet.
     """
     problems = style.by_problem(table)
     quantities = list(dict.fromkeys(table["quantity"]))
@@ -82,8 +92,9 @@ def draw_curves(
     if alone:
         shape = -(-len(problems) // SIDE_BY_SIDE), min(len(problems), SIDE_BY_SIDE)
     lines = style.strokes(table["solver"])
+    numbers = {name: k for k, name in enumerate(lines, 1)} if len(lines) > MANY else {}
     share: Literal["none", "col"] = "none" if log_y or alone else "col"
-    layout = page(title, notes, shape, legend_of(lines), sharex=share)
+    layout = page(title, notes, shape, legend_of(lines, numbers), sharex=share)
     with layout as (figure, panels):
         of_problems = panels.reshape(-1, 1) if alone else panels if log_y else panels.T
         for empty in of_problems[len(problems) :, 0]:
@@ -92,11 +103,13 @@ def draw_curves(
             for panel, quantity in zip(of_problem, quantities, strict=True):
                 panel.set_yscale("log" if log_y else "linear")
                 panel.set_xscale("log" if log_x else "linear")
-                draw_panel(panel, problem[problem["quantity"] == quantity], lines)
+                curves = problem[problem["quantity"] == quantity]
+                draw_panel(panel, curves, lines, wide)
                 if log_y:
                     label_log_y(panel)
                 else:
                     panel.set_ylim(bottom=0)
+                number_lines(panel, curves, lines, numbers)
                 if log_y or panel in panels[:, 0]:
                     panel.set_ylabel(quantity)
             heading = style.problem_title(problem.iloc[0], ": " if log_y and not alone else "\n")
@@ -188,8 +201,13 @@ def page(
             panel.set_position(tuple(round(side, 6) for side in panel.get_position().bounds))
 
 
-def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stroke]) -> None:
-    """Draw the curves of one quantity on one problem instance; ``lines`` are their strokes."""
+def draw_panel(
+    panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stroke], wide: bool = False
+) -> None:
+    """Draw the curves of one quantity on one problem instance; ``lines`` are their strokes.
+
+    ``wide`` is that of `draw_curves`.
+    """
     panel.grid(axis="y")
     panel.set_axisbelow(True)
     reason = why_empty(curves)
@@ -200,7 +218,9 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
         ends = curve["min"], curve["max"]
         panel.fill_between(curve["x"], *ends, color=color, alpha=0.25, linewidth=0)
         marker = "o" if len(curve) == 1 else None  # one point makes no line
-        panel.plot(curve["x"], curve["median"], color=color, linestyle=dashes, marker=marker)
+        below = {"linewidth": 3.0, "zorder": 1.9} if wide and dashes != "-" else {}
+        stroke: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, **below}
+        panel.plot(curve["x"], curve["median"], **stroke)
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
@@ -208,6 +228,36 @@ def draw_panel(panel: Axes, curves: pd.DataFrame, lines: Mapping[str, style.Stro
         return
     whole = bool((curves["x"] % 1 == 0).all())
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
+
+
+def number_lines(
+    panel: Axes,
+    curves: pd.DataFrame,
+    lines: Mapping[str, style.Stroke],
+    numbers: Mapping[str, int],
+) -> None:
+    """Write the number of each curve at its end; of ends that are close, one above the other."""
+    low, high = panel.get_xlim()  # and lets the panel compute its limits
+    ends = []
+    for label, curve in curves.groupby("solver", sort=False) if numbers else ():
+        drawn = curve[(curve["x"] >= low) & (curve["x"] <= high)].dropna(subset="median")
+        if len(drawn):
+            at = panel.transData.transform(drawn[["x", "median"]].to_numpy()[-1])
+            x, y = panel.transAxes.inverted().transform(at)
+            ends.append((float(y), float(x), str(label)))
+    placed: list[tuple[float, float]] = []
+    for y, x, label in sorted(ends):
+        close = [above for beside, above in placed if abs(beside - x) < NEAR]
+        y = max([y, *(above + NEAR for above in close if above + NEAR > y)])
+        placed.append((x, y))
+        color = lines[label].color
+        panel.text(
+            *(x + 0.01, y, f"{numbers[label]}"),
+            transform=panel.transAxes,
+            color=color,
+            fontsize=6,
+            va="center",
+        )
 
 
 def draw_range(
@@ -244,10 +294,14 @@ def label_log_x(panel: Axes) -> None:
         panel.xaxis.set_minor_formatter(PLAIN)
 
 
-def legend_of(lines: Mapping[str, style.Stroke]) -> Legend:
-    """Return the legend of curves."""
+def legend_of(
+    lines: Mapping[str, style.Stroke], numbers: Mapping[str, int] = MappingProxyType({})
+) -> Legend:
+    """Return the legend of curves, with their numbers if they have some."""
     handles = [Line2D([], [], color=color, linestyle=dashes) for color, dashes in lines.values()]
-    return handles, [style.as_written(style.solver_label(name)) for name in lines]
+    first = {name: f"{number}  " for name, number in numbers.items()}
+    names = [first.get(name, "") + style.solver_label(name) for name in lines]
+    return handles, [style.as_written(name) for name in names]
 
 
 def gaps_of(table: pd.DataFrame) -> tuple[dict[float, float], Legend]:

@@ -6,22 +6,24 @@ page of the report. Each is defined in the module of its numbers, and is in the 
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError, described
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures import curves, document
+from ssvm_bench.figures import curves, document, style
 from ssvm_bench.figures.curves import Quantities
 from ssvm_bench.figures.document import Block
 from ssvm_bench.results.folder import write_files
-from ssvm_bench.results.table import Run, Runs, labels
+from ssvm_bench.results.table import Run, Runs, grouped, labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +38,7 @@ class FigureData(NamedTuple):
     ``results_dir`` has the numbers that are not from runs. ``others`` are the experiment's runs on
     data of another source, for ratios over several datasets: nothing else shows real and synthetic
     data together. ``loaded`` is the kind's `Kind.loads`. ``log_x`` is what
-    `curves.is_log_x` is asked.
+    `curves.is_log_x` is asked. ``stands_for``: dataset → the one that it stands for.
     """
 
     runs: Runs
@@ -46,6 +48,7 @@ class FigureData(NamedTuple):
     others: Runs = Runs()
     loaded: Callable[[Run], Any] = lambda _: None
     log_x: bool | None = None
+    stands_for: Mapping[str, str] = MappingProxyType({})
 
 
 FORMATS = ("png", "pdf")
@@ -369,16 +372,28 @@ class CurveFigure:
         return curves.tabulate(runs, self.quantities, *about, held=self.held)
 
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
-        """Yield a figure for each x axis; none without such runs."""
+        """Yield a figure for each x axis, and for each start of the runs; none without such runs.
+
+        From different starts, values differ by so many decades that one axis shows neither.
+        """
         from ssvm_bench.figures.drawing import draw_curves
 
-        runs, draw = self.chosen(data.runs), self.draw or draw_curves
-        for axis in axes if runs else ():
+        draw = self.draw or draw_curves
+        titles = {
+            name: f"{style.dataset_name(name)} (for {style.dataset_name(other)})"
+            for name, other in data.stands_for.items()
+        }
+        of_starts = grouped(self.chosen(data.runs), lambda run: run.start)
+        for axis, (start, members) in itertools.product(axes, sorted(of_starts.items())):
+            runs, several = Runs(members, data.runs.best), len(of_starts) > 1
             table = self.tabulate(runs, axis)
             notes = [*curves.notes(table, runs, axis, self.held), *self.notes(runs)]
             label, log_x = curves.axis_label(runs, axis), curves.is_log_x(table, axis, data.log_x)
-            figure = partial(draw, table, label, data.title, notes, log_x, self.log)
-            yield Output(self.file.format(curves.AXES[axis].files), table, figure=figure)
+            title = data.title + f", start={start}" * several
+            headed = table.assign(dataset=table["dataset"].replace(titles))
+            figure = partial(draw, headed, label, title, notes, log_x, self.log)
+            name = self.file.format(curves.AXES[axis].files) + f"-{start}" * several
+            yield Output(name, table, figure=figure)
 
     def of_instance(self, data: FigureData) -> Iterator[Switched]:
         """Yield the figure of the runs on one problem instance; none without such runs."""

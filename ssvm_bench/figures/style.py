@@ -2,9 +2,9 @@
 
 The colours of the main paper's solvers are Okabe and Ito's, which readers with any colour vision
 can tell apart. An averaged variant has a lighter shade of its solver's colour and a dashed line, so
-that the four curves of the main paper differ in print without colour, too. Any other family of
-solvers has one colour, and a line style per variant. One figure can show the solvers of all papers:
-two with the same line style have colours that differ for any colour vision.
+that the four curves of the main paper differ in print without colour, too. Any other method has
+one colour, and a line style for each form of it. One figure can show the solvers of all papers: two
+with the same line style have colours that differ for any colour vision.
 """
 
 from __future__ import annotations
@@ -147,9 +147,17 @@ def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
 
 
 def solver_label(label: str) -> str:
-    """Return the text in the legend: the paper's name, then the options that tell curves apart."""
+    """Return the text in the legend: the paper's name, then the options that tell curves apart.
+
+    A paper may name a solver with its first option.
+    """
     name, _, options = label.partition(" ")
-    shown = look(name).label
+    first, _, others = options.partition(" ")
+    variant = looks().get(f"{name} {first}")
+    if variant and variant.label:
+        shown, options = variant.label, others
+    else:
+        shown = look(name).label
     return f"{shown} ({options})" if options else shown
 
 

@@ -5,8 +5,10 @@ trace where the gap is small enough: seconds on the run's clock, and calls of th
 Nothing is interpolated. A repeat that did not reach the gap counts as infinitely expensive. So
 there is a median over the repeats if more than half of them reached the gap.
 
-The gap of a solver without a dual value is measured from the best dual value F⋆ that any run saw on
-the problem instance: (P − F⋆)/|P|. This favours the solver, so its name is marked †.
+Costs are also counted to a distance from the best dual value F⋆ that any run saw on the problem
+instance, (P − F⋆)/|P|: what a solver has found, whether or not it can prove it. A document has a
+table for each of the two. In the figure and on pages of the report, the gap of a solver without a
+dual value is that distance; this favours the solver, so its name is marked †.
 
 The sentences, for a first-time reader, count the costs of another solver until its relative gap is
 first as small as that of BCFW at its end. Their numbers are medians over the repeats.
@@ -14,7 +16,7 @@ first as small as that of BCFW at its end. Their numbers are medians over the re
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,15 +48,27 @@ BASELINE = "bcfw"
 OWN, BEST = "own dual", "best dual"
 """What a relative gap is measured from: a run's own dual, if it has one."""
 
+TO_BEST = {name: f"{name}_to_best" for name in COSTS}
+"""Cost → the column of its median to a distance from the best dual."""
 
-def costs(runs: Sequence[Run], gaps: Sequence[float]) -> list[dict[str, np.ndarray]]:
+
+def _from_best(run: Run) -> np.ndarray:
+    return run["suboptimality"] / np.maximum(np.abs(run["primal"]), 1e-12)
+
+
+def costs(
+    runs: Sequence[Run],
+    gaps: Sequence[float],
+    of: Callable[[Run], np.ndarray] = lambda run: run["relative_distance"],
+) -> list[dict[str, np.ndarray]]:
     """Return, gap by gap, the costs of each run when its relative gap was first as small.
 
-    Each of ``COSTS`` is one number per run, infinite if the run did not reach the gap.
+    Each of ``COSTS`` is one number per run, infinite if the run did not reach the gap. ``of``
+    returns the gaps of a run's rows.
     """
 
     def spent(column: str, gap: float) -> np.ndarray:
-        return np.array([first(run[column], run["relative_distance"], gap) for run in runs])
+        return np.array([first(run[column], of(run), gap) for run in runs])
 
     return [{name: spent(column, gap) for name, column in COSTS.items()} for gap in gaps]
 
@@ -67,13 +81,15 @@ def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     DataFrame
         ``dataset, source, n, lam, fingerprint, solver, bound, gap, repeats, reached``. Each cost
         has its median (NaN unless more than half of the repeats reached the gap), and ``_min`` and
-        ``_max`` over those that reached it. Calls are in passes, i.e. divided by n.
+        ``_max`` over those that reached it; and the median to such a distance from the best dual,
+        ``_to_best``. Calls are in passes, i.e. divided by n.
     """
     rows = []
     for (_, label), repeats in runs.curves().items():
         about = {**repeats[0].instance, "solver": label}
         about["bound"] = OWN if repeats[0].has_dual else BEST
-        for gap, found in zip(gaps, costs(repeats, gaps), strict=True):
+        both = zip(gaps, costs(repeats, gaps), costs(repeats, gaps, _from_best), strict=True)
+        for gap, found, to_best in both:
             row = {**about, "gap": gap, "repeats": len(repeats)}
             row["reached"] = int(np.isfinite(found["time"]).sum())
             for name, spent in found.items():
@@ -81,6 +97,7 @@ def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
                 row[name] = float(np.median(spent))
                 ends = (reached.min(), reached.max()) if reached.size else (np.nan, np.nan)
                 row[f"{name}_min"], row[f"{name}_max"] = ends
+            row |= {TO_BEST[name]: float(np.median(spent)) for name, spent in to_best.items()}
             rows.append(row)
     return pd.DataFrame(rows).replace(np.inf, np.nan)
 
@@ -104,19 +121,30 @@ def x_label(runs: Runs, cost: str) -> str:
 
 
 def tables(table: pd.DataFrame) -> Iterator[Table]:
-    """Yield the medians on each problem instance, the best in bold."""
+    """Yield the medians on each problem instance, the best in bold: to a gap, and to a distance."""
     for instance in style.by_problem(table):
-        gaps = list(dict.fromkeys(instance["gap"]))
-        header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
-        best = instance.groupby("gap")[list(COSTS)].min()
-        lines = []
-        for label, rows in instance.groupby("solver", sort=False):
-            cells = [f"{marked_label(str(label), rows)} (`{label}`)"]
-            for row in rows.to_dict("records"):
-                lowest = best.loc[row["gap"]]
-                cells += [bold(number(row[name]), row[name] == lowest[name]) for name in COSTS]
-            lines.append(cells)
-        yield Table(style.problem_title(instance.iloc[0]), header, lines)
+        title = style.problem_title(instance.iloc[0])
+        own = instance[instance["bound"] == OWN]
+        if len(own):
+            yield _medians(f"{title}: to a gap P − F", own, {name: name for name in COSTS})
+        yield _medians(f"{title}: to a distance P − F⋆", instance, TO_BEST)
+
+
+def _medians(title: str, table: pd.DataFrame, columns: Mapping[str, str]) -> Table:
+    """Return the table of the medians in some columns; cost → column."""
+    gaps = list(dict.fromkeys(table["gap"]))
+    header = ["solver", *(f"{gap:g}: {HEADINGS[name]}" for gap in gaps for name in COSTS)]
+    best = table.groupby("gap")[[*columns.values()]].min()
+    lines = []
+    for label, rows in table.groupby("solver", sort=False):
+        cells = [f"{style.solver_label(str(label))} (`{label}`)"]
+        for row in rows.to_dict("records"):
+            lowest = best.loc[row["gap"]]
+            for of in columns.values():
+                form = ",.0f" if row[of] >= 1000 else ".3g"
+                cells.append(bold(number(row[of], form), row[of] == lowest[of]))
+        lines.append(cells)
+    return Table(title, header, lines)
 
 
 # ---- on pages of the report -------------------------------------------------------------------
@@ -284,7 +312,8 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
 
 
 def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
-    return [TEXTS["targets"], *notes(table, data.runs), *tables(table)]
+    said = f"{words.repeats(table['repeats']).capitalize()}."
+    return [TEXTS["targets"], said, *timing_notes(data.runs), *tables(table)]
 
 
 def _draw(data: FigureData, table: pd.DataFrame, axes: Sequence[str]) -> Figure:

@@ -355,7 +355,7 @@ def outputs(
     papers = registry.papers().values()
     of_paper = not variant and any(experiment.name in paper.experiments for paper in papers)
     about = experiment.title, experiment.gaps, results_dir
-    everything = FigureData(runs, *about, log_x=log_x)
+    everything = FigureData(runs, *about, log_x=log_x, stands_for=experiment.stands_for)
     for source, data in by_source(everything).items():
         suffix = stored_traces.suffix(source)
         for name, choices in experiment.figures.items():

@@ -20,7 +20,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.figures import document
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.papers.mpbcfw import measures
+from ssvm_bench.papers.mpbcfw import measures, tables
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds, load
 from ssvm_bench.results.table import Best, Runs, instance_of, reach, target
@@ -358,7 +358,7 @@ def test_slow_growth_is_that_of_the_horses_or_slower_by_half():
     row = growth(PASSES["stanford"])
     assert (row.verdict, row.median) == (HOLDS, 10 / 4)
     assert row.note == (
-        "largest: 63; half of it at iteration 10; largest on the horses: 400; "
+        "largest: 63; half of it at iteration 10; largest on the 10 horses: 400; "
         "half of that at iteration 4; iterations that all have: 40"
     )
     as_quickly, none, falls = PASSES["horses"], np.full(41, 50), np.maximum(60 - ITERATIONS, 0)
@@ -880,3 +880,26 @@ def test_the_report_judges_no_claim_by_a_part_of_the_data(tmp_path):
     text = html.unescape((tmp_path / "report.html").read_text())
     assert judging.OTHER_SETTINGS in text
     assert re.search(r"Of \d+ pairs of claim and dataset: holds: 0; does not hold: 0;", text)
+
+
+# ---- one scale of the features for each set of images ------------------------------------------
+
+
+def test_each_pair_of_scales_is_judged_by_itself():
+    late = {"primal": behind(9)}
+    runs = [
+        run(dataset, solver, seed, lam=lam, **(late if slow and solver == "mpbcfw" else {}))
+        for dataset, lam, slow in (
+            *(("weizmann", 1.0, True), ("weizmann", 10.0, False), ("stanford", 10.0, False)),
+        )
+        for solver in SINGLE + MULTI
+        for seed in range(2)
+    ]
+    counted = varied(runs, "oracle", COSTS)
+    best = {instance_of(trace.metadata): BEST for trace in counted}
+    table = tables.fitted(Runs(counted, best))
+    assert table[["horses", "stanford"]].to_numpy().tolist() == [[10, 100], [100, 100]]
+    assert table["1 horses"].str[0].tolist() == ["✗", "✓"]
+    assert table["1 Stanford"].str[0].tolist() == ["✓", "✓"]
+    assert (table["of"] == 10).all()
+    assert table["hold"].tolist() == [9, 10]

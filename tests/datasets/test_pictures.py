@@ -96,6 +96,24 @@ def test_the_black_photograph_is_left_out(tmp_path):
         weizmann.parse(packed(tmp_path / "a", members))
 
 
+def test_views_are_the_photographs_mirrored_and_cropped(tmp_path):
+    pictures = weizmann.parse(packed(tmp_path / "a", horses()))
+    views = weizmann.viewed(pictures)
+    assert len(views) == weizmann.VIEWS * len(pictures) == 24
+    assert len({repr(encoded) for encoded in views.encoded}) == 24
+    assert views.names[2:4] == ("horse010 view 0", "horse001 view 1")
+    whole, corner, right, below, mirrored, *_ = (views[k] for k in range(2, 24, 3))
+    assert all((a == b).all() for a, b in zip(whole, pictures[2], strict=True))
+    assert corner.truth.shape == corner.rgb.shape[:2] == (18, 24)
+    assert (corner.truth == whole.truth[:18, :24]).all()
+    assert (right.truth == whole.truth[:18, 8:]).all()
+    assert (below.rgb == whole.rgb[6:, 4:28]).all()
+    assert (mirrored.rgb == whole.rgb[:, ::-1]).all()
+    assert weizmann.RAW_VIEWS.cache_place("real") != weizmann.RAW.cache_place("real")
+    known = packed(tmp_path / "b", horses())
+    assert weizmann.RAW_VIEWS.read(known).sha256 == weizmann.RAW.read(known).sha256
+
+
 @pytest.mark.parametrize("mode", ["w:gz", "w"])
 def test_stanford_reads_photographs_and_labels(tmp_path, mode):
     pictures = stanford.parse(packed(tmp_path / "a", outdoors(), mode))

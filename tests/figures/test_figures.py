@@ -407,6 +407,53 @@ def test_variants_of_a_solver_differ_in_their_lines():
     assert len(set(style.strokes(f"mpbcfw T={k}" for k in range(12)).values())) == 12
 
 
+def test_starts_have_figures_of_their_own_and_rows_say_what_a_dataset_stands_for():
+    runs = [
+        make_trace([9.0, 2.0], [0.0, 1.0], options={"start": start}, seed=seed)
+        for start in ("truth", "oracle")
+        for seed in range(2)
+    ]
+    best = {instance_of(run.metadata): Best(1.5, 1.2) for run in runs}
+    name = runs[0].dataset
+    data = FigureData(Runs(runs, best), "A title", stands_for={name: "horseseg"})
+    outputs = list(SUBOPTIMALITY.outputs(data, ["iteration"]))
+    assert [output.name for output in outputs] == ["iterations-oracle", "iterations-truth"]
+    assert [set(output.table["solver"]) for output in outputs] == [{"bcfw"}] * 2
+    assert {row for output in outputs for row in output.table["dataset"]} == {name}
+    figure = outputs[0].figure()
+    assert figure.get_suptitle() == "A title, start=oracle"
+    assert f"{name} (for HorseSeg): " in figure.axes[0].get_title(loc="left")
+    (alone,) = SUBOPTIMALITY.outputs(data._replace(runs=Runs(runs[:2], best)), ["iteration"])
+    assert alone.name == "iterations"
+
+
+def test_more_than_seven_curves_have_numbers():
+    def numbers(count):
+        runs = [make_trace([9.0, 2.0], [0.0, 1.0], options={"T": k}) for k in range(count)]
+        figure = drawing.draw_curves(table_of(runs), "iteration", "numbers")
+        (legend,) = figure.legends
+        texts = [text for panel in figure.axes for text in panel.texts if text.get_text()]
+        heights = sorted(text.get_position()[1] for text in texts if text.axes is figure.axes[0])
+        return [text.get_text() for text in legend.get_texts()], texts, heights
+
+    assert numbers(7)[:2] == ([f"BCFW (T={k})" for k in range(7)], [])
+    names, texts, heights = numbers(8)
+    assert names[0] == "1  BCFW (T=0)"
+    assert sorted({text.get_text() for text in texts}) == [f"{k}" for k in range(1, 9)]
+    assert np.diff(heights).min() > drawing.NEAR - 1e-9  # all curves end at one place
+
+
+def test_where_averages_change_nothing_both_curves_are_seen():
+    runs = []
+    for solver in ("mpbcfw", "mpbcfw_avg"):
+        runs.append(make_trace([9.0, 2.0], [0.0, 1.0], solver=solver))
+        set_columns(runs[-1], working_set_mean=2.0)
+    (output,) = convergence.SELECTION.outputs(FigureData(Runs(runs)), ["iteration"])
+    solid, dashed = output.figure().axes[0].lines
+    assert dashed.get_linewidth() > 2 * solid.get_linewidth() - 1
+    assert dashed.get_zorder() < solid.get_zorder()
+
+
 def test_how_numbers_are_written():
     assert words.lam(1 / 6877, 6877) == "1/n"
     assert {words.lam(1000 / n, n) for n in range(1, 9000)} == {"1000/n"}  # where it is whole

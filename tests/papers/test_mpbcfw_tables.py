@@ -82,3 +82,18 @@ def test_the_rule_is_drawn_from_runs_of_one_iteration():
     (output,) = outputs(tables.KINDS[3], traces)
     titles = [panel.get_title(loc="left") for panel in output.figure().axes]
     assert [title.split(": ")[1] for title in titles] == ["after 1 pass", "after 3 passes"]
+
+
+def test_the_noise_of_times_is_that_of_an_iteration_over_the_repeats():
+    def timed(solver, seed, seconds, clock="cpu"):
+        about = {"solver": solver, "seed": seed, "time": seconds * np.arange(4.0), "clock": clock}
+        return make_trace([9, 5, 4, 3], [0, 1, 2, 2], **about)
+
+    runs = [timed("bcfw", seed, seconds) for seed, seconds in enumerate((1.0, 2.0, 3.0, 4.0, 5.0))]
+    kind = next(kind for kind in tables.KINDS if kind.name == "noise")
+    (output,) = outputs(kind, [*runs, timed("mpbcfw", 0, 1.0)])
+    (row,) = output.table.to_dict("records")  # one repeat has no noise
+    assert (row["solver"], row["repeats"], row["time"]) == ("bcfw", 5, 3.0)
+    assert row["spread"] == pytest.approx(2 / 3)
+    assert "| BCFW | truth | 5 | 3 s (1 s – 5 s) | 67 % |" in output.markdown()
+    assert outputs(kind, [run("bcfw", [9, 5], seed=seed) for seed in (0, 1)]) == []  # counted

@@ -13,9 +13,11 @@ from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.claim import kinds_of_runs
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog, registry
-from ssvm_bench.papers.bcfw_poster import measures
+from ssvm_bench.figures.kind import FigureData
+from ssvm_bench.figures.style import solver_label
+from ssvm_bench.papers.bcfw_poster import measures, rivals
 from ssvm_bench.papers.bcfw_poster.paper import PAPER
-from ssvm_bench.results.table import Best, instance_of
+from ssvm_bench.results.table import Best, Runs, instance_of
 from ssvm_bench.solvers.cutting_plane import one_slack
 
 POSTER = replace(PAPER)
@@ -300,7 +302,7 @@ def test_runs_are_found_by_their_options():
     alone = [*without(traces, "bcfw"), run("bcfw", falling(60))]
     assert one([*alone, run("bcfw", falling(50), step=FIXED)], "step").median == 0
     row = one(alone, "step")
-    assert (row.verdict, FIXED in row.note) == (UNKNOWN, True)
+    assert (row.verdict, "γ = 2n/(k + 2n)" in row.note) == (UNKNOWN, True)
     mixed = [*traces, run("bcfw", falling(50), 7, sampling="permutation")]
     assert "differ in more than the seed" in one(mixed, "start").note
 
@@ -409,3 +411,21 @@ def test_the_experiment_makes_the_runs_that_the_claims_need():
     assert content["figures"]["claims"] == ["poster"]
     default = vars(one_slack.Config("one_slack", "one_slack"))
     assert {**default, **RUNS["cached"].options} == default
+
+
+def test_the_poster_s_figure_has_its_seven_methods_and_ours_are_in_another():
+    half = [run(solver, falling(50.0, HALF), n=HALF) for solver in ("bcfw", "one_slack")]
+    runs = Runs([*of_poster(seeds=1), *half], {})
+    figures = {output.name: output for output in rivals.KIND.outputs(FigureData(runs), ["passes"])}
+    assert list(figures) == ["oracle_passes", "oracle_passes-ours"]
+    own, ours = (set(map(solver_label, output.table["solver"])) for output in figures.values())
+    assert own == {"FW", "BCFW", "BCFW-tavg", "SSG", "SSG-tavg", "EG", "1-slack"}
+    assert ours == {
+        *("BCFW", "BCFW-avg", "BCFW, γ = 2n/(k + 2n)", "SSG-wavg", "1-slack with a cache"),
+        *("Cutting plane (n-slack)", "BCFW, inexact", "BCFW, inexact, falling", "1-slack"),
+    }
+    assert set(figures["oracle_passes"].table["n"]) == {N}
+    notes = figures["oracle_passes-ours"].figure().texts[-1].get_text()
+    assert f"n = {HALF}: a part of the examples" in notes
+    (alone,) = rivals.KIND.outputs(FigureData(Runs([run("bcfw", falling(9.0))])), ["passes"])
+    assert alone.name == "oracle_passes"

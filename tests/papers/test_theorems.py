@@ -112,7 +112,7 @@ def test_one_run_that_tells_r_is_enough():
 def test_runs_that_a_theorem_is_not_about_do_not_count():
     other = run("bcfw", at("bcfw", 0.5), sampling="permutation")
     row = judged([other], "rate_bcfw")
-    assert row.note == "no finished runs of BCFW (step=line_search sampling=uniform)"
+    assert row.note == "no finished runs of BCFW (sampling=uniform)"
     early = run("one_slack", at("one_slack", 0.5)[:2], calls=CALLS[:2])
     row = judged([early], "rate_one_slack")
     assert (row.verdict, row.note) == (judging.UNKNOWN, theorems.TOO_SHORT)

@@ -433,17 +433,18 @@ def test_the_papers_figures_show_one_set_of_runs():
     planes = {(c.solver.N, c.solver.M, c.solver.T) for c in configs if "mp" in c.solver.name}
     assert planes == {(1000, 1000, 10)}
     seconds = sum(config.budget.max_seconds for config in configs)
-    assert seconds < 8 * 3600  # beside it: evaluation, loading, compiling
+    assert seconds / 2 < 80 * 60  # beside it: evaluation, loading, compiling
 
 
 def test_the_claims_are_judged_for_both_starts_and_at_the_paper_s_costs():
     claims = load("mpbcfw_claims")
-    assert claims.origins == ("mpbcfw_fig4", "mpbcfw_start", "mpbcfw_costs", "mpbcfw_fixed")
+    of_figures = ("mpbcfw_fig4", "mpbcfw_start", "mpbcfw_costs", "mpbcfw_fixed")
+    assert claims.origins == (*of_figures, "mpbcfw_horses")
     assert claims.figures == {"claims": ("mpbcfw",)}
     start, counted = load("mpbcfw_start").configs(), load("mpbcfw_costs").configs()
     assert {config.solver.start for config in start} == {"oracle"}
     assert {config.solver.start for config in counted} == {"truth", "oracle"}
-    assert (len(start), len(counted), len(claims.configs())) == (160, 96, 500)
+    assert (len(start), len(counted), len(claims.configs())) == (160, 96, 506)
     assert {config.clock for config in counted} == {"work"}
     of_figures = load("mpbcfw_fig4").configs()
     assert set(of_figures) < set(claims.configs())

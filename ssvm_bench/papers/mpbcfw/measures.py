@@ -349,9 +349,9 @@ def later_than_on(case: Case, solver: Selection, datasets: Sequence[str]) -> Mea
     ----------
     solver : Selection
     datasets : sequence of str
-        Candidates for the other dataset; the first with runs is taken.
+        Candidates for the other dataset; the first with runs is taken, with most examples.
     """
-    there = {other.dataset: other for other in case.others}
+    there = {of.dataset: of for of in sorted(case.others, key=lambda of: int(of.data["n"]))}
     name = next((name for name in datasets if name in there), "")
     ensure(name, "no finished runs on the horses to compare with")
     both = [[passes(run) for run in solver.of(on)] for on in (case, there[name])]
@@ -366,7 +366,7 @@ def later_than_on(case: Case, solver: Selection, datasets: Sequence[str]) -> Mea
     facts: dict[str, Fact] = {
         "largest:": most[0],
         "half of it at iteration": mine,
-        "largest on the horses:": most[1],
+        f"largest on the {there[name].data['n']} horses:": most[1],
         "half of that at iteration": theirs,
         "iterations that all have:": size,
     }

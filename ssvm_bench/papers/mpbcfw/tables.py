@@ -2,7 +2,9 @@
 
 =========  ======================================================================================
 scale      number of iterations at which the multi-plane primal is lower, for each λ and start
+fitted     the claims about images, judged at each pair of λ for the horses and for Stanford
 slope      time to a gap with the slope rule, with fixed numbers of passes, and with other T
+noise      seconds of an iteration over the repeats
 averages   dual suboptimality of the average over exact steps, of the average over approximate
            steps, and of their interpolation (section 3.5), as multiples of the last
 rule       Figure 3: the rule that ends approximate passes
@@ -24,20 +26,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from operator import truediv
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.claims.cases import USUAL, Case, Selection, cases, column
+from ssvm_bench.claims.cases import (
+    USUAL,
+    Case,
+    Selection,
+    cases,
+    column,
+    seconds_an_iteration,
+)
+from ssvm_bench.claims.display import MARKS
+from ssvm_bench.claims.judging import HOLDS, evaluate
+from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import Choices
-from ssvm_bench.figures.document import Block, described
+from ssvm_bench.figures.document import Block, Table, described
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
 from ssvm_bench.results import table, words
-from ssvm_bench.results.table import Run, Runs, UnmeasurableError, band, ensure
+from ssvm_bench.results.table import Run, Runs, UnmeasurableError, band, ensure, grouped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,6 +114,69 @@ def _of_scale(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
         yield from SCALE.tables(of)
 
 
+# ---- one scale of the features for each set of images ------------------------------------------
+
+ON_IMAGES = {
+    "below_plain": "1",
+    "below_avg": "2",
+    "planes_low": "22",
+    "planes_grow": "23",
+    "planes_stable": "24",
+    "passes_hundreds": "25",
+    "passes_slowly": "26",
+}
+"""The claims about images whose verdicts depend on the scale, and their numbers."""
+
+HORSES, SCENES = ("horseseg", "weizmann"), "stanford"
+
+
+def fitted(runs: Runs) -> pd.DataFrame:
+    """Return a row for each start and pair of λ, for the horses and for Stanford.
+
+    ``horses`` and ``stanford`` are the λ times n. Each claim of `ON_IMAGES` has a column for each
+    of the two that it is about, with the mark of its verdict and the median.
+    """
+    paper = registry.papers()["mpbcfw"]
+    claims = [claim for claim in paper.claims if claim.key in ON_IMAGES]
+    of_instance = grouped(runs, lambda run: (run.dataset, run.start, round(run.lam * run.n)))
+    rows: list[dict[str, Any]] = []
+    for (name, start, horses), (other, begin, scenes) in product(of_instance, repeat=2):
+        if name not in HORSES or other != SCENES or start != begin:
+            continue
+        both = [*of_instance[name, start, horses], *of_instance[other, start, scenes]]
+        row: dict[str, Any] = {"start": start, "horses": horses, "stanford": scenes}
+        found = evaluate(paper, both, runs.best, claims=claims)
+        judged = [found_of for found_of in found if found_of.dataset in (name, other)]
+        row["hold"], row["of"] = sum(of.verdict == HOLDS for of in judged), len(judged)
+        for of in judged:
+            place = "horses" if of.dataset == name else "Stanford"
+            number = of.ours.partition(" (")[0]
+            row[f"{ON_IMAGES[of.key]} {place}"] = f"{MARKS[of.verdict]} {number}".strip()
+        rows.append(row)
+    rows.sort(key=lambda row: (row["start"] == USUAL.start, row["horses"], row["stanford"]))
+    return pd.DataFrame(rows)
+
+
+def _of_fitted(_: FigureData, table: pd.DataFrame) -> Iterator[Block]:
+    yield FITTED
+    claims = [column for column in table if str(column)[:1].isdigit()]
+    header = ("start", "λ, horses", "λ, Stanford", "hold", *map(str, claims))
+    cells = [
+        [
+            *(row["start"], f"{row['horses']}/n", f"{row['stanford']}/n"),
+            *(f"{row['hold']} of {row['of']}", *(str(row[claim]) for claim in claims)),
+        ]
+        for row in table.to_dict("records")
+    ]
+    yield Table("Verdicts and medians", header, cells, 3, headed=False)
+
+
+FITTED = (
+    "Claims 1, 2 and 22 to 26 on images, at the paper's costs, at each pair of scales. Features "
+    "that are s times as large act as λ / s²: 10/n, 30/n and 100/n stand for features of 0.32, "
+    "0.18 and 0.1 times their size. Claim 26 compares Stanford with the horses."
+)
+
 PRINTED = Selection("mpbcfw", prefer={"rule": "slope", "T": 10})
 """Runs with the paper's options, if there are any."""
 
@@ -146,6 +222,44 @@ SLOPE = described(
         "approximate passes": lambda row: f"{row['M']}" if row["M"] else "slope rule",
         "to the rule's": lambda row: words.median(
             (row["ratio"], row["ratio_min"], row["ratio_max"]), row["repeats"], words.times
+        ),
+    },
+)
+
+
+# ---- the noise of times -----------------------------------------------------------------------
+
+
+def noise(runs: Runs) -> pd.DataFrame:
+    """Return a row for each dataset, start and solver with repeats whose time was measured.
+
+    ``time`` is the median of the seconds of an iteration, up to the last one that all repeats have;
+    ``spread`` their interquartile range over it.
+    """
+    rows: list[dict[str, Any]] = []
+    for case in cases(runs, runs.best):
+        for label, repeats in ({} if case.variant.counted else case.runs).items():
+            spent = seconds_an_iteration([*repeats.values()])
+            if len(spent) < 2:
+                continue
+            low, middle, high = np.quantile(spent, (0.25, 0.5, 0.75))
+            row: dict[str, Any] = {"dataset": case.dataset, "start": case.variant.start}
+            row |= {
+                "solver": label,
+                "repeats": len(spent),
+                "time": middle,
+                "spread": (high - low) / middle,
+            }
+            rows.append({**row, "time_min": spent.min(), "time_max": spent.max()})
+    return pd.DataFrame(rows)
+
+
+NOISE = described(
+    __file__,
+    "noise",
+    {
+        "an iteration": lambda row: words.median(
+            (row["time"], row["time_min"], row["time_max"]), row["repeats"], words.seconds
         ),
     },
 )
@@ -257,4 +371,6 @@ KINDS = (
     table_kind("slope", SLOPE.title, slope, SLOPE.blocks),
     table_kind("averages", AVERAGES.title, averages, AVERAGES.blocks),
     Kind("rule", Choices(("iteration",)), _draw_rule),
+    table_kind("fitted", "Which scale of the features makes the claims hold", fitted, _of_fitted),
+    table_kind("noise", NOISE.title, noise, NOISE.blocks),
 )

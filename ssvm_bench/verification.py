@@ -246,7 +246,8 @@ def verify(
     drawn: set[Path] = set()
     yield Checked.of("claims, judged again", redrawn(subject, drawn, claims=True))
     yield Checked.of("figures and tables, redrawn", redrawn(subject, drawn, claims=False))
-    yield Checked.of("numbers in prose", in_prose(subject))
+    if any(prose.pages(where.made)):
+        yield Checked.of("numbers in prose", in_prose(subject))
     yield Checked.of("fingerprints of data", fingerprints(subject))
     raw = (run for members in by_dataset.values() for run in members)
     yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))

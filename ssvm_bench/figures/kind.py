@@ -390,7 +390,7 @@ class CurveFigure:
             notes = [*curves.notes(table, runs, axis, self.held), *self.notes(runs)]
             label, log_x = curves.axis_label(runs, axis), curves.is_log_x(table, axis, data.log_x)
             title = data.title + f", start={start}" * several
-            headed = table.assign(dataset=table["dataset"].replace(titles))
+            headed = table.assign(dataset=[titles.get(of, of) for of in table["dataset"]])
             figure = partial(draw, headed, label, title, notes, log_x, self.log)
             name = self.file.format(curves.AXES[axis].files) + f"-{start}" * several
             yield Output(name, table, figure=figure)

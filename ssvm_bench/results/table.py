@@ -750,7 +750,8 @@ def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
     k = int(below[0])
     if k == 0 or not (y[k] > 0 and y[k - 1] > 0):
         return float(x[k])
-    part = math.log(y[k - 1] / target) / math.log(y[k - 1] / y[k])
+    before, here = math.log(y[k - 1]), math.log(y[k])
+    part = (before - math.log(target)) / (before - here)
     return float(x[k - 1] + part * (x[k] - x[k - 1]))
 
 

@@ -1,8 +1,9 @@
 """What a newcomer waits for: CPU seconds of whole processes, from their start to their end.
 
 Each fits or uses an estimator with its defaults on scikit-learn's irises, with an empty folder of
-compiled code, and with the folder that such a process has left. A note says whether the wheel
-``ssvm-bench-kernels`` is installed. LinearSVC, in a process of its own, imports scikit-learn alone.
+compiled code, and with the folder that such a process has left. With the wheel
+``ssvm-bench-kernels`` installed, the first have rows of their own. LinearSVC, in a process of its
+own, imports scikit-learn alone.
 
     python -m benchmarks.first_minute WHAT FOLDER
 """
@@ -43,14 +44,17 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
             command = [sys.executable, "-m", "benchmarks.first_minute", what, folder]
             return launched(command, {"NUMBA_CACHE_DIR": cache}).cpu
 
-        note = "CPU, with ssvm-bench-kernels" if find_spec(WHEEL) else "CPU"
+        installed = bool(find_spec(WHEEL))
 
         def row(quantity: str, *samples: float) -> Measurement:
-            return from_samples("program", "", quantity, samples, unit="s", note=note)
+            name = f"{quantity}, with {WHEEL}" if installed else quantity
+            return from_samples("program", "", name, samples, unit="s", note="CPU")
 
         yield row(FIRST_FIT.format("an empty"), spent("fit", compiled))
         yield row(FIRST_CHAIN, spent("chain", compiled))
         yield row(FIRST_PREDICTION, spent("predict", empty))
+        if installed:
+            return
         pairs = [(spent("fit", compiled), spent("linear", compiled)) for _ in range(REPEATS)]
         warm = [fit for fit, _ in pairs]
         yield row(FIRST_FIT.format("a full"), *warm)

@@ -340,6 +340,7 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
         return processes.Finished(1.0, float(len(commands)), 1)
 
     monkeypatch.setattr(first_minute, "launched", launched)
+    monkeypatch.setattr(first_minute, "find_spec", lambda name: None)
     monkeypatch.setattr(first_minute, "REPEATS", 1)
     rows = {row.quantity: row for row in first_minute.measure_first_minute(("dataset=ocr",))}
     assert [what for what, _ in commands] == ["fit", "chain", "predict", "fit", "linear"]
@@ -347,6 +348,11 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
     assert first == chain == warm != prediction
     assert rows[report.FIRST_FIT.format("an empty")].value == 1.0
     assert rows[report.FIRST_FIT.format("a full") + " / LinearSVC"].value == 4.0 / 5.0
+
+    monkeypatch.setattr(first_minute, "find_spec", lambda name: name)
+    with_wheel = [row.quantity for row in first_minute.measure_first_minute(("dataset=ocr",))]
+    assert len(with_wheel) == 3
+    assert not rows.keys() & {*with_wheel}
 
 
 def test_growth_is_measured():

@@ -1,13 +1,13 @@
 """Where a dataset's numbers come from: its raw file, a download, or a generator.
 
-A raw file that is not found is downloaded from its home page into the user's
-cache folder. Synthetic data replace only data that are *not available*, and only under
-``source=auto``. Broken or altered data are never replaced.
+A raw file that is not found is taken from an installed package that has it, or downloaded from its
+home page into the user's cache folder. Synthetic data replace only data that are *not available*,
+and only under ``source=auto``. Broken or altered data are never replaced.
 
 **Raw data as published.** A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in
-the user's cache folder. If it is in neither, it is downloaded into the latter. If a dataset has
-several files, they must be together in one folder, whose path is then that of the raw data; a
-folder that lacks one of them is skipped.
+the user's cache folder, then in a package. If it is in none, it is downloaded into the cache
+folder. If a dataset has several files, they must be together in one folder, whose path is then that
+of the raw data; a folder that lacks one of them is skipped.
 
 The sha256 of the unpacked content shows whether files are genuine, since copies are compressed in
 different ways. Users who trust other files may use them, but their source is never ``"real"``.
@@ -27,6 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -55,6 +56,12 @@ _HOMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 def home(dataset: str) -> dict[str, Any]:
     """Return the entry of a dataset in ``sources.toml``: fields of a `RawFile`."""
     return {"dataset": dataset, **_HOMES[dataset]}
+
+
+def of_package(package: str, path: str) -> Path | None:
+    """Return a file in the folder of an installed package, without importing it; None if none."""
+    found = find_spec(package)
+    return Path(found.origin).parent / path if found and found.origin else None
 
 
 class MissingDataError(RunFailedError):
@@ -126,6 +133,8 @@ class RawFile(ABC):
         Largest size of a file in bytes, packed and unpacked.
     n_features : int, optional
         Number of features, if they are stored as the arrays of a CSR matrix; None: as ``x``.
+    on_board : Path, optional
+        The file in an installed package, which counts last and is never written to.
     """
 
     dataset: str
@@ -140,6 +149,7 @@ class RawFile(ABC):
     heads: tuple[bytes, ...] = (GZIP,)
     most: int = reading.MOST
     n_features: int | None = None
+    on_board: Path | None = None
 
     only: ClassVar[Names] = None
     """Arrays that a `Dataset` is made from; None: all."""
@@ -244,7 +254,8 @@ class RawFile(ABC):
 
     def find(self) -> Path | None:
         """Return the first path where no file of the raw data is missing, if any."""
-        return next((place for place in self.places() if not self.missing(place)), None)
+        places = self.places() if self.on_board is None else [*self.places(), self.on_board]
+        return next((place for place in places if not self.missing(place)), None)
 
     def get(self, again: bool = True) -> Path:
         """Return the path of the raw data; download it if it is not found.
@@ -317,17 +328,18 @@ class RawFile(ABC):
         name = "stand-in" if source == "synthetic" else first.name
         return first.with_name(f"{name}.ssvm-bench.npz")
 
-    def repair(self) -> str:
+    def repair(self, path: Path) -> str:
         """Return advice on what to do about a broken file."""
         places = " then ".join(map(str, self.places()))
-        return (
-            f"Delete the file and it is downloaded again from {self.url}, or let SSVM_BENCH_DATA "
-            f"name another folder (looked for: {places})."
-        )
+        again = f"Delete the file and it is downloaded again from {self.url}"
+        if path == self.on_board:
+            again = "Install the package that it belongs to again"
+        return f"{again}, or let SSVM_BENCH_DATA name another folder (looked for: {places})."
 
     def explained(self, path: Path) -> AbstractContextManager[None]:
         """Turn errors about the raw file, raised in a block, into `RunFailedError`."""
-        return reading.explained(f"{path} cannot be used as the {self.dataset} data", self.repair())
+        what = f"{path} cannot be used as the {self.dataset} data"
+        return reading.explained(what, self.repair(path))
 
 
 TRIED_SECONDS = 3600.0
@@ -532,10 +544,10 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
             with opened(part) as file:
                 recognised = raw.recognises(file.read(_HEAD))
         except OSError as error:
-            return DatasetStatus(name, "broken", part, 0, f"{error}. {raw.repair()}")
+            return DatasetStatus(name, "broken", part, 0, f"{error}. {raw.repair(part)}")
         size += part.stat().st_size
         if not recognised:
-            hint = f"Not {raw.format}. {raw.repair()}"
+            hint = f"Not {raw.format}. {raw.repair(part)}"
             return DatasetStatus(name, "broken", part, part.stat().st_size, hint)
     hint, content = "", _content(raw, path) if verify else ""
     if raw.prepared and kept is None:

@@ -68,6 +68,7 @@ DATASETS = {
     "mnist": "MNIST",
     "neighbours": "Digits with neighbours",
     "ocr": "OCR",
+    "optdigits": "Digits of scikit-learn",
     "plates": "Number plates",
     "stanford": "Stanford",
     "usps": "USPS",

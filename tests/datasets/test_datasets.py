@@ -11,10 +11,11 @@ from helpers import oracle
 from program import real_data
 from raw_data import packed
 from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.base.random import approx_normal, permutation, uniform
-from ssvm_bench.datasets import horseseg, ocr, sources, usps
+from ssvm_bench.datasets import horseseg, ocr, optdigits, sources, usps
 from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.sources import status
 
@@ -460,6 +461,39 @@ def test_real_ocr():
     first = dataset.y[: dataset.offsets[1]]
     assert "".join(ocr.ALPHABET[c] for c in first) == "ommanding"
     assert dataset.fold[0] == 0
+
+
+def test_digits_of_scikit_learn_are_real_on_every_machine(monkeypatch, tmp_path):
+    x, y = load_digits(return_X_y=True)
+    dataset = optdigits.load(optdigits.Config("optdigits", "optdigits"))
+    assert dataset.source == "real"
+    np.testing.assert_array_equal(dataset.x, x)
+    np.testing.assert_array_equal(dataset.y, y)
+    assert not [each for each in findings_of("optdigits").values() if each.expected]
+
+    other = tmp_path / "optdigits" / "digits.csv.gz"  # a file of the user's counts first
+    other.parent.mkdir()
+    other.write_text(",".join(["3"] * 65) + "\n")
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    with pytest.raises(RunFailedError, match=r"what is in digits\.csv\.gz has the sha256"):
+        optdigits.load(optdigits.Config("optdigits", "optdigits"))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (64, "10", "line 2: label 10, expected 0 … 9"),
+        (3, "17", "line 2: ink that is no whole number from 0 to 16"),
+        (3, "0.5", "line 2: ink that is no"),
+        (3, "nan", "line 2: nan in column 4"),
+    ],
+)
+def test_a_bad_line_of_scikit_learns_digits_is_named(column, value, message):
+    rows = [[*range(16)] * 4 + [0] for _ in range(3)]
+    rows[1][column] = value
+    text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    with pytest.raises(ContentError, match=message):
+        optdigits.parse(text.encode())
 
 
 @real_data("usps/zip.train.gz")

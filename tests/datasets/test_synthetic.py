@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.datasets import abalone, adult, conll2000, mnist, ocr, sources, usps
+from ssvm_bench.datasets import abalone, adult, conll2000, mnist, ocr, optdigits, sources, usps
 from ssvm_bench.datasets.images import scenes
 from ssvm_bench.runs import components
 
@@ -22,6 +22,7 @@ def load(name):
     ("module", "version", "expected"),
     [
         (ocr, 1, "953c0251ddb6222b"),
+        (optdigits, 1, "c9cff59d8e5ab31c"),
         (usps, 2, "2dfa58dc3148e3ab"),
         (mnist, 3, "de606b3657bbd392"),
         (adult, 2, "53fa875c886a9824"),

@@ -257,8 +257,11 @@ def test_data_tells_where_every_dataset_stands(machine):
     rows = [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")]
     ssl = [f"ssl_{name}" for name in ("bci", "digit1", "g241c", "g241n", "usps")]
     davis = ["davis_bmx_trees", "davis_car_shadow"]
-    rest = ["horseseg", "mnist", "ocr", *ssl, "stanford", "usps", "weizmann"]
+    rest = ["horseseg", "mnist", "ocr", "optdigits", *ssl, "stanford", "usps", "weizmann"]
     assert [name for name, *_ in rows] == ["abalone", "adult", "conll2000", *davis, *rest]
+    (brought,) = (row for row in rows if row[0] == "optdigits")  # by scikit-learn
+    assert brought[1] == "ready"
+    rows.remove(brought)
     for name, state, path in rows:
         folder = name.partition("_")[0] if name in (*ssl, *davis) else name
         assert (state, Path(path).parent) == ("missing", machine / folder)

@@ -28,11 +28,11 @@ def main() -> None:
         status = end.code
     interrupts.ignore_signals()
     lost = messages.lost_results()
-    if lost is not None and not status:
+    if not (status or lost is None or isinstance(lost, BrokenPipeError)):
+        # a closed pipe is no failure: its reader, such as head, has seen enough
         status = 1
-        if not isinstance(lost, BrokenPipeError):  # else the reader has seen enough
-            reason = f"Cannot write to standard output: {lost.strerror}."
-            print(f"ssvm-bench: error: {reason} Files are written as ever.", file=sys.stderr)
+        reason = f"Cannot write to standard output: {lost.strerror}."
+        print(f"ssvm-bench: error: {reason} Files are written as ever.", file=sys.stderr)
     sys.exit(status)
 
 

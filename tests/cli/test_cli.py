@@ -225,7 +225,7 @@ def test_debug_shows_the_traceback(runs, arguments):
 def test_the_module_is_the_program_and_a_closed_pipe_is_quiet():
     setup = "import os, sys; r, w = os.pipe(); os.dup2(w, 1); os.close(r); sys.argv[1:] = ['list']"
     done = python("-c", f"{setup}; from ssvm_bench.__main__ import main; main()")
-    assert (done.stderr, done.returncode) == ("", 1)
+    assert (done.stderr, done.returncode) == ("", 0)  # as for `ssvm-bench list | head -1`
     done = python("-m", "ssvm_bench", "nonsense")
     assert done.returncode == 2
     assert done.stderr.startswith("ssvm-bench: error: There is no command 'nonsense'.")

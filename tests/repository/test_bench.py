@@ -19,6 +19,7 @@ from benchmarks import (
     first_minute,
     first_sweep,
     graphs,
+    newcomer,
     passes,
     processes,
     report,
@@ -336,7 +337,7 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
 
     def launched(command, environment):
         commands.append((*command[3:4], environment["NUMBA_CACHE_DIR"]))
-        first_minute.main(*command[3:])
+        newcomer.main(*command[3:])
         return processes.Finished(1.0, float(len(commands)), 1)
 
     monkeypatch.setattr(first_minute, "launched", launched)

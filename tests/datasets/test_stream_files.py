@@ -369,7 +369,7 @@ def test_an_export_needs_a_dataset_images_and_a_file(tmp_path):
     assert "Did you mean usps?" in message("upsp", "a.parquet")
     said = message("ocr", "a.parquet", *USPS[1:], "--jitter", "shift=1")
     assert "--jitter deforms images, and the examples of ocr are not images" in said
-    assert "one of: mnist, usps" in said
+    assert "one of: mnist, optdigits, usps" in said
     (tmp_path / "folder.parquet").mkdir()
     for name in ("a.csv", "a", "folder.parquet"):
         assert "must be a file whose name ends in .parquet or .npz" in message(USPS[0], name)

@@ -1,9 +1,11 @@
 """OCR letters (Kassel, Taskar): handwritten words, one chain of letters each.
 
-The file has one line per letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
+The raw file has one line per letter: id, letter, next_id (−1 ends a word), word_id, position, fold,
 and 16 × 8 pixels, 0 or 1, row by row. The first (capital) letter of every word was removed.
 The ten folds are of about the same size. Some can be chosen for training; the others are then the
 test set.
+
+The same letters are on board, packed to bits: ``on_board/SOURCE.md`` describes that file.
 
 References
 ----------
@@ -22,7 +24,7 @@ from ssvm_bench.base.random import permutation
 from ssvm_bench.config.validation import one_of
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.base import Dataset, SourceConfig
-from ssvm_bench.datasets.sources import ParsedFile, home
+from ssvm_bench.datasets.sources import ParsedFile, home, of_package
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 BIASES = {"none": 0, "constant": 1, "ends": 3}
@@ -133,6 +135,25 @@ def identity(text: bytes) -> bytes:
     )
 
 
+def restore(packed: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays that `parse` returns, from what ``docs/pack_letters.py`` wrote.
+
+    These are lines of a fold and a word, an empty line, and 128 bits for each letter: first all
+    letters a, in the order of the words, at last all letters z.
+    """
+    lines, _, bits = packed.partition(b"\n\n")
+    folds, words = zip(*(line.split() for line in lines.split(b"\n")), strict=True)
+    y = np.frombuffer(b"".join(words), np.uint8) - np.uint8(ord("a"))
+    x = np.empty((y.size, CELL[0] * CELL[1]), np.uint8)
+    x[np.argsort(y, kind="stable")] = np.unpackbits(np.frombuffer(bits, np.uint8)).reshape(x.shape)
+    return {
+        "x": x,
+        "y": y,
+        "offsets": np.cumsum([0, *map(len, words)], dtype=np.int64),
+        "fold": np.array(folds, dtype=np.int64),
+    }
+
+
 def simulate() -> dict[str, np.ndarray]:
     """Return synthetic words in many handwritings, with the real counts per length and fold."""
     from ssvm_bench.datasets import handwriting
@@ -151,5 +172,12 @@ def simulate() -> dict[str, np.ndarray]:
 
 
 RAW = ParsedFile(
-    **home("ocr"), n=N_WORDS, parse=parse, identity=identity, synthetic=simulate, version=1
+    **home("ocr"),
+    n=N_WORDS,
+    parse=parse,
+    identity=identity,
+    synthetic=simulate,
+    version=1,
+    on_board=of_package("ssvm_bench", "datasets/on_board/letters.gz"),
+    restore=restore,
 )

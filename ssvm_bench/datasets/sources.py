@@ -1,16 +1,20 @@
 """Where a dataset's numbers come from: its raw file, a download, or a generator.
 
-A raw file that is not found is taken from an installed package that has it, or downloaded from its
-home page into the user's cache folder. Synthetic data replace only data that are *not available*,
-and only under ``source=auto``. Broken or altered data are never replaced.
+A raw file that is not found is downloaded from its home page into the user's cache folder.
+Synthetic data replace only data that are *not available*, and only under ``source=auto``. Broken or
+altered data are never replaced.
 
 **Raw data as published.** A raw file is looked for in ``$SSVM_BENCH_DATA/<folder>/<file>``, then in
-the user's cache folder, then in a package. If it is in none, it is downloaded into the cache
-folder. If a dataset has several files, they must be together in one folder, whose path is then that
-of the raw data; a folder that lacks one of them is skipped.
+the user's cache folder. If it is in none, it is downloaded into the cache folder. If a dataset has
+several files, they must be together in one folder, whose path is then that of the raw data; a
+folder that lacks one of them is skipped.
 
 The sha256 of the unpacked content shows whether files are genuine, since copies are compressed in
 different ways. Users who trust other files may use them, but their source is never ``"real"``.
+
+**On board.** Some data come with an installed package, this one or another. They are real on every
+machine: a run never downloads them, and no synthetic data replace them, even if they were left out
+of the installation.
 """
 
 from __future__ import annotations
@@ -134,7 +138,7 @@ class RawFile(ABC):
     n_features : int, optional
         Number of features, if they are stored as the arrays of a CSR matrix; None: as ``x``.
     on_board : Path, optional
-        The file in an installed package, which counts last and is never written to.
+        The file of an installed package that has the data. It counts last and is never written to.
     """
 
     dataset: str
@@ -178,7 +182,7 @@ class RawFile(ABC):
     def compare(self, found: Mapping[str, str]) -> None:
         """Raise `AlteredError` unless the files with these digests are the genuine ones."""
         for name, digest in found.items():
-            known = self.sha256.get(name, digest)
+            known = self.genuine(name) or digest
             if digest != known:
                 raise AlteredError(
                     f"what is in {name} has the sha256 {digest[:16]}…, that of the genuine file is "
@@ -194,8 +198,15 @@ class RawFile(ABC):
             If the raw data cannot be read.
         """
         for name, digest in self.read(path).sha256.items():
-            known = self.sha256.get(name, digest)
+            known = self.genuine(name) or digest
             yield Property.compared(f"sha256 of what is in {name}", digest, known)
+
+    def genuine(self, name: str) -> str:
+        """Return the digest of the genuine content of a file; empty if it is not known.
+
+        If there is only one file, its name does not matter: that of a copy may be another one.
+        """
+        return self.sha256.get(self.file or name, "")
 
     @property
     def n_synthetic(self) -> int:
@@ -257,6 +268,10 @@ class RawFile(ABC):
         places = self.places() if self.on_board is None else [*self.places(), self.on_board]
         return next((place for place in places if not self.missing(place)), None)
 
+    def falls_back(self) -> bool:
+        """Return whether ``source=auto`` is synthetic data on this machine, without a download."""
+        return self.on_board is None and self.find() is None
+
     def get(self, again: bool = True) -> Path:
         """Return the path of the raw data; download it if it is not found.
 
@@ -281,8 +296,7 @@ class RawFile(ABC):
                 if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
                     raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
                 if not again and (before := _failed_before(part)):
-                    fetch = f"`ssvm-bench data fetch {self.dataset}` does"
-                    raise TransferError(f"{before}. It is not tried again now: {fetch}")
+                    raise TransferError(f"{before}. It is not tried again now")
                 try:
                     self._download(part)
                 except (TransferError, OSError) as error:
@@ -290,13 +304,18 @@ class RawFile(ABC):
                         files.write(_mark_of(part), str(error).encode())
                     raise
         except (TransferError, OSError) as error:
-            looked = " or ".join(str(self.first_missing(place)) for place in self.places())
-            preferred = self.parts(self.places()[0])[0].parent
-            raise MissingDataError(
-                f"The real {self.dataset} data is missing: no {looked}, and {error}. "
-                f"Put {self.missing_names()} from {self.url} into {preferred}."
-            ) from error
+            raise self.missing_error(error) from error
         return target
+
+    def missing_error(self, why: object) -> MissingDataError:
+        """Return the error for raw data that are not found and, for a reason, not downloaded."""
+        looked = " or ".join(str(self.first_missing(place)) for place in self.places())
+        preferred = self.parts(self.places()[0])[0].parent
+        return MissingDataError(
+            f"The real {self.dataset} data is missing: no {looked}, and {why}. To get it: "
+            f"`ssvm-bench data fetch {self.dataset}` with internet access, or put "
+            f"{self.missing_names()} from {self.url} into {preferred}."
+        )
 
     def _download(self, part: Path) -> None:
         """Download a file, which gets its final name only after its content has been checked."""
@@ -384,6 +403,12 @@ class ParsedFile(RawFile):
         same.
     identity : callable, optional
         Turns the unpacked bytes of a file into those whose digest shows whether it is genuine.
+    restore : callable
+        Turns the unpacked bytes of the file on board into the arrays to keep, if that file has a
+        format of its own.
+    packed_sha256 : str
+        Digest of this file on board as it is, which is checked before anything is unpacked; empty
+        if the file on board has the format of the raw file.
     """
 
     parse: Callable[[bytes], Any]
@@ -391,6 +416,8 @@ class ParsedFile(RawFile):
     synthetic: Callable[[], Arrays]
     to_fields: Callable[[Arrays], dict[str, Any]] = dict
     identity: Callable[[bytes], bytes] = bytes
+    restore: Callable[[bytes], Arrays] | None = None
+    packed_sha256: str = ""
     heads: tuple[bytes, ...] = (GZIP, *(b"%d" % digit for digit in range(10)))
 
     def fields(self, arrays: Arrays) -> dict[str, Any]:
@@ -402,10 +429,25 @@ class ParsedFile(RawFile):
         self.compare({part.name: self._parsed(part)[0]})
 
     def read(self, path: Path) -> Content:
-        """Parse all files."""
+        """Parse all files, or restore what was packed on board."""
+        if self.restore is not None and path == self.on_board:
+            return self._restored(path, self.restore)
         found = {part.name: self._parsed(part) for part in self.parts(path)}
         digests = {name: digest for name, (digest, _) in found.items()}
         return Content(digests, lambda: self.combine(*(parsed for _, parsed in found.values())))
+
+    def _restored(self, path: Path, restore: Callable[[bytes], Arrays]) -> Content:
+        """Return the content of a file on board in a format of its own."""
+        packed = files.read(path, self.most)
+        found = sha256(packed)
+        if found != self.packed_sha256:
+            raise ContentError(
+                f"its sha256 is {found[:16]}…, that of the file that belongs to this version is "
+                f"{self.packed_sha256[:16]}…"
+            )
+        # a known file: what is in it is known, too
+        known = {path.name: self.genuine(path.name)}
+        return Content(known, lambda: restore(reading.unpack(packed, self.most)))
 
     def synthetic_arrays(self) -> Arrays:
         """Return the arrays of the synthetic data."""
@@ -519,6 +561,8 @@ class DatasetStatus(NamedTuple):
     kept : Path or None
         Cache file of the prepared arrays: of the real data or, if missing, of synthetic data.
         Loading checks whether they were made from the raw file that is there.
+    on_board : bool
+        Whether the file is that of an installed package.
     """
 
     name: str
@@ -528,6 +572,7 @@ class DatasetStatus(NamedTuple):
     hint: str
     content: str = ""
     kept: Path | None = None
+    on_board: bool = False
 
 
 def status(name: str, verify: bool = False) -> DatasetStatus:
@@ -552,7 +597,7 @@ def status(name: str, verify: bool = False) -> DatasetStatus:
     hint, content = "", _content(raw, path) if verify else ""
     if raw.prepared and kept is None:
         hint = f"Not prepared yet: `ssvm-bench data prepare {name}` does it, or the first run."
-    return DatasetStatus(name, "ready", path, size, hint, content, kept)
+    return DatasetStatus(name, "ready", path, size, hint, content, kept, path == raw.on_board)
 
 
 def _content(raw: RawFile, path: Path) -> str:
@@ -692,7 +737,7 @@ def extra_of(config: Any) -> str:
     if not isinstance(raw, RawFile):
         return ""
     if source == "auto":
-        source = "synthetic" if raw.find() is None else "real"
+        source = "synthetic" if raw.falls_back() else "real"
     return "" if raw.prepared and kept_in(raw, source) else raw.extra(source)
 
 
@@ -707,9 +752,12 @@ def _available(config: SourceConfig, raw: RawFile) -> str:
     if config.source == "synthetic":
         return "synthetic"
     try:
+        if raw.on_board is not None and raw.find() is None:
+            why = f"{raw.on_board}, which comes with its package, was left out of this installation"
+            raise raw.missing_error(why)
         logger.debug("%s is read from %s", config.name, raw.get(again=config.source == "real"))
     except MissingDataError as error:
-        if config.source == "real":
+        if config.source == "real" or raw.on_board is not None:
             raise MissingDataError(
                 f"{error} Or use synthetic data: dataset.source=synthetic."
             ) from error
@@ -775,7 +823,7 @@ def card(name: str) -> dict[str, Any]:
         "licence": raw.licence,
         "examples": _counts(name, raw.n, there),
         "sha256 unpacked": dict(raw.sha256) or "not known",
-        "here": f"{there.path} ({there.state})",
+        "here": f"{there.path} ({there.state}{', on board' * there.on_board})",
         "citation": " ".join(cited[1].split()) if cited else "see the source",
     }
 

@@ -44,7 +44,8 @@ trust_option = click.option(
 def data_command(context: click.Context) -> None:
     """Show the status of datasets, download, prepare, look at and export them.
 
-    Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder.
+    Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder. Those on board
+    come with this program or with scikit-learn.
 
     .. code-block:: console
 
@@ -74,7 +75,8 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
         return
     width = max(map(len, names))
     for found in (status(each, verify) for each in names):
-        size = f" ({found.size / 1e6:.1f} MB)" if found.size else ""
+        about = f"{found.size / 1e6:.1f} MB{', on board' * found.on_board}"
+        size = f" ({about})" if found.size else ""
         click.echo(f"{found.name:<{width}}  {found.state:<7}  {found.path}{size}")
         if found.content:
             click.echo(f"{'':<{width}}  content: {found.content}")
@@ -138,7 +140,9 @@ def fetch_command(name: str | None) -> None:
     from ssvm_bench.datasets import sources
 
     for dataset in _names(name):
-        click.echo(f"{dataset}: {sources.fetch(dataset)}")
+        path = sources.fetch(dataset)
+        on_board = path == sources.raw_file(dataset).on_board
+        click.echo(f"{dataset}: {path}{' (on board)' * on_board}")
 
 
 @data_command.command("prepare")

@@ -19,7 +19,7 @@ LOADED_FROM = (*GENUINE, ALTERED, "synthetic")
 """Where a loaded dataset came from."""
 
 SOURCES = ("auto", "real", "synthetic")
-"""Sources that can be requested; ``auto``: real data if available, else synthetic ones."""
+"""Sources that can be requested; ``auto``: real data if available or on board, else synthetic."""
 
 ORDERS = ("dataset", "shuffled", "neighbours")
 """Orders in which a dataset's examples can be exported."""

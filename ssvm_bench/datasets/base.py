@@ -605,7 +605,8 @@ class SourceConfig(DatasetConfig):
     Attributes
     ----------
     source : str
-        ``"auto"``: the real data, or synthetic ones with a warning; ``"real"``; ``"synthetic"``.
+        ``"auto"``: the real data or, where these are neither here nor on board, synthetic ones with
+        a warning; ``"real"``; ``"synthetic"``.
     n_samples : int, optional
         Use only this many examples: the first of a fixed permutation, the same for every seed.
     trust : bool

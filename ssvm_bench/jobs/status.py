@@ -24,7 +24,7 @@ from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.config import registry
 from ssvm_bench.config.experiment import along_paths
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.datasets.sources import status as dataset_status
+from ssvm_bench.datasets.sources import raw_file
 from ssvm_bench.results import budgets, run_folder, trace, words
 from ssvm_bench.runs import Outcome
 
@@ -100,7 +100,7 @@ def sources(config: RunConfig) -> tuple[str, ...]:
     if config.source != "auto":
         return sources
     with suppress(SsvmBenchError):  # of a dataset that has no raw file
-        if dataset_status(config.dataset.kind).state != "missing":
+        if not raw_file(config.dataset.kind).falls_back():
             return sources[:-1]
     return sources
 

@@ -259,15 +259,17 @@ def test_data_tells_where_every_dataset_stands(machine):
     davis = ["davis_bmx_trees", "davis_car_shadow"]
     rest = ["horseseg", "mnist", "ocr", "optdigits", *ssl, "stanford", "usps", "weizmann"]
     assert [name for name, *_ in rows] == ["abalone", "adult", "conll2000", *davis, *rest]
-    (brought,) = (row for row in rows if row[0] == "optdigits")  # by scikit-learn
-    assert brought[1] == "ready"
-    rows.remove(brought)
-    for name, state, path in rows:
+    on_board = [row for row in rows if row[-2:] == ["on", "board)"]]
+    assert [row[:2] for row in on_board] == [["ocr", "ready"], ["optdigits", "ready"]]
+    for name, _, path, *_ in on_board:
+        assert call("data", "fetch", name).stdout == f"{name}: {path} (on board)\n"
+        assert call("data", "card", name).stdout.count(f"{path} (ready, on board)\n") == 1
+    for name, state, path in (row for row in rows if row not in on_board):
         folder = name.partition("_")[0] if name in (*ssl, *davis) else name
         assert (state, Path(path).parent) == ("missing", machine / folder)
         assert f"data fetch {name}" in result.stdout
     # as docs/components.md says
-    assert "`ssvm-bench data fetch ocr` downloads it" in result.stdout
+    assert "`ssvm-bench data fetch usps` downloads it" in result.stdout
     (told,) = re.findall(r"`ssvm-bench data fetch horseseg` (.*)", result.stdout)
     assert re.fullmatch(r"tries https://\S+, which was not available when this was .*", told)
     assert call("data", "status", "ocr").stdout.startswith("ocr ")

@@ -2,7 +2,9 @@
 
 import gzip
 import os
+import runpy
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -452,6 +454,49 @@ def test_horseseg_is_unpacked_from_what_its_home_gives(tmp_path):
             horseseg.RAW.unpack(came)
     with pytest.raises(ContentError, match=r"there is no horse-features\.bin in it"):
         horseseg.RAW.unpack(packed(tmp_path / "data.tar", {"data/other.bin": b"z"}, "w"))
+
+
+def letters_on_board(monkeypatch, tmp_path):
+    """Return the words where there is no file of the user's."""
+    monkeypatch.setenv("SSVM_BENCH_DATA", str(tmp_path))
+    return ocr.load(ocr.Config("ocr", "ocr"))
+
+
+def test_the_letters_on_board_are_the_genuine_ones(monkeypatch, tmp_path):
+    words = letters_on_board(monkeypatch, tmp_path)
+    assert (words.source, words.n, words.x.shape) == ("real", 6877, (52152, 128))
+    assert np.array_equal(np.bincount(np.diff(words.offsets)), ocr.WORDS_PER_LENGTH)
+    assert np.array_equal(np.bincount(words.fold), ocr.WORDS_PER_FOLD)
+    assert not [each for each in findings_of("ocr").values() if each.expected]
+    # a file like letter.data, made of them, has the digest of the genuine one
+    ends, fold = set(words.offsets[1:] - 1), np.repeat(words.fold, np.diff(words.offsets))
+    lines = (
+        f"{k} {ocr.ALPHABET[y]} {-1 if k in ends else k + 1} 0 0 {fold[k]} "
+        + " ".join(map(str, words.x[k]))
+        for k, y in enumerate(words.y)
+    )
+    content = ocr.identity("\n".join(lines).encode())
+    assert sources.sha256(content) == ocr.RAW.sha256[ocr.RAW.file]
+
+
+def test_letters_are_packed_to_what_is_restored():
+    packed = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "pack_letters.py"))["packed"]
+    for words, folds in ((("cat", "on"), (0, 3)), (("zoo",), (9,)), (("a", "b", "a"), (1, 0, 1))):
+        made = ocr.parse(pack(ocr_lines(words, folds)))
+        restored = ocr.restore(gzip.decompress(packed(made)))
+        assert restored.keys() == made.keys()
+        for name, array in made.items():
+            assert restored[name].dtype == array.dtype
+            np.testing.assert_array_equal(restored[name], array)
+
+
+@real_data("ocr/letter.data.gz")
+def test_the_letters_on_board_are_those_of_the_raw_file(monkeypatch, tmp_path):
+    raw = ocr.load(ocr.Config("ocr", "ocr", "real"))
+    restored = letters_on_board(monkeypatch, tmp_path)
+    assert restored.fingerprint == raw.fingerprint
+    for name in ("x", "y", "offsets", "fold"):
+        np.testing.assert_array_equal(getattr(restored, name), getattr(raw, name))
 
 
 @real_data("ocr/letter.data.gz")

@@ -430,7 +430,7 @@ def test_a_download_that_has_just_failed_is_not_tried_by_every_call(
     load(raw)
     said = capsys.readouterr().err
     assert "404" in said
-    assert "(0 minutes ago). It is not tried again now: `ssvm-bench data fetch tiny` does." in said
+    assert "(0 minutes ago). It is not tried again now. To get it: `ssvm-bench data fetch" in said
     # who asks for the real data, or for the file, has it tried
     pages["/tiny.gz"] = b"<html>moved</html>"
     assert "something else" in told(raw, "real")
@@ -448,6 +448,89 @@ def test_a_download_that_has_just_failed_is_not_tried_by_every_call(
     assert sources.fetch("tiny").is_file()
     assert "Downloading" in capsys.readouterr().err
     assert tried() == ("real", 0)
+
+
+@pytest.fixture
+def brought(remote, registered, tmp_path):
+    """The dataset as it comes with a package, packed in a way of its own; and the file."""
+    path, content = tmp_path / "site" / "tiny.packed", gzip.compress(b"123", mtime=0)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    known = {"packed_sha256": digest(content), "sha256": {remote[0].file: digest(GOOD)}}
+    restore = lambda bits: arrays_of(int(bits))  # noqa: E731
+    return registered(replace(remote[0], on_board=path, restore=restore, **known)), path
+
+
+def test_what_is_on_board_counts_last_and_is_never_downloaded(brought, remote, capsys, tmp_path):
+    raw, path = brought
+    remote[1]["/tiny.gz"] = GOOD
+    for source in ("auto", "real"):
+        data = load(raw, source)
+        assert (data.source, data.x[0, 0]) == ("real", 123)
+    assert sources.fetch("tiny") == path
+    found = sources.status("tiny", verify=True)
+    assert (found.state, found.path, found.on_board) == ("ready", path, True)
+    assert found.content == "genuine, by its sha256"
+    assert not [each for each in sources.integrity_report("tiny")[1] if each.expected]
+    assert files(tmp_path) == ["site/tiny.packed", KEPT]
+    for place in (1, 0):  # the user's files count first
+        other = put(raw, place)
+        assert (load(raw).x[0, 0], sources.status("tiny").path) == (sum(GOOD), other)
+        assert not sources.status("tiny").on_board
+    assert "".join(capsys.readouterr()) == ""
+
+
+def test_what_was_left_out_is_neither_downloaded_by_a_run_nor_replaced(brought, remote, capsys):
+    raw, path = brought
+    remote[1]["/tiny.gz"] = GOOD
+    path.unlink()
+    for source in ("auto", "real"):
+        message = told(raw, source)
+        for part in (
+            *(f"no {raw.places()[0]} or", f"and {path}, which comes with its package, was left"),
+            *("`ssvm-bench data fetch tiny`", f"put tiny.gz from {raw.url} into"),
+            "dataset.source=synthetic",
+        ):
+            assert part in message
+    assert (load(raw, "synthetic").source, sources.status("tiny").state) == ("synthetic", "missing")
+    assert "".join(capsys.readouterr()) == ""
+    sources.fetch("tiny")
+    assert load(raw).x[0, 0] == sum(GOOD)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "other", "empty", "folder", "bomb", "large"])
+def test_a_damaged_file_on_board_is_refused_before_it_is_unpacked(brought, damage, monkeypatch):
+    raw, path = brought
+    good = path.read_bytes()
+    changed = {
+        "cut": good[:-3],
+        "flip": good[:12] + bytes([good[12] ^ 1]) + good[13:],
+        "other": gzip.compress(b"124", mtime=0),  # a whole file, of another content
+        "empty": b"",
+        "bomb": gzip.compress(bytes(4 * reading.MOST)),
+        "large": bytes(reading.MOST + 1),
+    }
+    if damage in changed:
+        path.write_bytes(changed[damage])
+    else:
+        put_odd(path, damage)
+    monkeypatch.setattr(reading, "unpack", lambda *_: pytest.fail("it was unpacked"))
+    for options in ({}, {"trust": True}):  # nobody's own file: there is nothing to trust
+        message = told(raw, **options)
+        assert message.startswith(f"{path} cannot be used as the tiny data: ")
+        assert "Install the package that it belongs to again" in message
+        if damage in changed and damage != "large":
+            assert re.search(f"its sha256 is {digest(changed[damage])[:16]}…, that of", message)
+    assert load(raw, "synthetic").source == "synthetic"
+
+
+def test_a_file_on_board_is_compared_whatever_its_name_is(brought):
+    raw, path = brought
+    raw = replace(raw, restore=None)  # in the format of the raw file
+    path.write_bytes(gzip.compress(GOOD))
+    assert load(raw).source == "real"
+    path.write_bytes(GOOD + b"4")
+    assert re.search(r"what is in tiny\.packed has the sha256 .*, that of the genuine", told(raw))
 
 
 @pytest.fixture
@@ -489,7 +572,10 @@ def test_a_missing_file_is_named(pair, tmp_path):
     path, message = put_part(pair, "a.gz"), told(pair, "real")
     place = tmp_path / "data" / "pair"
     assert f"no {place}/b.gz or {tmp_path}/user/pair/a.gz" in message
-    assert f"Put b.gz from {pair.url} into {place}." in message
+    assert (
+        "To get it: `ssvm-bench data fetch pair` with internet access, or put b.gz from "
+        f"{pair.url} into {place}."
+    ) in message
     found = sources.status("pair")
     assert (found.state, found.path) == ("missing", place / "b.gz")
     assert found.hint.endswith("Or put b.gz there.")

@@ -28,7 +28,7 @@ from ssvm_bench.runs import components, runner  # jit says where compiled kernel
 from ssvm_bench.runs.terminal import Display
 
 USPS = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
-OCR = ("dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=20")
+OCR = ("dataset=ocr", "dataset.source=real", "dataset.n_samples=20")  # they are on board
 GRID = """
 grid:
   seed: [0, 1]

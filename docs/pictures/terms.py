@@ -22,8 +22,8 @@ def _small():
 
 
 def _word(chosen=None):
-    """Draw a word of the synthetic OCR data, and a frame around one of its letters."""
-    (run,) = compose_runs(["dataset=ocr", "dataset.source=synthetic", "dataset.n_samples=60"])
+    """Draw a word of the OCR data, and a frame around one of its letters."""
+    (run,) = compose_runs(["dataset=ocr", "dataset.source=real", "dataset.n_samples=60"])
     data = load_dataset(run.dataset)
     data = data.take(np.array([int(np.argmax(np.diff(data.offsets) == 5))]))
     figure, all_axes = plt.subplots(1, data.y.size, figsize=(2.4, 1.5))

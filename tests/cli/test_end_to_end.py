@@ -18,7 +18,7 @@ def test_a_run_says_what_it_does_and_where_its_files_are(tmp_path):
     result = call(*words)
     assert result.exit_code == 0, result.output
     heading, *lines = result.stderr.splitlines()[-6:]
-    assert heading.startswith("mpbcfw on ocr (synthetic data), seed 0: n = 20, d = 4,004")
+    assert heading.startswith("mpbcfw on ocr (real data), seed 0: n = 20, d = 4,004")
     assert [line.split()[0] for line in lines] == ["iteration", "0", "1", "2", "3"]
     (folder,) = find_runs(tmp_path)
     assert result.stdout.splitlines()[-1] == f"files: {folder}"

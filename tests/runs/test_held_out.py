@@ -20,7 +20,7 @@ FEW = ("solver=bcfw", "budget.max_iterations=2")
 
 
 def words(folds=None, n_samples=None):
-    return ocr.load(ocr.Config("ocr", "ocr", "synthetic", n_samples, folds=folds))
+    return ocr.load(ocr.Config("ocr", "ocr", "real", n_samples, folds=folds))
 
 
 def test_taking_examples_leaves_the_others_held_out():
@@ -127,8 +127,7 @@ def test_a_sweep_shows_held_out_losses_and_the_best_options(tmp_path):
         assert all(f"{loss:.5g}" in done.stdout for loss in of)
     (solver, lam), of = min(losses.items(), key=lambda item: np.mean(item[1]))
     assert best == (
-        f"best on ocr (synthetic): {solver} lam={lam}, test loss {np.mean(of):.5g} "
-        "(mean of 2 seeds)"
+        f"best on ocr (real): {solver} lam={lam}, test loss {np.mean(of):.5g} (mean of 2 seeds)"
     )
     one = call("run", "solver=bcfw", *FEW, *OCR, "dataset.folds=[0]", where).stdout
     assert "test loss" in one
@@ -148,16 +147,14 @@ def test_options_are_chosen_by_validation_examples_if_there_are_any():
         for lam, (validation, test) in zip((0.1, 0.2, 0.3), losses, strict=True)
     ]
     (line,) = terminal.best_lines(runs)
-    assert line == "best on ocr (synthetic): mpbcfw lam=0.2, validation loss 0.2"
+    assert line == "best on ocr (real): mpbcfw lam=0.2, validation loss 0.2"
     assert list(terminal.best_lines(runs[:1])) == []  # there is nothing to choose
     other = config_of("results", "dataset.n_samples=30", data=("dataset=usps",))
     beside = [*runs, (other, "finished", {"source": "real", "test_loss": 0.0})]
     assert [*terminal.best_lines(beside)] == [line]  # losses on other data are others
     # without validation examples anywhere, the test examples decide
     tested = [(config, status, {"test_loss": of["test_loss"]}) for config, status, of in runs]
-    assert [*terminal.best_lines(tested)] == [
-        "best on ocr (synthetic): mpbcfw lam=0.3, test loss 0"
-    ]
+    assert [*terminal.best_lines(tested)] == ["best on ocr (real): mpbcfw lam=0.3, test loss 0"]
 
 
 def test_several_runs_are_scored_in_one_call(tmp_path):

@@ -18,7 +18,7 @@ import program
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from program import FILES, OCR, USPS, config_of, real_data, run_folders, run_here
+from program import FILES, OCR, USPS, config_of, run_folders, run_here
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ssvm_bench.base import clock as base_clock
@@ -318,13 +318,7 @@ REALS += ("working_set_mean", "w_norm")
 CONTRACT = dict.fromkeys(INTEGERS, "int64") | dict.fromkeys(REALS, "double")
 
 
-@pytest.mark.parametrize(
-    ("name", "source", "n"),
-    [
-        ("usps", "synthetic", 30),
-        pytest.param("ocr", "real", 40, marks=real_data("ocr/letter.data.gz")),
-    ],
-)
+@pytest.mark.parametrize(("name", "source", "n"), [("usps", "synthetic", 30), ("ocr", "real", 40)])
 def test_the_files_are_those_of_the_contract(tmp_path, name, source, n):
     words = ("solver=mpbcfw", "budget.max_iterations=3", "seed=5", f"dataset={name}")
     words += (f"dataset.source={source}", f"dataset.n_samples={n}")

@@ -85,7 +85,7 @@ def test_every_lambda_has_a_run_of_its_own(tmp_path, data):
     assert (last.status, last.stop_reason) == ("finished", "max_iterations")
     for words, lam in ((("lam=0.5",), 0.5), (("lam=0.1", "path=[0.5]"), 0.1)):
         config = config_of(tmp_path, *options, *words, data=data)
-        trace = read_trace(config.with_source("synthetic").folder)
+        trace = read_trace(config.folder)
         assert trace.metadata["lam"] == lam
         assert trace["oracle_calls"][0] == trace["time"][0] == 0
         assert trace.frame["iteration"].tolist() == list(range(7))

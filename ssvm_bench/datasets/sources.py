@@ -353,6 +353,8 @@ class RawFile(ABC):
         again = f"Delete the file and it is downloaded again from {self.url}"
         if path == self.on_board:
             again = "Install the package that it belongs to again"
+        elif self.on_board is not None and not self.missing(self.on_board):
+            again = f"Delete the file and {self.on_board} is used"
         return f"{again}, or let SSVM_BENCH_DATA name another folder (looked for: {places})."
 
     def explained(self, path: Path) -> AbstractContextManager[None]:

@@ -477,6 +477,8 @@ def test_what_is_on_board_counts_last_and_is_never_downloaded(brought, remote, c
         other = put(raw, place)
         assert (load(raw).x[0, 0], sources.status("tiny").path) == (sum(GOOD), other)
         assert not sources.status("tiny").on_board
+    put(raw, 0, b"broken")
+    assert f"Delete the file and {path} is used, or let" in told(raw)
     assert "".join(capsys.readouterr()) == ""
 
 

@@ -109,8 +109,9 @@ options: $(DEVELOPMENT) ## the tables of docs/options.md, from the code
 pictures: $(PROGRAM) ## the drawings in docs/pictures
 	$(BIN)/python docs/pictures/draw.py
 
-papers-pages: $(PROGRAM) ## the verdicts in docs/papers, from the stored tables of claims
+papers-pages: $(PROGRAM) ## the verdicts in docs/papers, and the numbers in pages, from the stored tables
 	$(BIN)/python docs/verdicts.py
+	$(BIN)/python docs/prose.py
 
 update-reference: $(DEVELOPMENT) ## accept changed regression curves
 	$(BIN)/python tests/regression/reference.py

@@ -1,9 +1,10 @@
 """``python docs/prose.py [PAGE…]``: fill measured numbers into pages, and keep their lists.
 
-Each page of `PAGES` has a list of its numbers in ``results/numbers``; the module
-:mod:`ssvm_bench.report.prose` says what is in it. A page may be edited freely before: numbers that
-are new or changed get rows without a kind, which are then filled in by hand, in the list. Numbers
-that are measured get the values of their formulas, in both.
+A page has a list of its numbers in ``results/numbers``; the module :mod:`ssvm_bench.report.prose`
+says what is in it. A page may be edited freely before: numbers that are new or changed get rows
+without a kind, which are then filled in by hand, in the list. Numbers that are measured get the
+values of their formulas, in both. Without arguments, as ``make papers-pages`` does, these are all
+pages that have a list; a page that is named gets one.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def write(path: Path, rows: list[prose.Row]) -> None:
 
 
 def main(names: list[str]) -> int:
-    """Fill in some pages, or all; return 1 if a number has no kind or no value."""
+    """Fill in some pages, or all with a list; return 1 if a number has no kind or no value."""
     sources, status = prose.Sources(RESULTS), 0
-    for name in names or pages():
+    for name in names or filter(lambda name: list_of(name).is_file(), pages()):
         page, path = ROOT / name, list_of(name)
         text = page.read_text(encoding="utf-8")
         rows = aligned(text, prose.read(path) if path.is_file() else [])

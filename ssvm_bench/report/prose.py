@@ -18,14 +18,24 @@ in the order of the text:
 ``set``       is an option, a size, a target or a definition, and not found by measuring
 ============  ======================================================================================
 
-**Numbers** are those with a decimal point or with one of `UNITS` after them, and all in the cells
-of tables. Code, links, formulas, comments and what a program writes between two comments are no
-text.
+**Numbers** are those with a decimal point, those with one of `UNITS` after them, also after another
+number (“10 to 29 %”), and all in those cells of tables that begin with a number. Code, links,
+formulas, comments and what a program writes between two comments are no text. Neither are
+references: “Figure 4”, “claims 28 to 30”, and the columns that `REFERENCES` head.
 
-**A formula** has sums, differences, products and quotients of numbers, ``min``, ``max``, ``median``
-and ``mean``, and cells ``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results
-folder, a bench's JSON file, or ``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with
-blanks is quoted. Conditions with several rows give several values, for ``median`` and so on.
+**A formula** has sums, differences, products and quotients of numbers, and cells
+``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results folder, a bench's JSON
+file, or ``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with blanks is quoted; an
+empty one is that of empty cells. Blanks in names of columns are written ``_``. Conditions with
+several rows give several values.
+
+===============================  ===================================================================
+``min max median mean``          of all values of the arguments, without empty cells
+``log(x)``                       the natural logarithm
+``count(cells)``                 how many there are
+``last(cells)``                  of the last row
+``after("words", cells)``        the first number after these words, in cells of text
+===============================  ===================================================================
 """
 
 from __future__ import annotations
@@ -56,20 +66,29 @@ HEAD = ("number", "is", "of")
 
 UNITS = (
     *("%", "×", "±", "s", "ms", "µs", "min", "minutes", "hours", "MB", "GB", "kB"),
-    *("passes", "calls", "iterations", "steps", "seconds", "points"),
+    *("passes", "calls", "iterations", "steps", "seconds", "points", "times"),
 )
 """What makes an integer a number of the list, with or without a blank between them."""
 
+REFERENCES = ("#", "where", "section", "equation")
+"""Heads of columns that name places in a paper or in the program."""
+
 _NO_TEXT = re.compile(
     r"<!-- made by .*?<!-- end .*?-->|<!--.*?-->|```.*?```|\$\$.*?\$\$|\$`.*?`\$"
-    r"|(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n+)+|`[^`\n]*`|\]\([^)\s]*\)|</?[a-zA-Z][^>\n]*>|https?://\S+",
+    r"|(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n+)+|`(?:[^`\n]|\n(?!\n))*`|\]\([^)\s]*\)|</?[a-zA-Z][^>\n]*>|https?://\S+"
+    r"|\b(?i:figure|table|equation|section|chapter|algorithm|claim|row|line|lemma|theorem|definition"
+    r"|proposition)s?\s\(?[\d.]*\d\)?(?:(?:,|\sand|\sto|–)\s?\(?[\d.]*\d\)?(?!\s?[%×s]))*",
     re.DOTALL,
 )
-_DIGITS = r"(?<![\w.,/^-])[−-]?\d+(?:,\d{3})*"
-_NUMBER = re.compile(
-    rf"{_DIGITS}(?:\.\d+|(?=[ \u00a0]?(?:{'|'.join(map(re.escape, UNITS))})(?!\w)))(?![\w.]*\w)"
-)
-_IN_TABLE = re.compile(rf"{_DIGITS}(?:\.\d+)?(?![\w.]*\w)")
+_WHOLE = r"[−-]?\d+(?:,\d{3})*"
+_DIGITS = rf"(?<![\w.,/^-])(?<!e\+){_WHOLE}"
+_END = r"(?![\w.]*\w|⁻)"
+_UNIT = rf"[ \u00a0]?(?:{'|'.join(map(re.escape, UNITS))})(?!\w)"
+_MORE = rf"(?:(?:,| to| and| or|,? against|–| /) ?{_WHOLE}(?:\.\d+)?)*"
+_NUMBER = re.compile(rf"{_DIGITS}(?:\.\d+|(?={_MORE}{_UNIT})){_END}")
+_IN_TABLE = re.compile(rf"{_DIGITS}(?:\.\d+)?{_END}")
+_BEGINS = re.compile(r"[\s*~≈<>≤≥]*[−-]?\d")
+_BETWEEN = re.compile(r"(?<!\\)\|")
 _CELL = re.compile(r"(?P<file>[\w./-]+)\[(?P<where>[^\]]*)\]\.(?P<column>\w+)")
 
 _OPERATORS: Mapping[type, Any] = {
@@ -106,11 +125,17 @@ def numbers(page: str) -> list[Number]:
     """Return the numbers of a page's text, in order."""
     text = _NO_TEXT.sub(lambda found: re.sub(r"\S", " ", found[0]), page)
     found, begin = [], 0
+    heads: list[str] = []
     for line in text.splitlines(keepends=True):
-        pattern = _IN_TABLE if line.startswith("|") else _NUMBER
-        for match in pattern.finditer(line):
-            found.append(Number(match[0], begin + match.start(), begin + match.end()))
-        begin += len(line)
+        in_table = line.startswith("|")
+        parts = _BETWEEN.split(line) if in_table else [line]
+        heads = (heads or [part.strip() for part in parts]) if in_table else []
+        for k, part in enumerate(parts):
+            pattern = _IN_TABLE if in_table and _BEGINS.match(part) else _NUMBER
+            if k >= len(heads) or heads[k] not in REFERENCES:
+                for match in pattern.finditer(part):
+                    found.append(Number(match[0], begin + match.start(), begin + match.end()))
+            begin += len(part) + (k < len(parts) - 1)
     return found
 
 
@@ -143,11 +168,16 @@ class Sources:
 
         try:
             tree = ast.parse(_CELL.sub(name, formula), mode="eval").body
-            found = np.ravel(_evaluated(tree, cells))
+            with np.errstate(all="ignore"):
+                found = np.ravel(_evaluated(tree, cells))
         except (SyntaxError, ZeroDivisionError):
             raise ConfigError(f"{shown(formula)} is no formula.") from None
+        except ValueError:
+            raise ConfigError(f"{shown(formula, 200)} is no number.") from None
         if found.size != 1:
             raise ConfigError(f"{shown(formula, 200)} has {found.size} values; write median(…).")
+        if not np.isfinite(found[0]):
+            raise ConfigError(f"{shown(formula, 200)} is no number.")
         return float(found[0])
 
     def _cells(self, match: re.Match[str]) -> np.ndarray:
@@ -162,10 +192,7 @@ class Sources:
             chosen &= np.array([_same(cell, value) for cell in table[name]], bool)
         if not chosen.any():
             raise ConfigError(f"{match['file']} has no row with {match['where']}.")
-        try:
-            return table.loc[chosen, column].to_numpy(float)
-        except ValueError:
-            raise ConfigError(f"{match[0]} is no number.") from None
+        return table.loc[chosen, column].to_numpy()
 
     def _table(self, name: str) -> pd.DataFrame:
         path = self.root / name
@@ -179,7 +206,8 @@ class Sources:
             content = files.read(path)
             if path.suffix == ".json":
                 return pd.DataFrame(json.loads(content)["measurements"])
-            return pd.read_csv(io.BytesIO(content))
+            table = pd.read_csv(io.BytesIO(content))
+            return table.rename(columns=lambda name: name.replace(" ", "_"))
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(f"{name} cannot be read as a table: {error}") from None
 
@@ -189,7 +217,15 @@ def _same(cell: Any, value: str) -> bool:
     try:
         return bool(float(cell) == float(value))
     except (TypeError, ValueError):
-        return str(cell) == value
+        return str(cell) == value or (not value and bool(pd.isna(cell)))
+
+
+def _after(words: str, text: str) -> float:
+    """Return the first number of a text after some words."""
+    _, found, rest = text.partition(words)
+    if not found or not (match := re.search(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", rest)):
+        raise ConfigError(f"{shown(text, 80)!r} has no number after {words!r}.")
+    return float(match[0])
 
 
 def _evaluated(node: ast.AST, cells: Mapping[str, np.ndarray]) -> Any:
@@ -197,14 +233,25 @@ def _evaluated(node: ast.AST, cells: Mapping[str, np.ndarray]) -> Any:
         case ast.Constant(value=float() | int() as number):
             return number
         case ast.Name(id=name) if name in cells:
-            return cells[name]
+            return cells[name].astype(float)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_evaluated(operand, cells)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_evaluated(left, cells), _evaluated(right, cells))
+        case ast.Call(func=ast.Name(id="count"), args=[ast.Name(id=name)]) if name in cells:
+            return len(cells[name])
+        case ast.Call(func=ast.Name(id="last"), args=[ast.Name(id=name)]) if name in cells:
+            return cells[name][-1:].astype(float)
+        case ast.Call(
+            func=ast.Name(id="after"), args=[ast.Constant(value=str() as words), ast.Name(id=name)]
+        ) if name in cells:
+            return np.array([_after(words, str(cell)) for cell in cells[name]])
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _OF_SEVERAL:
-            values = [np.ravel(_evaluated(arg, cells)) for arg in args]
-            return _OF_SEVERAL[name](np.concatenate(values))
+            values = np.concatenate([np.ravel(_evaluated(arg, cells)) for arg in args])
+            values = values[~np.isnan(values)]
+            return _OF_SEVERAL[name](values) if len(values) else np.nan
+        case ast.Call(func=ast.Name(id="log"), args=[arg], keywords=[]):
+            return np.log(_evaluated(arg, cells))
     raise ConfigError(f"{ast.unparse(node)} is no part of a formula.")
 
 

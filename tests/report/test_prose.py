@@ -8,16 +8,19 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.report import prose
 from ssvm_bench.report.prose import MEASURED, PRINTED, SET, Row
 
-PAGE = """# Title 2.5
+PAGE = r"""# Title 2.5
 
 `mpbcfw_fast` takes 0.80 s and 15 passes, `x=0.3` [1.5 %](figures/9.9.csv) less. Chapter 3, 1e-10,
-v1.2.3, OCR-26 and a1.5b are names; −4.2 % and 1,234 calls are not. $`x^{2.5}`$
+v1.2.3, OCR-26 and a1.5b are names; −4.2 % and 1,234 calls are not. $`x^{2.5}`$ Figure 4, Sections
+4.1 and 4.2, claims 28 to 30 and 10⁻⁶ are none; 3 to 5, 7 and 9 times are four, 3 of 5 none. `over
+two lines 1.7`
 
     indented 7.7 code
 
-| what | n |
-|---|---:|
-| 26 letters of `0.1` | 5 |
+| what | n | where | # |
+|---|---:|---|---|
+| 26 letters of `0.1` | 5 | 4.1, equation 3 | 7 |
+| the other 26, or 13 % | **~6** (7) | \|8\| 2 | 8 |
 
 ```text
 8.8 s
@@ -34,14 +37,19 @@ def results(tmp_path):
     (folder / "figures").mkdir(parents=True)
     table = "dataset,solver,gap,time\nocr,fast,0.01,4.26\nocr,fast,0.1,1.04\nusps,a b,0.01,0.5\n"
     (folder / "figures" / "t.csv").write_text(table)
+    notes = "key,of all,note\na,,to 0.1: 0.25× (2); BCFW: 3e-2 s\nb,2,to 0.1: not reached\nb,8,\n"
+    (folder / "notes.csv").write_text(notes)
     rows = [{"quantity": "one pass / product", "value": 1.8}]
     (folder / "bench.json").write_text(json.dumps({"measurements": rows}))
     return folder
 
 
+CELLS = ["26", "5", "13", "6", "7"]
+
+
 def test_numbers_are_those_of_text_and_tables():
     found = [number.text for number in prose.numbers(PAGE)]
-    assert found == ["2.5", "0.80", "15", "1.5", "−4.2", "1,234", "26", "5"]
+    assert found == ["2.5", "0.80", "15", "1.5", "−4.2", "1,234", "3", "5", "7", "9", *CELLS]
     assert all(PAGE[one.begin : one.end] == one.text for one in prose.numbers(PAGE))
 
 
@@ -58,6 +66,13 @@ OCR = "figures/t.csv[dataset=ocr gap=0.010].time"
         ("median(figures/t.csv[gap=0.01].time)", 2.38),
         ("bench.json[quantity='one pass / product'].value", 1.8),
         ("-2", -2.0),
+        ("count(notes.csv[key=b].note)", 2),
+        ("count(notes.csv[of_all=].key)", 1),
+        ("max(notes.csv[].of_all)", 8),
+        ("mean(log(notes.csv[key=b].of_all)) / log(2)", 2),
+        ("last(notes.csv[key=b].of_all)", 8),
+        ("after('to 0.1:', notes.csv[key=a].note)", 0.25),
+        ("after('BCFW', notes.csv[key=a].note)", 0.03),
     ],
 )
 def test_formulas_have_the_values_of_cells(results, formula, value):
@@ -71,6 +86,12 @@ def test_formulas_have_the_values_of_cells(results, formula, value):
         ("figures/t.csv[dataset=mnist].time", "no row with dataset=mnist"),
         ("figures/t.csv[data=ocr].time", "no column data"),
         ("figures/t.csv[gap=0.1].solver", "is no number"),
+        ("notes.csv[key=a].of_all", "is no number"),
+        ("notes.csv[key=a].of_all / 2", "is no number"),
+        ("min(notes.csv[key=a].of_all)", "is no number"),
+        ("1 / log(notes.csv[of_all=2].of_all / 2)", "is no number"),
+        ("after('to 0.2:', notes.csv[key=a].note)", "no number after 'to 0.2:'"),
+        ("count(2)", "no part of a formula"),
         ("figures/none.csv[gap=1].time", "cannot be read"),
         ("../t.csv[gap=1].time", "outside"),
         ("traces/none[solver=x].seconds", "has no traces/none"),

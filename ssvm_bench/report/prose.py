@@ -26,8 +26,8 @@ references: “Figure 4”, “claims 28 to 30”, and the columns that `REFEREN
 **A formula** has sums, differences, products and quotients of numbers, and cells
 ``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results folder, a bench's JSON
 file, or ``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with blanks is quoted; an
-empty one is that of empty cells. Blanks in names of columns are written ``_``. Conditions with
-several rows give several values.
+empty one is that of empty cells. ``NAME~TEXT`` asks for cells that contain a text. Blanks in names
+of columns are written ``_``. Conditions with several rows give several values.
 
 ===============================  ===================================================================
 ``min max median mean``          of all values of the arguments, without empty cells
@@ -76,6 +76,7 @@ REFERENCES = ("#", "where", "section", "equation")
 _NO_TEXT = re.compile(
     r"<!-- made by .*?<!-- end .*?-->|<!--.*?-->|```.*?```|\$\$.*?\$\$|\$`.*?`\$"
     r"|(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n+)+|`(?:[^`\n]|\n(?!\n))*`|\]\([^)\s]*\)|</?[a-zA-Z][^>\n]*>|https?://\S+"
+    r"|(?<=\n)#+ [\d., ]+"
     r"|\b(?i:figure|table|equation|section|chapter|algorithm|claim|row|line|lemma|theorem|definition"
     r"|proposition)s?\s\(?[\d.]*\d\)?(?:(?:,|\sand|\sto|–)\s?\(?[\d.]*\d\)?(?!\s?[%×s]))*",
     re.DOTALL,
@@ -89,6 +90,7 @@ _NUMBER = re.compile(rf"{_DIGITS}(?:\.\d+|(?={_MORE}{_UNIT})){_END}")
 _IN_TABLE = re.compile(rf"{_DIGITS}(?:\.\d+)?{_END}")
 _BEGINS = re.compile(r"[\s*~≈<>≤≥]*[−-]?\d")
 _BETWEEN = re.compile(r"(?<!\\)\|")
+_CONDITION = re.compile("([=~])")
 _CELL = re.compile(r"(?P<file>[\w./-]+)\[(?P<where>[^\]]*)\]\.(?P<column>\w+)")
 
 _OPERATORS: Mapping[type, Any] = {
@@ -183,13 +185,14 @@ class Sources:
     def _cells(self, match: re.Match[str]) -> np.ndarray:
         """Return the cells of a column in the rows with some values."""
         table, column = self.table(match["file"]), match["column"]
-        wanted = [each.partition("=")[::2] for each in shlex.split(match["where"])]
-        for name in (*(name for name, _ in wanted), column):
+        wanted = [_CONDITION.split(each, 1) for each in shlex.split(match["where"])]
+        for name in (*(name for name, *_ in wanted), column):
             if name not in table:
                 raise ConfigError(f"{match['file']} has no column {name}.")
         chosen = np.ones(len(table), bool)
-        for name, value in wanted:
-            chosen &= np.array([_same(cell, value) for cell in table[name]], bool)
+        for name, how, value in wanted:
+            fits = _same if how == "=" else _contains
+            chosen &= np.array([fits(cell, value) for cell in table[name]], bool)
         if not chosen.any():
             raise ConfigError(f"{match['file']} has no row with {match['where']}.")
         return table.loc[chosen, column].to_numpy()
@@ -218,6 +221,10 @@ def _same(cell: Any, value: str) -> bool:
         return bool(float(cell) == float(value))
     except (TypeError, ValueError):
         return str(cell) == value or (not value and bool(pd.isna(cell)))
+
+
+def _contains(cell: Any, value: str) -> bool:
+    return value in str(cell)
 
 
 def _after(words: str, text: str) -> float:

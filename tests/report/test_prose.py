@@ -15,6 +15,8 @@ v1.2.3, OCR-26 and a1.5b are names; −4.2 % and 1,234 calls are not. $`x^{2.5}`
 4.1 and 4.2, claims 28 to 30 and 10⁻⁶ are none; 3 to 5, 7 and 9 times are four, 3 of 5 none. `over
 two lines 1.7`
 
+## 3.1, 4 Theorems
+
     indented 7.7 code
 
 | what | n | where | # |
@@ -67,6 +69,7 @@ OCR = "figures/t.csv[dataset=ocr gap=0.010].time"
         ("bench.json[quantity='one pass / product'].value", 1.8),
         ("-2", -2.0),
         ("count(notes.csv[key=b].note)", 2),
+        ("count(notes.csv['note~to 0.1:'].note)", 2),
         ("count(notes.csv[of_all=].key)", 1),
         ("max(notes.csv[].of_all)", 8),
         ("mean(log(notes.csv[key=b].of_all)) / log(2)", 2),

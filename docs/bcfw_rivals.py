@@ -8,6 +8,8 @@ primal suboptimality is not below a rival's, of the passes at which both are kno
 Then SSG with steps 1/(λ(t + t₀)), t₀ from 0, as in the poster's comparison, to 3000 n, on OCR as
 there, seed 0: P − the best dual value known after some passes, and BCFW's, without a parameter.
 The t₀ is the best one at that very pass, in hindsight: no single run of SSG is better than these.
+
+It writes ``results/figures/bcfw_rivals/``, from which pages take these numbers.
 """
 
 import json
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
@@ -32,7 +35,7 @@ OCR = ["dataset=ocr", "dataset.source=real", "dataset.folds=[1,2,3,4,5,6,7,8,9]"
 
 
 def elsewhere():
-    """Print where BCFW is not ahead."""
+    """Yield where BCFW is not ahead."""
     curves = pd.read_csv(RESULTS / "figures" / "all_solvers" / "oracle_calls.csv")
     curves = curves[curves["quantity"] == "primal suboptimality"]
     for dataset, found in curves.groupby("dataset"):
@@ -44,12 +47,15 @@ def elsewhere():
                 (x, mine), (at, theirs) = passes[ours], passes[rival]
                 known = (x >= 1) & (x <= at.max())
                 behind = x[known][np.interp(x[known], at, np.log(theirs)) <= np.log(mine[known])]
-                where = (
-                    f"passes {behind.min():.0f} to {behind.max():.0f}" if len(behind) else "nowhere"
-                )
-                print(
-                    f"{dataset}: {ours} behind {rival} at {len(behind)} of {known.sum()}: {where}"
-                )
+                yield {
+                    "dataset": dataset,
+                    "solver": ours,
+                    "rival": rival,
+                    "evaluated": known.sum(),
+                    "behind": len(behind),
+                    "first": behind.min(),
+                    "last": behind.max(),
+                }
 
 
 def built(name, lam):
@@ -91,7 +97,7 @@ def ssg_after(lam, offset):
 
 
 def tuned():
-    """Print the suboptimality of BCFW, and of SSG with t₀ = 0 and with the best one."""
+    """Yield the suboptimality of BCFW, and of SSG with t₀ = 0 and with the best one."""
     instances = json.loads((RESULTS / "reference" / "optima.json").read_text())["instances"]
     for lam in LAMS:
         problem, _ = built("bcfw", lam)
@@ -106,9 +112,16 @@ def tuned():
             mine, theirs = np.array(bcfw_after(name, lam)) - best, of_rival[:, form]
             for i, k in enumerate(PASSES):
                 t = theirs[:, i].argmin()
-                of_ssg = f"SSG {theirs[0, i]:.3g}, with t₀ = {OFFSETS[t]} n {theirs[t, i]:.3g}"
-                print(f"λ = {problem.lam:.3g}, pass {k}: {name} {mine[i]:.3g}, {of_ssg}")
+                yield {
+                    "lam": problem.lam,
+                    "passes": k,
+                    "solver": name,
+                    "suboptimality": mine[i],
+                    "ssg": theirs[0, i],
+                    "tuned": theirs[t, i],
+                    "offset_n": OFFSETS[t],
+                }
 
 
-elsewhere()
-tuned()
+for found in (elsewhere, tuned):
+    keep(f"bcfw_rivals/{found.__name__}", found())

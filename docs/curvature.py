@@ -33,10 +33,8 @@ It writes ``results/figures/curvature/curvature.csv``: with ``low`` and ``high``
 over n C_f^prod, and the two bounds of C_f over it, Euclidean and with sums.
 """
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
+from stored import keep
 
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.runs.components import load_dataset
@@ -97,8 +95,4 @@ squares = (x**2).sum(axis=1)
 low, high = 2 * furthest(x), 2 * np.sqrt(squares).mean() ** 2
 bounds = np.log10(2 / n * largest_eigenvalue(x, data.y, data.n_labels)), np.log10(8 * squares.max())
 rows.append(row("usps", n, low, high, 2 * squares.mean(), *bounds))
-table = pd.DataFrame(rows)
-print(table.to_string(index=False))
-file = Path(__file__).parents[1] / "results" / "figures" / "curvature" / "curvature.csv"
-file.parent.mkdir(exist_ok=True)
-table.to_csv(file, index=False, float_format="%.6g")
+keep("curvature/curvature", rows)

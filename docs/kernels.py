@@ -9,7 +9,8 @@ words). `mpbcfw_fast`, to a relative gap of 0.01. Nyström: features of 500 land
 `Nystroem`, with linear weights. SVC: one against one, C = 1, its own tolerance. Seconds are CPU
 seconds of this process, features included; errors are of digits, or letters. Kernel values are per
 pair of digits or letters trained on. At the end of `usps`: two classes (3 and 8) of which SVC with
-C = 2/(λ n) has the objective, but for its intercept.
+C = 2/(λ n) has the objective, but for its intercept. The tables are kept in
+``results/figures/kernels``.
 """
 
 import sys
@@ -18,6 +19,7 @@ import time
 import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from sklearn.svm import SVC
+from stored import keep
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.config.compose import compose_runs
@@ -58,14 +60,12 @@ def flat(labels):
 
 
 def compare(structure, sizes, gamma, lam, x, y, test_x, test_y):
-    """Print a table."""
+    """Yield the rows of a table."""
     own = {"structure": structure, "lam": lam, "gap_tol": 0.01}
     kernel = {"kernel": "rbf", "gamma": gamma, "options": {"oracle.kernel_memory": 4000}}
     halves = [0.5 * each for each in x[:50]]  # no integers, as of Nyström
     for options, head in (({}, x[:50]), ({}, halves), (kernel, x[:50])):  # compile
         StructuredSVM(structure, gap_tol=0.1, **options).fit(head, y[:50])
-    print("| n | model | CPU s | exact passes | error | kernel values | support |")
-    print("|---|---|---|---|---|---|---|")
     for n in sizes:
         models = {
             "linear": StructuredSVM(**own),
@@ -82,39 +82,37 @@ def compare(structure, sizes, gamma, lam, x, y, test_x, test_y):
                 a, b = mapped(mapping, a), mapped(mapping, b)
             model.fit(a, y[:n])
             spent = time.process_time() - start
-            parts = flat(y[:n]).size
-            error = np.mean(flat(model.predict(b)) != flat(test_y))
-            passes = values = support = "–"
+            row = {"n": n, "model": name, "seconds": spent, "parts": flat(y[:n]).size}
+            row["error"] = np.mean(flat(model.predict(b)) != flat(test_y))
             if name != "SVC":
-                passes = f"{model.history_['oracle_calls'].iloc[-1] / n:.0f}"
+                row["passes"] = model.history_["oracle_calls"].iloc[-1] / n
             if name == "RBF":
-                values = f"{model.history_['kernel_evaluations'].iloc[-1] / parts**2:.2f}"
+                evaluations = model.history_["kernel_evaluations"].iloc[-1]
+                row["kernel_values"] = evaluations / row["parts"] ** 2
             if hasattr(model, "support_"):
-                support = f"{model.support_.size} of {parts}"
-            row = f"{n} | {name} | {spent:.1f} | {passes} | {error:.2%} | {values} | {support}"
-            print(f"| {row} |", flush=True)
+                row["support"] = model.support_.size
+            yield row
 
 
 def two_classes(gamma, x, y):
-    """Print how far the scores of SVC are from ours for two digits."""
+    """Yield how far the scores of SVC are from ours for two digits."""
     two = np.isin(y, (3, 8))
     a, b, n = x[two], y[two], int(two.sum())
     model = StructuredSVM(lam="1/n", gap_tol=1e-4, kernel="rbf", gamma=gamma).fit(a, b)
     svc = SVC(gamma=gamma, C=2.0, tol=1e-6).fit(a, b)
     here, there = model.decision_function(a), svc.decision_function(a) - svc.intercept_
-    print(f"\n3 and 8, n = {n}: the intercept of SVC is {svc.intercept_[0]:.3f},", end=" ")
-    print(f"scores differ by {abs(here - there).max():.3f}")
+    yield {"n": n, "intercept": svc.intercept_[0], "difference": abs(here - there).max()}
 
 
 def main(name, *sizes):
-    """Print the tables of a dataset."""
+    """Keep the tables of a dataset."""
     if name == "usps":
         data = examples("usps", 2000)
-        compare("multiclass", (650, 1300, 2600, 5291), 0.01, "1/n", *data)
-        two_classes(0.01, *data[:2])
+        keep("kernels/usps", compare("multiclass", (650, 1300, 2600, 5291), 0.01, "1/n", *data))
+        keep("kernels/two_classes", two_classes(0.01, *data[:2]))
     else:
         sizes = [int(size) for size in sizes] or (500, 1000, 2000)
-        compare("chain", sizes, 0.05, "10/n", *examples("ocr", 1000))
+        keep("kernels/ocr", compare("chain", sizes, 0.05, "10/n", *examples("ocr", 1000)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ gap of 0.02, or for 60 iterations; an oracle call counts as 10 ms, so that appro
 many. Features of the edge between the superpixels s and t: 1; their similarity exp(−|x_s −
 x_t|²/m), where m is the mean of |x_s − x_t|²; the length of their border over the mean length. The
 table has the Hamming loss on the training and the held-out pictures, the learned weights, CPU
-seconds of training, and the relative gap at its end.
+seconds of training, and the relative gap at its end. It is kept in ``results/figures/potts``.
 """
 
 import sys
@@ -16,6 +16,7 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from stored import keep
 
 from ssvm_bench import StructuredSVM
 from ssvm_bench.config.compose import compose_runs
@@ -55,7 +56,7 @@ def hamming(model, X, y):
 
 
 def measured(train, test, k, **options):
-    """Return two losses, the learned weights of k features of edges (0: none), seconds and gap."""
+    """Return two losses, seconds, the gap, and the weights of k features of edges (0: none)."""
     (X, y), (Z, z) = (
         ([(x, edges, *([edge_x[:, :k]] * (k > 0))) for x, edges, edge_x in of], labels)
         for of, labels in (train, test)
@@ -66,23 +67,20 @@ def measured(train, test, k, **options):
     model.fit(X, y)
     seconds = time.process_time() - start
     last = model.history_.iloc[-1]
-    learned = ", ".join(f"{p:.4f}" for p in model.weights_[-k:]) if k else "–"
-    return (
-        hamming(model, X, y),
-        hamming(model, Z, z),
-        learned,
-        seconds,
-        last["gap"] / last["primal"],
-    )
+    return {
+        "training": hamming(model, X, y),
+        "held_out": hamming(model, Z, z),
+        "seconds": seconds,
+        "gap": last["gap"] / last["primal"],
+        **dict(zip(("constant", "similarity", "border")[:k], model.weights_[-k:], strict=False)),
+    }
 
 
-def main(names):
-    """Print the table."""
+def table(names):
+    """Yield the rows of the table."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     models = [(f"fixed, {p:g}", {"potts": p}, 0) for p in FIXED]
     models += [(f"learned: {of}", {"potts": "learned"}, k) for of, k in LEARNED.items()]
-    print("| data | λ | weight | training | held out | weights | CPU s | gap |")
-    print("|---|---|---|---:|---:|---|---:|---:|")
     for name in names:
         X, y = pictures(name)
         held_out, kept = np.split(np.random.RandomState(0).permutation(len(X)), [len(X) // 3])
@@ -93,9 +91,8 @@ def main(names):
         for lam in LAMBDAS[name]:
             for title, options, k in models:
                 found = measured(*parts, k, lam=lam, **options)
-                row = "{:.1%} | {:.1%} | {} | {:.0f} | {:.3f}".format(*found)
-                print(f"| `{name}` | {lam} | {title} | {row} |", flush=True)
+                yield {"dataset": name, "lam": lam, "weight": title, **found}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or RAW)
+    keep("potts/potts", table(sys.argv[1:] or RAW))

@@ -16,7 +16,7 @@ RESULTS = ROOT / "results"
 LISTED = [name for name, _, _ in prose.pages(RESULTS)]
 WITHOUT = {
     *("results/beyond.md", "results/bmrm.md", "results/dual_coordinate.md", "results/mpbcfw.md"),
-    *("results/transduction.md", "results/bcfw_poster.md", "experiments/beyond.md"),
+    *("results/transduction.md", "experiments/beyond.md"),
     *("experiments/kernel.md", "experiments/potts.md", "docs/papers/bmrm.md"),
     *("docs/papers/dual_coordinate.md", "docs/papers/mpbcfw.md", "docs/papers/transduction.md"),
 }

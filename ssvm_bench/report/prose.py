@@ -24,8 +24,9 @@ formulas, comments and what a program writes between two comments are no text. N
 references: “Figure 4”, “claims 28 to 30”, and the columns that `REFERENCES` head.
 
 **A formula** has sums, differences, products and quotients of numbers, and cells
-``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results folder, a bench's JSON
-file, or ``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with blanks is quoted; an
+``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results
+folder, a bench's JSON file, ``reference/optima.json`` (``best_primal_value`` and so on), or
+``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with blanks is quoted; an
 empty one is that of empty cells. ``NAME~TEXT`` asks for cells that contain a text. Blanks in names
 of columns are written ``_``. Conditions with several rows give several values.
 
@@ -208,7 +209,9 @@ class Sources:
         try:
             content = files.read(path)
             if path.suffix == ".json":
-                return pd.DataFrame(json.loads(content)["measurements"])
+                found = json.loads(content)
+                rows = found["measurements"] if "measurements" in found else found["instances"]
+                return pd.json_normalize(rows, sep="_")
             table = pd.read_csv(io.BytesIO(content))
             return table.rename(columns=lambda name: name.replace(" ", "_"))
         except (OSError, ValueError, KeyError) as error:

@@ -3,7 +3,8 @@
 A page has a list of its numbers in ``results/numbers``; the module :mod:`ssvm_bench.report.prose`
 says what is in it. A page may be edited freely before: numbers that are new or changed get rows
 without a kind, which are then filled in by hand, in the list. Numbers that are measured get the
-values of their formulas, in both. Without arguments, as ``make papers-pages`` does, these are all
+values of their formulas, in both. Times that were not measured alike are marked at the end
+(:mod:`ssvm_bench.report.times`). Without arguments, as ``make papers-pages`` does, these are all
 pages that have a list; a page that is named gets one.
 """
 
@@ -16,7 +17,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.report import prose
+from ssvm_bench.report import prose, times
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
@@ -60,7 +61,7 @@ def write(path: Path, rows: list[prose.Row]) -> None:
 
 def main(names: list[str]) -> int:
     """Fill in some pages, or all with a list; return 1 if a number has no kind or no value."""
-    sources, status = prose.Sources(RESULTS), 0
+    sources, known, status = prose.Sources(RESULTS), times.tables(RESULTS), 0
     for name in names or filter(lambda name: list_of(name).is_file(), pages()):
         page, path = ROOT / name, list_of(name)
         text = page.read_text(encoding="utf-8")
@@ -70,6 +71,7 @@ def main(names: list[str]) -> int:
         except ConfigError as error:
             print(f"{name}: {error}", file=sys.stderr)
             status = 1
+        text = times.marked(text, page, RESULTS, times.shown(text, rows, known))
         page.write_text(text, encoding="utf-8")
         write(path, rows)
         if missing := sum(not row.kind for row in rows):

@@ -17,7 +17,8 @@ other fonts. Numbers count as equal if they differ by at most one unit of the la
 digits: logarithms are not rounded alike everywhere. Documents must be equal.
 
 **Numbers in prose**, of the pages that have a list of them, are computed from tables and traces
-(:mod:`ssvm_bench.report.prose`).
+(:mod:`ssvm_bench.report.prose`). **Times** of several versions or processors, or measured beside
+other runs, are named, and pages that show them must say so (:mod:`ssvm_bench.report.times`).
 
 **Data**: their fingerprints, P at stored weights, and stored runs executed again. Data that are
 missing or not prepared are skipped: preparing can take long, and a download longer. Some runs are
@@ -57,7 +58,7 @@ from ssvm_bench.datasets.progress import silence
 from ssvm_bench.datasets.sources import has_raw_file, kept_in, raw_file
 from ssvm_bench.figures.kind import Kind, Output
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
-from ssvm_bench.report import experiment_files, prose
+from ssvm_bench.report import experiment_files, prose, times
 from ssvm_bench.results import loading, optima
 from ssvm_bench.results.folder import OPTION, ResultsFolder
 from ssvm_bench.results.table import TINY, BestValues, Run, Runs, grouped
@@ -248,6 +249,7 @@ def verify(
     yield Checked.of("figures and tables, redrawn", redrawn(subject, drawn, claims=False))
     if any(prose.pages(where.made)):
         yield Checked.of("numbers in prose", in_prose(subject))
+    yield Checked.of("times of one version and processor", alike(subject))
     yield Checked.of("fingerprints of data", fingerprints(subject))
     raw = (run for members in by_dataset.values() for run in members)
     yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))
@@ -444,6 +446,22 @@ def in_prose(subject: Subject) -> Iterator[Verdict]:
             continue
         wrong = [*prose.differences(text, prose.read(numbers), sources)]
         yield compared(name, "; ".join(wrong[:LISTED]))
+
+
+def alike(subject: Subject) -> Iterator[Verdict]:
+    """Yield whether pages mark times that were not measured alike, and name their tables."""
+    made = subject.where.made
+    known = times.tables(made)
+    for name, page, numbers in prose.pages(made):
+        with suppress(OSError):  # `in_prose` says so
+            text = files.read(page).decode()
+            of = times.shown(text, prose.read(numbers), known)
+            if times.marked(text, page, made, of) != text:
+                found = ", ".join(each.table for each in of) or "none"
+                yield compared(name, f"times not measured alike, which it has to mark: {found}")
+    for each in known:
+        differs = f"{each.folder}: {each.unlike}"
+        yield skipped(each.table, differs) if each.unlike else compared(each.table)
 
 
 # ---- data --------------------------------------------------------------------------------------

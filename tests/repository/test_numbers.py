@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ssvm_bench.report import prose
+from ssvm_bench.report import prose, times
 from ssvm_bench.results.folder import ResultsFolder
 from ssvm_bench.verification import DIFFERENT, Subject, in_prose
 
@@ -40,6 +40,14 @@ def test_every_number_of_a_page_has_a_kind_and_its_value(sources, name):
     text, rows = page.read_text(encoding="utf-8"), prose.read(numbers)
     assert [*prose.differences(text, rows, sources)] == []
     assert prose.filled(text, rows, sources) == (text, rows), "make papers-pages"
+
+
+def test_pages_mark_times_that_were_not_measured_alike():
+    known = times.tables(RESULTS)
+    for _, page, numbers in prose.pages(RESULTS):
+        text = page.read_text(encoding="utf-8")
+        of = times.shown(text, prose.read(numbers), known)
+        assert times.marked(text, page, RESULTS, of) == text, f"{page}: make papers-pages"
 
 
 @pytest.mark.parametrize("in_list", [False, True], ids=["page", "page and list"])

@@ -130,7 +130,7 @@ def numbers(page: str) -> list[Number]:
     found, begin = [], 0
     heads: list[str] = []
     for line in text.splitlines(keepends=True):
-        in_table = line.startswith("|")
+        in_table = line.lstrip().startswith("|")
         parts = _BETWEEN.split(line) if in_table else [line]
         heads = (heads or [part.strip() for part in parts]) if in_table else []
         for k, part in enumerate(parts):

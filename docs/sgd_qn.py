@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -84,7 +85,7 @@ def best_of_ten(x, y, lam, offset, second):
 
 
 def passes_after(config, problem, w):
-    """Return the passes that Prox-BMRM takes from w₁ = w."""
+    """Return the passes that Prox-BMRM takes from w₁ = w; None if over `MOST`."""
     made = components.build_solver(config, problem, Clock("work"))
     made._pretrains = False
     made._begin(w.ravel())
@@ -92,11 +93,11 @@ def passes_after(config, problem, w):
     while not made.converged and passes < MOST:
         made.iterate()
         passes += 1
-    return f"{passes}" if made.converged else f"over {MOST}"
+    return passes if made.converged else None
 
 
-def main():
-    """Print the table."""
+def table():
+    """Yield the rows of the table."""
     (config,) = compose_runs(["solver=prox_bmrm", "dataset=mnist", "dataset.source=real"])
     data = components.load_dataset(config.dataset)
     oracle = components.oracle_of(config.oracle, data)
@@ -111,12 +112,14 @@ def main():
             found = {t: best_of_ten(x, y, lam, t, second) for t in OFFSETS[: 1 + 2 * second]}
             offset = min(found, key=lambda t: found[t][0])
             primal, w = found[offset]
-            print(
-                f"λ = {K}/n: {'SGD-QN' if second else 'SGD'} with t₀ = {offset}: "
-                f"{primal / known - 1:.2%} above, then {passes_after(config, problem, w)} passes",
-                flush=True,
-            )
+            yield {
+                "lam_n": K,
+                "start": "SGD-QN" if second else "SGD",
+                "offset": offset,
+                "above": primal / known - 1,
+                "passes": passes_after(config, problem, w),
+            }
 
 
 if __name__ == "__main__":
-    main()
+    keep("sgd_qn/sgd_qn", table())

@@ -249,7 +249,8 @@ def verify(
     yield Checked.of("figures and tables, redrawn", redrawn(subject, drawn, claims=False))
     if any(prose.pages(where.made)):
         yield Checked.of("numbers in prose", in_prose(subject))
-    yield Checked.of("times of one version and processor", alike(subject))
+    if known := times.tables(where.made):
+        yield Checked.of("times of one version and processor", alike(subject, known))
     yield Checked.of("fingerprints of data", fingerprints(subject))
     raw = (run for members in by_dataset.values() for run in members)
     yield Checked.of("primal values at stored weights", of_runs(raw, _unlike_weights))
@@ -448,10 +449,9 @@ def in_prose(subject: Subject) -> Iterator[Verdict]:
         yield compared(name, "; ".join(wrong[:LISTED]))
 
 
-def alike(subject: Subject) -> Iterator[Verdict]:
+def alike(subject: Subject, known: Sequence[times.Times]) -> Iterator[Verdict]:
     """Yield whether pages mark times that were not measured alike, and name their tables."""
     made = subject.where.made
-    known = times.tables(made)
     for name, page, numbers in prose.pages(made):
         with suppress(OSError):  # `in_prose` says so
             text = files.read(page).decode()

@@ -70,7 +70,7 @@ def verify_command(
 def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> ResultsFolder:
     """Return the named results folder, or the default one; if ``asked``, nothing is protected."""
     from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.results.folder import OPTION, results_folder
+    from ssvm_bench.results.folder import OPTION, existing_folder, results_folder
 
     for override in overrides:
         if not override.startswith(OPTION):
@@ -78,7 +78,8 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
                 f"This takes only {OPTION}…, a results folder, got {shown(repr(override))}."
             )
     (config,) = compose_runs(overrides, config_dirs=settings.config_dirs())
-    return results_folder(config.results_dir, (OPTION,) if asked else overrides)
+    where = existing_folder(config.results_dir, overrides)
+    return results_folder(where.root, (OPTION,)) if asked else where
 
 
 @click.command("compare", cls=Command)

@@ -41,6 +41,7 @@ from ssvm_bench.results.folder import (
     ResultsFolder,
     SkippedFiles,
     as_folder,
+    existing_folder,
     results_folder,
     sweep,
     write_files,
@@ -154,14 +155,15 @@ def plot(
     Raises
     ------
     ConfigError
-        If the experiment or an override is wrong, if there are no committed runs to choose, or if
-        the experiment has no tables and only these are asked for.
+        If the experiment or an override is wrong, if there is no such results folder, if there are
+        no committed runs to choose, or if the experiment has no tables and only these are asked
+        for.
     RunFailedError
         If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
     grid = experiment.expanded(overrides, config_dirs)
-    where = results_folder(grid.configs[0].results_dir, overrides)
+    where = existing_folder(grid.configs[0].results_dir, overrides)
     with SkippedFiles() as skipped:
         renewed = where.made == where.root and not whose  # what is committed, by all runs there
         found = loading.find(experiment, grid, (where,) if renewed else where.sides(whose), skipped)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results.run_folder import PARTIAL, HeldError, lock, recover
 from ssvm_bench.results.trace import is_superseded, remove_superseded
 
@@ -106,6 +106,19 @@ def results_folder(results_dir: Path, overrides: Sequence[str]) -> ResultsFolder
     if asked or not (results_dir / MARKER).is_file():
         return as_folder(results_dir)
     return ResultsFolder(results_dir, results_dir / OWN)
+
+
+def existing_folder(results_dir: Path, overrides: Sequence[str]) -> ResultsFolder:
+    """Return a `results_folder` to read from.
+
+    Raises
+    ------
+    ConfigError
+        If ``overrides`` name a folder that does not exist.
+    """
+    if any(override.startswith(OPTION) for override in overrides) and not results_dir.is_dir():
+        raise ConfigError(f"{OPTION}{shown(results_dir, 300)}: there is no such folder.")
+    return results_folder(results_dir, overrides)
 
 
 def as_folder(results_dir: Path | ResultsFolder) -> ResultsFolder:

@@ -141,6 +141,36 @@ def test_a_mistake_in_the_call_is_one_message(runs, words, part):
     assert not runs
 
 
+MISSING = [
+    *("run dataset=file dataset.path={}", "run dataset=stream dataset.path={}"),
+    *("run dataset=plates dataset.path={}", "run dataset=neighbours dataset.path={}"),
+    *("run dataset=file dataset.path={here} dataset.test={}", "run prior.mean={}.npy"),
+    *("run dataset=file dataset.path={here} dataset.templates={}", "run prior.variance={}.npy"),
+    *("run dataset=usps oracle.loss={}.npy", "run --config-dir {}", "experiment {}.yaml"),
+    *("predict {}", "score {}", "merge {} --into {here}.into", "compare {} mine"),
+    *("verify results_dir={}", "report results_dir={}", "report --all results_dir={}"),
+    *("plot quickstart results_dir={}", "compare bcfw mpbcfw results_dir={}"),
+    "data show weizmann 0 --source synthetic --run {}",
+]
+
+
+@pytest.mark.parametrize("words", MISSING)
+def test_a_file_or_folder_that_the_call_names_and_nobody_has_is_a_mistake_in_the_call(
+    words, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    missing, here = tmp_path / "missing", tmp_path / "here"
+    here.write_text("a X\nb Y\n\na X\n")
+    assert "missing" in error_of(*words.format(missing, here=here).split(), status=2)
+    assert [*tmp_path.iterdir()] == [here]
+
+
+def test_a_folder_that_no_call_names_need_not_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "There is nothing to verify in results" in error_of("verify", status=1)
+    assert "There are no runs in results" in error_of("report", status=1)
+
+
 def test_quiet_prints_nothing(runs):
     result = call("run", "quiet=true")
     assert (result.exit_code, result.output) == (0, "")

@@ -208,6 +208,17 @@ class Checked:
             return DIFFERENT
         return SAME if self.counts[SAME] else SKIPPED
 
+    def as_plain(self) -> dict[str, Any]:
+        """Return the check as plain values, with all differences."""
+        return {
+            "what": self.what,
+            "outcome": self.outcome,
+            **{outcome: self.counts[outcome] for outcome in MARKS},
+            "seconds": self.seconds,
+            "differences": [{"of": found.of, "why": found.why} for found in self.different],
+            "skipped_because": dict(self.skipped.most_common()),
+        }
+
 
 def verify(
     where: ResultsFolder, rerun: int = 0, seed: int = 0, config_dirs: Sequence[Path] = ()

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=NATURAL, default=0, show_default=True, help="Seed of the choice of these runs."
 )
+@cli.json_option
 @click.pass_context
 def verify_command(
-    context: click.Context, overrides: tuple[str, ...], rerun: int, seed: int
+    context: click.Context, overrides: tuple[str, ...], rerun: int, seed: int, as_json: bool
 ) -> None:
     """Check that the files of a results folder agree with its runs.
 
@@ -44,6 +45,7 @@ def verify_command(
         ssvm-bench verify
         ssvm-bench verify --rerun 5
         ssvm-bench verify results_dir=/scratch/results
+        ssvm-bench verify --json | jq '.checks[].differences'
 
         ✓ the same   ✗ different   – nothing of it could be checked
     """
@@ -53,17 +55,20 @@ def verify_command(
 
     where = _folder(context.obj, overrides, asked=True)
     checks = []
-    click.echo(verification.HEADING)
+    if not as_json:
+        click.echo(verification.HEADING)
     for check in verification.verify(where, rerun, seed, context.obj.config_dirs()):
         checks.append(check)
-        click.echo("\n".join(verification.lines(check)))
-    same, different, skipped = (
-        sum(check.counts[key] for check in checks) for key in verification.MARKS
-    )
-    spent = minutes(sum(check.seconds for check in checks))
-    click.echo(
-        f"{where.root}: {same:,} the same, {different:,} different, {skipped:,} skipped, {spent}"
-    )
+        if not as_json:
+            click.echo("\n".join(verification.lines(check)))
+    counts = {key: sum(check.counts[key] for check in checks) for key in verification.MARKS}
+    seconds, (same, different, skipped) = sum(check.seconds for check in checks), counts.values()
+    if as_json:
+        each = [check.as_plain() for check in checks]
+        cli.print_json({"folder": str(where.root), **counts, "seconds": seconds, "checks": each})
+    else:
+        told = f"{same:,} the same, {different:,} different, {skipped:,} skipped"
+        click.echo(f"{where.root}: {told}, {minutes(seconds)}")
     context.exit(int(different > 0))
 
 
@@ -162,6 +167,7 @@ def compare_command(
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
 @cli.runs_option
+@cli.json_option
 @click.pass_obj
 def report_command(
     settings: Settings,
@@ -169,6 +175,7 @@ def report_command(
     experiment: str | None,
     every: bool,
     whose: str,
+    as_json: bool,
 ) -> None:
     """Write an HTML page about your own runs.
 
@@ -182,9 +189,10 @@ def report_command(
         ssvm-bench report results_dir=/scratch/results
         ssvm-bench report --experiment mpbcfw_fig4
         ssvm-bench report --all
+        ssvm-bench report --all --json | jq '.pages[] | select(.failures != [])'
     """
     cli.collect_rarely()
-    from ssvm_bench.report.page import build
+    from ssvm_bench.report import page
 
     if experiment and every:
         raise ConfigError("--all has the page of every experiment; leave --experiment out.")
@@ -194,5 +202,8 @@ def report_command(
             "about your own runs."
         )
     where = _folder(settings, overrides, asked=False)
-    page = build(where, experiment or "", every, settings.config_dirs(), whose)
-    click.echo(f"report: {page}")
+    made = page.report(where, experiment or "", every, settings.config_dirs(), whose)
+    if as_json:
+        cli.print_json(made.as_plain())
+    else:
+        click.echo(f"report: {made.path}")

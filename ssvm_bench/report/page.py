@@ -90,6 +90,19 @@ MADE_BY += "results_dir=…"
 logger = logging.getLogger(__name__)
 
 
+class Report(NamedTuple):
+    """What `report` has written: the page to begin with, and the contents of each page."""
+
+    path: Path
+    contents: Sequence[Contents]
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return where the pages are and what is on them, as plain values."""
+        folder = self.path.parent
+        pages = [{"page": folder / each.file, **each.as_plain()} for each in self.contents]
+        return {"page": self.path, "pages": pages}
+
+
 def build(
     results_dir: Path | ResultsFolder,
     experiment: str = "",
@@ -97,6 +110,17 @@ def build(
     config_dirs: Sequence[Path] = (),
     whose: str = "",
 ) -> Path:
+    """Write the pages of `report`, and return the path of the one to begin with."""
+    return report(results_dir, experiment, every, config_dirs, whose).path
+
+
+def report(
+    results_dir: Path | ResultsFolder,
+    experiment: str = "",
+    every: bool = False,
+    config_dirs: Sequence[Path] = (),
+    whose: str = "",
+) -> Report:
     """Write a page on the user's own runs or on an experiment, or pages on everything.
 
     Parameters
@@ -115,9 +139,9 @@ def build(
 
     Returns
     -------
-    Path
-        The page to begin with: ``report.html``, ``report/<experiment>.html`` (see
-        `file_of`) or ``report/index.html`` in the results folder.
+    Report
+        Its path is ``report.html``, ``report/<experiment>.html`` (see `file_of`) or
+        ``report/index.html`` in the results folder.
 
     Raises
     ------
@@ -135,8 +159,8 @@ def build(
 
 def _built(
     where: ResultsFolder, experiment: str, every: bool, config_dirs: Sequence[Path], whose: str
-) -> Path:
-    """Do `build` with the papers that can be read."""
+) -> Report:
+    """Do `report` with the papers that can be read."""
     sweep(where)
     folder = where.root / FOLDER if every or experiment else where.root
     logger.info("Reading the runs in %s …", where.root)
@@ -159,7 +183,9 @@ def _built(
         logger.info("Page %s of %s: %s", k, len(found), each.title)
         content = page(each._replace(runs=Runs(each.runs, best)), folder, every)
         written = write_file(folder / each.file, content, where.root)
-    return write_file(folder / INDEX, _index(found), where.root) if every else written
+    if every:
+        written = write_file(folder / INDEX, _index(found), where.root)
+    return Report(written, found)
 
 
 def _index(found: Sequence[Contents]) -> bytes:
@@ -210,6 +236,18 @@ class Contents(NamedTuple):
     failures: Sequence[loading.Failure] = ()
     experiment: Experiment | None = None
     file: str = ALONE
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return which runs it shows and what failed, as plain values."""
+        return {
+            "title": self.title,
+            "experiment": self.experiment and self.experiment.name,
+            "datasets": list(dict.fromkeys(run.dataset for run in self.runs)),
+            "solvers": list(dict.fromkeys(run.solver for run in self.runs)),
+            "runs": len(self.runs),
+            "of_stored_traces": self.stored,
+            "failures": [failure._asdict() for failure in self.failures],
+        }
 
 
 def file_of(name: str) -> str:

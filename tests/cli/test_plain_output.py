@@ -66,6 +66,29 @@ def test_lists_and_where_things_stand_are_json(tmp_path):
     assert "--json is for --status" in error_of(asked, status=2)
 
 
+def test_a_report_tells_its_pages_and_verify_its_differences_as_json(tmp_path):
+    run = told("run", *RUN, f"results_dir={tmp_path}")
+    made = told("report", f"results_dir={tmp_path}")
+    (page,) = made["pages"]
+    assert made["page"] == page["page"] == str(tmp_path / "report.html")
+    assert (page["datasets"], page["solvers"], page["runs"]) == (["usps"], ["bcfw"], 1)
+    assert (page["experiment"], page["failures"]) == (None, [])
+    verified = told("verify", f"results_dir={tmp_path}")
+    assert verified["different"] == 0 < verified["same"]
+    assert verified["same"] == sum(check["same"] for check in verified["checks"])
+
+    summary = Path(run["folder"]) / "summary.json"
+    summary.write_text(summary.read_text().replace('"iteration": 2', '"iteration": 3'))
+    found = call("verify", f"results_dir={tmp_path}", "--json")
+    differences = [
+        each for check in json.loads(found.stdout)["checks"] for each in check["differences"]
+    ]
+    assert found.exit_code == 1
+    assert "seed=0" in differences[0]["of"]
+    page = told("report", f"results_dir={tmp_path}")["pages"][0]
+    assert page["failures"][0]["path"] == run["folder"]
+
+
 def test_details_are_told_when_they_are_asked_for(tmp_path):
     words = (*RUN, "quiet=true", f"results_dir={tmp_path}")
     assert "is in" not in call("run", *words).stderr

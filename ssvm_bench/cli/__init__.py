@@ -45,6 +45,18 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON to stdout, and nothing else."
 )
 
+
+def dry_run_options(command: Any) -> Any:
+    """Add ``--dry-run`` and ``--cfg job``, its name in Hydra, to a command that runs."""
+    dry = click.option(
+        "--dry-run", is_flag=True, help="Show every option, as `config show` does, and run nothing."
+    )
+    cfg = click.option(
+        "--cfg", type=click.Choice(("job",)), help="job: another name of --dry-run, Hydra's."
+    )
+    return dry(cfg(command))
+
+
 _EXAMPLES = "\n.. code-block:: console\n\n"
 
 
@@ -164,6 +176,20 @@ def print_json(content: Any) -> None:
     from ssvm_bench.results import checks
 
     click.echo(checks.json_bytes(plain_values(content)), nl=False)
+
+
+def print_configs(configs: list[RunConfig], as_json: bool, several: bool) -> None:
+    """Print the options of runs: YAML documents, or JSON, a list if there may be several."""
+    import yaml
+
+    from ssvm_bench.config.schema import plain_values
+
+    found = [plain_values(config.resolved()) for config in configs]
+    if as_json:
+        print_json(found if several else found[0])
+        return
+    texts = [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in found]
+    click.echo("---\n".join(texts), nl=False)
 
 
 def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:

@@ -191,10 +191,16 @@ class RunCommand(Command):
     "-m", "--multirun", is_flag=True, help="Accept sweeps, and run all their runs in turn."
 )
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
+@cli.dry_run_options
 @json_option
 @click.pass_obj
 def run_command(
-    settings: Settings, multirun: bool, overrides: tuple[str, ...], as_json: bool
+    settings: Settings,
+    multirun: bool,
+    overrides: tuple[str, ...],
+    dry_run: bool,
+    cfg: str | None,
+    as_json: bool,
 ) -> int:
     """Train one solver on one dataset and write its trace.
 
@@ -207,11 +213,15 @@ def run_command(
         ssvm-bench run dataset=usps solver=bcfw budget.max_iterations=20 clock=cpu
         ssvm-bench run lam=1e-3 solver.T=5 dataset.source=synthetic
         ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)'
+        ssvm-bench run solver=mpbcfw_fast dataset=conll2000 --dry-run
         ssvm-bench run dataset=usps 'path=[100/n,10/n]' lam=1/n budget.gap_tol=0.01
     """
     from ssvm_bench.config.compose import compose_runs
 
     configs = compose_runs(overrides, multirun, settings.config_dirs())
+    if dry_run or cfg:
+        cli.print_configs(configs, as_json, multirun)
+        return 0
     if multirun:
         return _sweep(configs, settings.debug, as_json)
     outcome = _run(configs[0])
@@ -294,25 +304,17 @@ def config_show_command(
 ) -> None:
     """Show every option that `run` would have with these overrides, as its config.yaml does.
 
-    Nothing is run, and no data are loaded.
+    Nothing is run, and no data are loaded. `run --dry-run` is another name.
 
     .. code-block:: console
 
         ssvm-bench config show solver=mpbcfw dataset=ocr
         ssvm-bench config show -m solver=bcfw,mpbcfw lam=1/n,10/n --json
     """
-    import yaml
-
     from ssvm_bench.config.compose import compose_runs
-    from ssvm_bench.config.schema import plain_values
 
     configs = compose_runs(overrides, multirun, settings.config_dirs())
-    found = [plain_values(config.resolved()) for config in configs]
-    if as_json:
-        cli.print_json(found if multirun else found[0])
-        return
-    texts = [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in found]
-    click.echo("---\n".join(texts), nl=False)
+    cli.print_configs(configs, as_json, multirun)
 
 
 @main.command("list")

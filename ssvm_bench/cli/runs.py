@@ -65,6 +65,7 @@ def _shard(text: str | None) -> Shard | None:
     is_flag=True,
     help="Show which runs are done, running, failed or missing, and SLURM's queue; run nothing.",
 )
+@cli.dry_run_options
 @cli.json_option
 @click.pass_obj
 def experiment_command(
@@ -74,6 +75,8 @@ def experiment_command(
     backend: str,
     shard: Shard | None,
     status: bool,
+    dry_run: bool,
+    cfg: str | None,
     as_json: bool,
     **asked: Any,
 ) -> int:
@@ -88,24 +91,29 @@ def experiment_command(
         ssvm-bench experiment quickstart dataset.source=synthetic budget.max_iterations=5
         ssvm-bench experiment mpbcfw_fig4 dataset=weizmann solver=bcfw,mpbcfw --jobs 2
         ssvm-bench experiment mpbcfw_fig4 --status
+        ssvm-bench experiment mpbcfw_fig4 --dry-run
         ssvm-bench experiment mpbcfw_fig4 --shard 2/4 results_dir=part-2
         ssvm-bench experiment mpbcfw_fig4 --backend dask --address tcp://127.0.0.1:8786
         ssvm-bench experiment mpbcfw_fig4 --backend submitit --parallel 20 --time-limit 120
     """
     said, folders = Options(**asked), settings.config_dirs()
-    if status:
+    if status or dry_run or cfg:
         said.check(backend)
         from ssvm_bench.report.experiment_files import load
 
         configs = load(name, folders).configs(overrides, folders)
-        _show_status(name, configs if shard is None else shard.of(configs), said, as_json)
+        configs = configs if shard is None else shard.of(configs)
+        if not status:
+            cli.print_configs(configs, as_json, several=True)
+            return 0
+        _show_status(name, configs, said, as_json)
         if backend == "submitit" and not as_json:
             from ssvm_bench.jobs import slurm
 
             click.echo("\n".join(slurm.lines(configs[0].results_dir)))
         return 0
     if as_json:
-        raise ConfigError("--json is for --status: the figures say what the runs have found.")
+        raise ConfigError("--json is for --status and --dry-run: figures say what the runs found.")
     workers = chosen(backend, said)
     from ssvm_bench.report import experiment_files
     from ssvm_bench.results.words import runs

@@ -42,6 +42,27 @@ def test_the_options_of_a_run_are_shown_as_it_stores_them(tmp_path):
     assert "Did you mean bcfw?" in message
 
 
+@pytest.mark.parametrize("asked", [("--dry-run",), ("--cfg", "job")])
+def test_a_dry_run_shows_the_options_and_runs_nothing(asked, tmp_path):
+    words = (*RUN, f"results_dir={tmp_path / 'results'}")
+    shown = call("config", "show", *words).stdout
+    assert call("run", *words, *asked).stdout == shown
+    assert (
+        call(*["run", "-m", "lam=1,2"], *asked).stdout
+        == call(*["config", "show", "-m", "lam=1,2"]).stdout
+    )
+    of_experiment = call("experiment", "quickstart", *words[-1:], *asked).stdout
+    documents = [*yaml.safe_load_all(of_experiment)]
+    assert documents == told("experiment", "quickstart", *words[-1:], *asked)
+    runs = told("experiment", "quickstart", "--status", *words[-1:])
+    assert [each["solver"]["name"] for each in documents] == [each["solver"] for each in runs]
+    half = told("experiment", "quickstart", "--shard", "1/2", *words[-1:], *asked)
+    assert 0 < len(half) < len(documents)
+    assert [*tmp_path.iterdir()] == []
+    assert "Did you mean bcfw?" in error_of(call("run", "solver=bcwf", *asked), status=2)
+    assert "job" in error_of(call("run", "--cfg", "hydra"), status=2)
+
+
 def test_a_run_tells_what_became_of_it_as_json(tmp_path):
     words = ("run", *RUN, f"results_dir={tmp_path}")
     first, again = told(*words), told(*words)

@@ -302,9 +302,10 @@ def config_command() -> None:
 def config_show_command(
     settings: Settings, multirun: bool, overrides: tuple[str, ...], as_json: bool
 ) -> None:
-    """Show every option that `run` would have with these overrides, as its config.yaml does.
+    """Show every option that a run would have.
 
-    Nothing is run, and no data are loaded. `run --dry-run` is another name.
+    It is what `run` with these overrides writes to config.yaml. Nothing is run, and no data are
+    loaded. `run --dry-run` is another name.
 
     .. code-block:: console
 
@@ -322,7 +323,7 @@ def config_show_command(
 @json_option
 @click.pass_obj
 def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
-    """List datasets, oracles, solvers and experiments, one line each."""
+    """List datasets, oracles, solvers and experiments."""
     from ssvm_bench.config import catalog
 
     if kind is not None and kind not in KINDS:
@@ -349,10 +350,10 @@ def list_command(settings: Settings, kind: str | None, as_json: bool) -> None:
 @click.argument("overrides", nargs=-1, shell_complete=completed("overrides"))
 @click.pass_context
 def check_command(context: click.Context, kind: str, name: str, overrides: tuple[str, ...]) -> None:
-    """Check the contract of an oracle, a solver or a dataset on small instances.
+    """Check the contract of an oracle, a solver or a dataset.
 
-    OVERRIDES are options of a run; with dataset=…, its first examples are the instance. Exit status
-    1 if something is broken.
+    It is tried on small instances. OVERRIDES are options of a run; with dataset=…, its first
+    examples are the instance. Exit status 1 if something is broken.
 
     .. code-block:: console
 

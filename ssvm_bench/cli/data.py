@@ -42,7 +42,9 @@ trust_option = click.option(
 @click.group("data", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def data_command(context: click.Context) -> None:
-    """Show the status of datasets, download, prepare, look at and export them.
+    """Download, prepare, show and export datasets.
+
+    Without a command, it shows the status of all.
 
     Raw files are looked for in $SSVM_BENCH_DATA, then in the user's cache folder. Those on board
     come with this program or with scikit-learn.
@@ -91,7 +93,7 @@ def status_command(name: str | None = None, verify: bool = False, as_json: bool 
 @click.argument("name", shell_complete=completed("dataset"))
 @cli.json_option
 def card_command(name: str, as_json: bool) -> None:
-    """Show what a dataset is, where it comes from, under which licence, and how to cite it.
+    """Show origin, licence, size and citation of a dataset.
 
     Examples are counted if the data are on this machine; images, if they are also prepared.
     """
@@ -115,9 +117,9 @@ def card_command(name: str, as_json: bool) -> None:
 @click.argument("name", shell_complete=completed("dataset"))
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
-    """Read the raw files completely, and show what differs from the genuine ones.
+    """Check whether raw files are the genuine ones.
 
-    Exit status 1 if anything differs.
+    They are read completely, and what differs is shown. Exit status 1 if anything differs.
     """
     from ssvm_bench.datasets import sources
 
@@ -230,10 +232,10 @@ def export_command(
     jitter: str | None,
     **how: Any,
 ) -> None:
-    """Write a dataset to FILE.parquet, for dataset=stream, or to FILE.npz, for dataset=file.
+    """Write a dataset to a file.
 
-    Held-out examples are written once, unchanged. OVERRIDES are options of the dataset,
-    as dataset.n_samples=1000.
+    FILE.parquet is for dataset=stream, FILE.npz for dataset=file. Held-out examples are written
+    once, unchanged. OVERRIDES are options of the dataset, as dataset.n_samples=1000.
 
     .. code-block:: console
 

@@ -23,9 +23,9 @@ EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "d
 @click.argument("name")
 @click.pass_obj
 def new_command(settings: Settings, kind: str, name: str) -> None:
-    """Write a working solver, oracle or dataset to the folder NAME, as a start for your own.
+    """Write a working solver, oracle or dataset to begin with.
 
-    One folder may have a solver, an oracle and a dataset of that name.
+    It goes to the folder NAME. One folder may have a solver, an oracle and a dataset of that name.
 
     The solver is block-coordinate Frank–Wolfe. The oracle ranks documents, and comes with a dataset
     of queries. The dataset is that one, and comes with the oracle.

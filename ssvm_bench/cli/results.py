@@ -125,11 +125,11 @@ def compare_command(
     formats: tuple[str, ...],
     **chosen: Any,
 ) -> None:
-    """Compare two results folders, or two solvers of one, to relative gaps.
+    """Compare two results folders, or two solvers of one.
 
-    Runs are paired by problem and seed. The ratios B ÷ A of time and of oracle calls, as medians
-    with bands, go to a figure, a text, a CSV file and LaTeX tables. Seconds of different processors
-    are left out without --seconds.
+    Runs are paired by problem and seed. The ratios B ÷ A of time and of oracle calls to relative
+    gaps, as medians with bands, go to a figure, a text, a CSV file and LaTeX tables. Seconds of
+    different processors are left out without --seconds.
 
     A and B are folders, where `mine` is what this machine ran and `committed` what is stored in the
     results folder; or solvers, as legends name them.

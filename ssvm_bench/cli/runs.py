@@ -80,10 +80,10 @@ def experiment_command(
     as_json: bool,
     **asked: Any,
 ) -> int:
-    """Execute all missing runs of an experiment, then draw its figures; with --shard, draw none.
+    """Execute missing runs of an experiment, then draw its figures.
 
-    OVERRIDES replace options of the experiment. dataset=… and solver=… choose among those that it
-    lists, with the options that they have there.
+    With --shard, no figures are drawn. OVERRIDES replace options of the experiment. dataset=… and
+    solver=… choose among those that it lists, with the options that they have there.
 
     .. code-block:: console
 
@@ -272,10 +272,10 @@ def _out_option(text: str) -> Callable[[Any], Any]:
 @_out_option("Where to write the labels. [default: standard output]")
 @click.pass_obj
 def predict_command(settings: Settings, run: Path, out: Path | None, **data: Any) -> None:
-    """Write the labels that a finished run predicts: one line per part, in the order of the data.
+    """Write the labels that a finished run predicts.
 
-    RUN is the folder of a run, or one with a single run in it. An empty line follows each example
-    of several parts.
+    RUN is the folder of a run, or one with a single run in it. Each part has a line, in the order
+    of the data. An empty line follows each example of several parts.
 
     .. code-block:: console
 

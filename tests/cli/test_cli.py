@@ -97,6 +97,19 @@ def test_every_command_has_help(command):
     assert __version__ in call("--version").stdout
 
 
+@pytest.mark.parametrize("group", [(), ("data",), ("config",)])
+def test_each_command_has_one_line_of_help_on_80_columns(group, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = call(*group, "--help").stdout
+    rows = text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert rows
+    for row in rows:
+        name, summary = re.fullmatch(r"  (\w+) +(\S.*)", row).groups()
+        assert re.search(r"\w\.$", summary), row  # neither cut nor continued
+        assert summary in call(*group, name, "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_list_shows_names_and_descriptions():
     everything = call("list").stdout
     for kind, name in (("datasets", "usps"), ("oracles", "viterbi"), ("solvers", "mpbcfw_avg")):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ssvm_bench.runs.runner import Outcome
 
 ELSEWHERE = {
-    **{name: name for name in ("data", "new")},
+    **{name: name for name in ("data", "help", "new")},
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
     **dict.fromkeys(("compare", "report", "verify"), "results"),
 }
@@ -157,6 +157,7 @@ def main(context: click.Context) -> None:
         ssvm-bench run -m solver=bcfw,mpbcfw 'seed=range(10)' dataset=usps
         ssvm-bench experiment quickstart
         ssvm-bench list solvers
+        ssvm-bench help
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -182,7 +183,7 @@ class RunCommand(Command):
         formatter.write_paragraph()
         formatter.write_text(
             "Options of one solver, oracle or dataset, as in solver.T=5 or 'dataset.folds=[0]', "
-            "are listed in docs/options.md."
+            f"are listed by '{PROGRAM} help options'."
         )
 
 

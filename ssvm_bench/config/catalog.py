@@ -53,7 +53,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def shipped(folder: str) -> Path:
-    """Return the project's own ``configs`` or ``experiments`` folder.
+    """Return the project's own folder ``configs``, ``experiments``, ``examples`` or ``docs``.
 
     A wheel carries it inside the package under a leading underscore; a checkout never does.
     """

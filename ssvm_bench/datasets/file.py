@@ -229,7 +229,7 @@ class Config(FileConfig, BiasConfig):
         if self.path is None:
             raise ConfigError(
                 "dataset=file needs dataset.path=FILE: columns of text, LIBSVM's format, or an "
-                ".npz (docs/own_data.md has the layouts)."
+                ".npz (`ssvm-bench help own_data` shows the layouts)."
             )
         if self.source == "synthetic":
             raise ConfigError(

@@ -67,7 +67,7 @@ class TableConfig(FileConfig):
         if self.path is None and self.source == "real":
             raise ConfigError(
                 f"{self.name} are synthetic unless dataset.path names a folder of your "
-                f"own, with images and {' and '.join(self.TABLES)} (docs/files.md)."
+                f"own, with images and {' and '.join(self.TABLES)} (`ssvm-bench help files`)."
             )
         if self.path is not None and self.source == "synthetic":
             raise ConfigError("dataset.path names data of your own; dataset.source=synthetic asks.")

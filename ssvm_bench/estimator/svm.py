@@ -118,7 +118,7 @@ class StructuredSVM(Predictor):
     n_iter_ : int
         Iterations of the solver.
     history_ : DataFrame
-        The trace: a row for each evaluated iteration (docs/files.md has the columns).
+        The trace: a row for each evaluated iteration (``ssvm-bench help files`` shows the columns).
     stop_reason_ : str
         Why training ended.
     coef_, intercept_ : ndarray, shape (K, f) and (K,)

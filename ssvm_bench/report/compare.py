@@ -34,6 +34,12 @@ OF = {
 
 logger = logging.getLogger(__name__)
 
+STORED = (
+    "There is none here. Make runs with `ssvm-bench experiment quickstart`. Those of the papers "
+    "come with the repository: name its folder results with results_dir=…"
+)
+"""What to do where no runs are stored, as for those who have only installed the package."""
+
 
 def compare(
     a: str,
@@ -177,7 +183,7 @@ def _check_stored(experiment: str, sides: Sequence[ResultsFolder]) -> None:
     if not any(_is_of(name, experiment) for name in names):
         raise ConfigError(
             f"No traces are stored with the experiment {shown(repr(experiment))}. "
-            f"{nearest(experiment, names)}"
+            f"{nearest(experiment, names) if names else STORED}"
         )
     if others := [name for name in sorted(names) if name.startswith(f"{experiment}/")]:
         logger.info(
@@ -236,7 +242,7 @@ def _of_solver(side: str, runs: Runs) -> Runs:
     if name not in solvers:
         raise ConfigError(
             f"{shown(repr(side))} is neither a results folder nor a solver with runs. "
-            f"{nearest(name, solvers)}"
+            f"{nearest(name, solvers) if solvers else STORED}"
         )
 
     def has(run: Run) -> bool:

@@ -242,7 +242,7 @@ class Run:
 
     @property
     def trace(self) -> pd.DataFrame:
-        """The same as ``frame``; docs/files.md says what is in its columns."""
+        """The same as ``frame``; ``ssvm-bench help files`` says what is in its columns."""
         return self.frame
 
     @functools.cached_property

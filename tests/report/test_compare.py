@@ -171,7 +171,8 @@ def test_messages(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     message = error_of(call("compare", empty, empty, f"results_dir={empty}"), 2)
-    assert message.endswith("is neither a results folder nor a solver with runs. There is none.")
+    assert "is neither a results folder nor a solver with runs. There is none here." in message
+    assert "come with the repository" in message
 
 
 def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from program import call, config_of, environment, error_of
 from ssvm_bench import __version__
 from ssvm_bench.base import errors
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
+from ssvm_bench.cli.help import TOPICS
 from ssvm_bench.datasets import horseseg, picture_table, sources, structures
 from ssvm_bench.datasets.images import pictures, preparation
 from ssvm_bench.oracles import cut
@@ -193,12 +194,14 @@ def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
         "runpy.run_module('ssvm_bench', run_name='__main__')"
     )
     nowhere = environment(SSVM_BENCH_DATA=None, XDG_CACHE_HOME=empty)  # the letters are on board
-    for said, *words in (
+    calls = [
         ("mpbcfw_fast", "list"),
         ("6 missing", "experiment", "main", "--status"),
         ("6877 to train on of 52152 parts", "data", "card", "ocr"),
         ("no differences from the genuine data", "data", "check", "ocr"),
-    ):
+        *(("\n## ", "help", topic) for topic in TOPICS),
+    ]
+    for said, *words in calls:
         done = subprocess.run(
             (sys.executable, "-c", script, *words),
             cwd=empty, env=nowhere, capture_output=True, text=True, check=False,

@@ -161,6 +161,6 @@ def _given(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _wrong(path: Path, what: str) -> ConfigError:
     return ConfigError(
-        f"dataset.features={shown(path)} cannot be used: {what}. docs/transduction.md has the "
-        "format."
+        f"dataset.features={shown(path)} cannot be used: {what}. `ssvm-bench help transduction` "
+        "shows the format."
     )

@@ -1,0 +1,80 @@
+"""Pages of the documentation in the terminal, and what messages name."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from program import call, error_of
+
+from ssvm_bench.cli import help as pages
+from ssvm_bench.config import catalog
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("topic", pages.TOPICS)
+def test_a_page_is_printed_without_links_that_lead_nowhere(topic):
+    result = call("help", topic)
+    text = (ROOT / "docs" / f"{topic}.md").read_text(encoding="utf-8")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(text.splitlines()[0])
+    prose = re.sub(r"^```.*?^```$", "", result.stdout, flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"\]\([^)]*\)|<!--|^Source:", prose)
+    assert len(result.stdout) > 0.7 * len(text)
+    for code in re.findall(r"^```.*?^```$", text, re.DOTALL | re.MULTILINE):
+        assert code in result.stdout
+    for part in re.findall(r"^Source: \[`(?:\w+\.)*(\w+)`", text, re.MULTILINE):
+        assert re.search(rf"^ *(def|class) {part}\b", result.stdout, re.MULTILINE)
+    for other in re.findall(r"ssvm-bench help (\w+)`", result.stdout):
+        assert call("help", other).exit_code == 0
+
+
+def test_topics_are_listed_and_commands_have_help_too():
+    listed = call("help").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == [*pages.TOPICS]
+    assert max(map(len, listed.splitlines())) <= 80
+    assert call("help", "run").stdout == call("run", "--help").stdout
+    assert "own_data (`ssvm-bench help own_data`)" not in call("help", "own_data").stdout
+    assert "Your own data (`ssvm-bench help own_data`)" in call("help", "howto").stdout
+    assert "Did you mean own_data?" in error_of(call("help", "own_dat"), status=2)
+
+
+def test_a_terminal_gets_a_page_that_fits(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    pages._show("# A page\n\n" + "word " * 100 + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert max(map(len, shown.splitlines())) <= 70
+    assert shown.count("word") == 100
+    assert "|---|" not in shown
+
+
+def test_the_wheel_has_the_pages():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    found = {source: target for source, target in wheel.items() if source.startswith("docs/")}
+    assert found == {f"docs/{name}.md": f"ssvm_bench/_docs/{name}.md" for name in pages.TOPICS}
+    assert catalog.shipped("docs") == ROOT / "docs"
+
+
+def texts(file):
+    """Yield the constants of a module that are texts, without docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+def test_messages_name_no_file_that_a_package_lacks():
+    only_here = re.compile(r"\b(docs|experiments|configs|examples|tests)/\w+|\b[A-Z_]{4,}\.md\b")
+    named = {
+        (file.name, text): found[0]
+        for file in sorted((ROOT / "ssvm_bench").rglob("*.py"))
+        for text in texts(file)
+        if (found := only_here.search(text))
+    }
+    assert named == {}

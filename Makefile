@@ -103,7 +103,7 @@ figures: $(WITH_EXTRAS) ## redraw the figures and the claims from the stored tra
 	$(call draw,quickstart segmentation $(FIGURES) beyond second_order in_out shrinking by_seconds certified kernel parallel all_solvers agreement)
 	$(BIN)/python docs/verdicts.py
 
-options: $(DEVELOPMENT) ## the tables of docs/options.md, from the code
+options: $(DEVELOPMENT) ## the tables of docs/options.md and of completion, from the code
 	$(BIN)/python docs/tables.py
 
 pictures: $(PROGRAM) ## the drawings in docs/pictures

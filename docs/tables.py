@@ -1,21 +1,25 @@
-"""The tables of options in ``docs/options.md``, from the dataclasses and the files of the choices.
+"""Tables of options, from the dataclasses and the files of the choices.
 
-``make options`` writes them; ``tests/repository/test_docs.py`` checks that they
-are those of the code. The default of an option is that of its field; what it means, the docstring
-of its class says under ``Attributes``, or a table of the module's docstring headed ``option``.
+``make options`` writes those in ``docs/options.md``, and the one from which a shell completes;
+``tests/repository/test_docs.py`` checks that they are those of the code. The default of an option
+is that of its field; what it means, the docstring of its class says under ``Attributes``, or a
+table of the module's docstring headed ``option``.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from ssvm_bench.cli.completion import TABLE
 from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.datasets.base import SourceConfig
@@ -128,5 +132,58 @@ def page(text: str) -> str:
     return "\n".join([f"{before}{BEGIN}", "", *tables()]) + END + rest.split(END)[1]
 
 
+# ---- what a shell completes ---------------------------------------------------------------------
+
+
+def completion() -> str:
+    """Return the table that `ssvm_bench.cli.completion` describes, a line for each entry."""
+    names: dict[str, dict[str, str]] = {}
+    kinds: dict[str, dict[str, Any]] = {}
+    oracles = {}
+    for group in (*catalog.GROUPS, "experiments"):
+        files = catalog.entries(group)
+        names[group] = dict.fromkeys(files, "")
+        for name in files if group in catalog.COMPONENTS else ():
+            chosen = catalog.read(group, name, files)
+            kind = names[group][name] = chosen.options["kind"]
+            kinds.setdefault(group, {})[kind] = _completed(registry.module(group, kind).Config)
+            if group == "dataset":
+                oracles[name] = chosen.oracle
+    table = {
+        "defaults": catalog.DEFAULTS,
+        "names": names,
+        "oracles": oracles,
+        "kinds": kinds,
+        "shared": {group: _completed(cls) for group, cls in SHARED.items()},
+        "run": _completed(RunConfig),
+    }
+    parts = (
+        f'"{key}": {{\n'
+        + ",\n".join(f'  "{of}": {json.dumps(has)}' for of, has in part.items())
+        + "\n}"
+        for key, part in table.items()
+    )
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _completed(cls: Any) -> dict[str, Any]:
+    """Return option → the words that it can be set to; section → its options."""
+    return {
+        name: _completed(hint) if is_dataclass(hint) else _words(hint)
+        for name, hint in validation.hints(cls).items()
+        if name not in (*SAID, *catalog.COMPONENTS)
+    }
+
+
+def _words(hint: Any) -> list[str]:
+    """Return the words that an annotation lists."""
+    if hint in (bool, type(None)):
+        return ["true", "false"] if hint is bool else ["null"]
+    if isinstance(hint, partial):
+        return [*hint.keywords.get("valid", ())]
+    return [*dict.fromkeys(word for each in get_args(hint) for word in _words(each))]
+
+
 if __name__ == "__main__":
+    TABLE.write_text(completion(), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -232,14 +232,6 @@ def has_foreign(group: str, kind: str) -> bool:
     return kind in _files(group) or bool(entry_points(group=f"ssvm_bench.{group}s", name=kind))
 
 
-def source(group: str, kind: str) -> Path:
-    """Return the file of a component of the project, or in the folders in use."""
-    own = _own_modules(group)
-    name = own.get(kind) or own.get(kind.partition("_")[0], "")
-    file = PAPERS.parents[1].joinpath(*name.split(".")).with_suffix(".py")
-    return file if name else _files(group)[kind]
-
-
 def is_own(group: str, kind: str) -> bool:
     """Return whether a kind is the project's own, not that of another package."""
     return kind in _own_modules(group) or _own(group, kind) is not None

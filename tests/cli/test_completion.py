@@ -1,5 +1,6 @@
 """Completion of command lines, in the shells themselves where they are installed."""
 
+import json
 import os
 import pty
 import re
@@ -31,10 +32,8 @@ def asked(shell, line):
     words = line.split(" ")
     cursor = words[-1] if shell == "fish" else str(len(words) - 1)
     variables = {"_SSVM_BENCH_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
-    with pytest.MonkeyPatch.context() as patch:  # the plug-ins are those of the line alone
-        patch.setattr(registry._PLUG_INS, "__path__", [])
-        environment = {"COMP_CWORD": cursor, **variables}
-        done = CliRunner().invoke(main, prog_name="ssvm-bench", env=environment)
+    environment = {"COMP_CWORD": cursor, **variables}
+    done = CliRunner().invoke(main, prog_name="ssvm-bench", env=environment)
     assert (done.exit_code, done.stderr) == (0, "")
     if shell == "zsh":
         return done.stdout.splitlines()[1::3]
@@ -83,50 +82,53 @@ def test_a_call_that_no_shell_makes_is_quiet(monkeypatch, shell, words):
     assert done.stderr == ""
 
 
-MINE = """
-from dataclasses import dataclass
-from typing import Annotated
-from ssvm_bench.config.validation import one_of
-from ssvm_bench.solvers.base import SolverConfig
-raise SystemExit('imported')
-WAYS = ('here', *('there',))
-@dataclass(frozen=True)
-class Config(SolverConfig):
-    way: Annotated[str, one_of(WAYS)] | None = None
-"""
-
-
 def test_a_plug_in_is_completed_and_not_imported(tmp_path):
     (tmp_path / "solver").mkdir()
-    (tmp_path / "solver" / "mine.yaml").write_text("# my solver\n")
-    (tmp_path / "solver" / "mine.py").write_text(MINE)
+    (tmp_path / "solver" / "mine.yaml").write_text("# my solver\nway: here\n")
+    (tmp_path / "solver" / "mine.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "solver" / "mine_too.yaml").write_text("# another of ours\nkind: mpbcfw\nT: 3\n")
     begin = f"ssvm-bench run --config-dir {tmp_path} solver=mine solver."
-    assert asked("bash", begin.replace(" solver.", "")) == ["solver=mine"]
+    assert asked("bash", begin.replace(" solver.", "")) == ["solver=mine", "solver=mine_too"]
     assert asked("bash", begin) == ["solver.latent_rounds=", "solver.way="]
-    ways = [f"solver.way={way}" for way in ("here", "there", "null")]
-    assert asked("bash", f"{begin}way=") == ways
+    begin = begin.replace("mine", "mine_too")
+    assert asked("bash", f"{begin}st") == ["solver.start=", "solver.step="]
+    assert asked("bash", f"{begin}step=l") == ["solver.step=line_search"]
     begin = f"ssvm-bench run --config-dir {RANKING} oracle=rank"
     assert asked("bash", begin) == ["oracle=ranking"]
 
 
 def test_options_are_those_that_a_run_accepts():
+    table = json.loads(completion.TABLE.read_bytes())
     for group in catalog.COMPONENTS:
-        for name, file in catalog.entries(group).items():
-            kind = catalog.read(group, name, {**catalog.entries(group), name: file}).options["kind"]
-            found = [*completion._options(group, {group: name}, [])]
+        files = catalog.entries(group)
+        assert [*table["names"][group]] == [*files]
+        for name in files:
+            kind = catalog.read(group, name, files).options["kind"]
             accepted = set(registry.options(group, kind)) - {"name", "kind"}
-            assert set(found) <= accepted, name
-            assert set(found) == accepted or not found, name  # several kinds in a module
+            found = completion._of_component(group, {group: name}, table, [])
+            assert set(found) == accepted
+            assert set(table["shared"][group]) <= accepted
     for section in ("budget", "eval", "checkpoint", "parallel", "prior"):
         accepted = validation.hints(validation.hints(schema.RunConfig)[section])
-        assert [*completion._options(section, {}, [])] == [*accepted]
+        assert [*table["run"][section]] == [*accepted]
+
+
+def test_every_word_that_is_offered_is_accepted():
+    table = json.loads(completion.TABLE.read_bytes())
+    for group, kinds in table["kinds"].items():
+        for kind, options in kinds.items():
+            hints = validation.hints(registry.module(group, kind).Config)
+            for option, words in options.items():
+                for word in words:
+                    value = {"true": True, "false": False, "null": None}.get(word, word)
+                    validation.convert(hints[option], value, option)
 
 
 def test_an_answer_loads_nothing_that_is_slow():
     code = (
         "import sys\nfrom ssvm_bench.__main__ import main\n"
         "try:\n    main()\nfinally:\n"
-        "    print({'numpy', 'hydra', 'pandas', 'numba'} & {*sys.modules}, file=sys.stderr)"
+        "    print({'numpy', 'hydra', 'numba', 'pandas', 'yaml'} & {*sys.modules}, file=sys.stderr)"
     )
     line = "ssvm-bench run dataset=usps solver=mpbcfw_fast solver.start="
     done = program.python("-c", code, _SSVM_BENCH_COMPLETE="bash_complete", COMP_WORDS=line)

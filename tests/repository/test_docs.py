@@ -67,6 +67,7 @@ def test_the_tables_of_options_are_those_of_the_code():
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     text = tables["PAGE"].read_text(encoding="utf-8")
     assert tables["page"](text) == text, "make options"
+    assert tables["completion"]() == tables["TABLE"].read_text(encoding="utf-8"), "make options"
 
 
 def test_every_promise_names_the_tests_that_hold_it():

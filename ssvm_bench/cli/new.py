@@ -1,9 +1,13 @@
-"""``ssvm-bench new``: writes a plug-in to start from, a copy of an example with a new name."""
+"""``ssvm-bench new``: writes a plug-in to start from, a copy of an example with a new name.
+
+With ``--package``, the plug-in is in a package that can be installed, tested and published.
+"""
 
 from __future__ import annotations
 
 import keyword
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,11 +22,88 @@ EXAMPLES = {"solver": ("bcfw", {"solver": "plain_bcfw"}), "oracle": _RANKING, "d
 """What is copied: a folder below ``examples``, and group → name of the components in it."""
 
 
+PYPROJECT = """\
+[build-system]
+requires = ["hatchling>=1.26"]
+build-backend = "hatchling.build"
+
+[project]
+name = "ssvm-bench-{dashed}"
+version = "0.1.0"
+description = "{what} for ssvm-bench"
+readme = "README.md"
+requires-python = ">=3.11"
+dependencies = ["ssvm-bench"]
+
+[project.optional-dependencies]
+test = ["pytest>=8.0"]
+
+{entries}
+[tool.hatch.build.targets.wheel]
+packages = ["{name}"]
+"""
+
+ENTRY = """\
+[project.entry-points."ssvm_bench.{group}s"]
+{new} = "{name}.{group}.{new}"
+"""
+
+README = """\
+# {what} for ssvm-bench
+
+```sh
+pip install -e '.[test]'
+ssvm-bench check {kind} {name}{on}
+ssvm-bench run {run}
+pytest
+```
+
+Modules are in `{name}/`, each beside a YAML file that says what it is and sets its options.
+Entry points in `pyproject.toml` tell ssvm-bench where they are.
+"""
+
+TEST = '''\
+"""{what} keeps the contract of ssvm-bench, on small instances."""
+
+import subprocess
+import sys
+
+
+def test_the_contract_is_kept():
+    command = [sys.executable, "-m", "ssvm_bench", "check", "{kind}", "{name}"{on}]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+'''
+
+WORKFLOW = """\
+name: tests
+on: [push, pull_request]
+permissions: {contents: read}
+jobs:
+  tests:
+    runs-on: ubuntu-latest
+    strategy:
+      matrix:
+        python: ["3.11", "3.14"]
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {python-version: "${{ matrix.python }}", cache: pip}
+      - run: pip install -e '.[test]'
+      - run: pytest
+"""
+
+
 @click.command("new", cls=Command)
 @click.argument("kind", type=click.Choice(tuple(EXAMPLES)))
 @click.argument("name")
+@click.option(
+    "--package",
+    is_flag=True,
+    help="Also write what makes a package of it: pyproject.toml, a test, a workflow that runs it.",
+)
 @click.pass_obj
-def new_command(settings: Settings, kind: str, name: str) -> None:
+def new_command(settings: Settings, kind: str, name: str, package: bool) -> None:
     """Write a working solver, oracle or dataset to begin with.
 
     It goes to the folder NAME. One folder may have a solver, an oracle and a dataset of that name.
@@ -35,17 +116,40 @@ def new_command(settings: Settings, kind: str, name: str) -> None:
         ssvm-bench new solver mine
         ssvm-bench check solver mine --config-dir mine
         ssvm-bench run solver=mine dataset=usps --config-dir mine
+        ssvm-bench new oracle matching --package
+        pip install -e 'matching[test]' && pytest matching
     """
-    for path in write(kind, name, Path(), settings.config_dirs()):
+    for path in write(kind, name, Path(), settings.config_dirs(), package):
         click.echo(f"file: {path}")
-    at, on = f"--config-dir {name}", " dataset=queries" * (kind == "oracle")
-    click.echo(f"\nNext:\n  {PROGRAM} check {kind} {name}{on} {at}")
-    data = {"solver": f"solver={name} dataset=usps", "dataset": f"dataset={name}"}
-    click.echo(f"  {PROGRAM} run {data.get(kind, f'dataset=queries oracle={name}')} {at}")
+    click.echo("\nNext:")
+    if package:
+        click.echo(f"  pip install -e '{name}[test]'\n  pytest {name}")
+    at = "" if package else f" --config-dir {name}"
+    check, run = _options(kind, name, _renamed(kind, name, package))
+    click.echo(f"  {PROGRAM} check {kind} {name}{check}{at}")
+    click.echo(f"  {PROGRAM} run {run}{at}")
 
 
-def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Path]:
-    """Write the files of a new component; return their paths.
+def _renamed(kind: str, name: str, package: bool) -> dict[str, str]:
+    """Return group → name of the new components; those of a package are like no other's."""
+    others = {
+        group: f"{name}_{old}" if package else old for group, old in EXAMPLES[kind][1].items()
+    }
+    return {**others, kind: name}
+
+
+def _options(kind: str, name: str, components: dict[str, str]) -> tuple[str, str]:
+    """Return what ``check`` and ``run`` need to use a new component."""
+    if kind == "solver":
+        return "", f"solver={name} dataset=usps"
+    data = f"dataset={components['dataset']}"
+    return (f" {data}", f"{data} oracle={name}") if kind == "oracle" else ("", data)
+
+
+def write(
+    kind: str, name: str, where: Path, config_dirs: list[Path], package: bool = False
+) -> list[Path]:
+    """Write the files of a new component, alone or in a package; return their paths.
 
     Raises
     ------
@@ -62,7 +166,8 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
             f"{shown(repr(name))} cannot be the name of a Python module. Use letters, digits and _."
         )
     (place, components), folder = EXAMPLES[kind], where / name
-    renamed = {group: name if group == kind else old for group, old in components.items()}
+    within = folder / name if package else folder
+    renamed = _renamed(kind, name, package)
     for group, new in renamed.items():
         if new in catalog.entries(group, config_dirs):
             raise ConfigError(f"There is a {group} of the name {new}. Choose another name.")
@@ -73,9 +178,12 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
             if file.suffix == ".yaml":  # a dataset names its oracle
                 its, new = (f"\noracle: {of.get('oracle')}\n" for of in (components, renamed))
                 text = text.replace(its, new)
-            contents[folder / group / f"{renamed[group]}{file.suffix}"] = text.encode()
-    is_plug_in = any((folder / group).is_dir() for group in EXAMPLES)  # it may have all groups
-    for path in (*contents, *[folder] * (not is_plug_in)):
+            contents[within / group / f"{renamed[group]}{file.suffix}"] = text.encode()
+    if package:
+        contents |= {folder / path: text.encode() for path, text in _around(kind, name, renamed)}
+    # a plug-in may have all groups, a package begins as a new folder
+    is_plug_in = not package and any((folder / group).is_dir() for group in EXAMPLES)
+    for path in contents if is_plug_in else [folder]:
         if os.path.lexists(path):
             raise ConfigError(f"{path} is there already. Remove it, or choose another name.")
     try:
@@ -91,3 +199,22 @@ def write(kind: str, name: str, where: Path, config_dirs: list[Path]) -> list[Pa
             f"Cannot write {folder}: {error.strerror or error}. Choose another folder to work in."
         ) from error
     return [*contents]
+
+
+def _around(kind: str, name: str, components: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield path and content of each file of a package but the components."""
+    entries = "\n".join(
+        ENTRY.format(group=group, new=new, name=name) for group, new in components.items()
+    )
+    words = {"kind": kind, "name": name, "what": f"The {kind} {name}"}
+    yield (
+        "pyproject.toml",
+        PYPROJECT.format(dashed=name.replace("_", "-"), entries=entries, **words),
+    )
+    check, run = _options(kind, name, components)
+    yield f"{name}/__init__.py", f'"""{words["what"]} for ssvm-bench."""\n'
+    yield "README.md", README.format(on=check, run=run, **words)
+    on = "".join(f', "{word}"' for word in check.split())
+    yield f"tests/test_{name}.py", TEST.format(on=on, **words)
+    yield ".github/workflows/tests.yml", WORKFLOW
+    yield ".gitignore", "__pycache__/\ndist/\nresults/\n"

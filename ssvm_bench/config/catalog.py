@@ -3,7 +3,8 @@
 The project's own files are in ``configs/`` and ``experiments/`` beside the package in a checkout,
 and inside the package in a wheel. A folder given with ``--config-dir`` adds to them:
 ``DIR/solver/mine.yaml`` is chosen by ``solver=mine``, ``DIR/experiments/mine.yaml`` is an
-experiment. The first comment line of a file is its description.
+experiment. So does an installed package with an entry point for a module ``….solver.mine``: the
+YAML files beside this module are choices. The first comment line of a file is its description.
 
 The file of a component sets the options that differ from the defaults in its ``Config``. It may set
 its ``kind`` (without: the name of the file), begin with another file of its folder, and bring its
@@ -22,10 +23,13 @@ The solver's budget overrides the dataset's, and a chosen budget replaces both.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,11 +77,32 @@ def entries(kind: str, config_dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """
     own = shipped("experiments") if kind == "experiments" else shipped("configs") / kind
     folders = [own, *(Path(folder) / kind for folder in config_dirs)]
+    known = {folder.resolve() for folder in folders}
+    folders += [folder for folder in _installed(kind, tuple(sys.path)) if folder not in known]
     found: dict[str, Path] = {}
     for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
         if file.is_file() and found.setdefault(file.stem, file) != file:
             raise ConfigError(f"{file} has the name of {found[file.stem]}. Rename one of them.")
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def _installed(group: str, _: tuple[str, ...]) -> list[Path]:
+    """Return the folders of a group in installed packages, without importing these.
+
+    They depend on ``sys.path``.
+    """
+    from importlib.metadata import entry_points  # slow to import, and --help does without
+
+    found = {}
+    for entry in entry_points(group=f"ssvm_bench.{group}s") if group in COMPONENTS else ():
+        top, *below = entry.module.split(".")
+        spec = find_spec(top)
+        for place in (spec and spec.submodule_search_locations) or ():
+            folder = Path(place, *below).parent.resolve()
+            if folder.name == group and folder.is_dir():
+                found[folder] = True
+    return [*found]
 
 
 class Choice(NamedTuple):

@@ -5,7 +5,9 @@ Each claim of a contract is broken once, by a component that is right in all els
 
 import json
 import re
+import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from itertools import permutations
 from math import inf, nan
@@ -16,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Plain, oracle, random_chains, random_multiclass
-from program import GRID, USPS, call, completed, error_of, install_solver
+from program import GRID, USPS, call, completed, error_of, install_solver, path_with, python
 
 import ssvm_bench
 from ssvm_bench.base.errors import ConfigError, RunFailedError, place_of
@@ -517,6 +519,26 @@ def test_what_new_writes_passes_the_check(tmp_path, monkeypatch, kind, more):
     assert command[1:] == ["check", kind, "mine", *more, "--config-dir", "mine"]
     assert "no claims of the contract broken" in call(*command[1:]).stdout
     assert "is there already" in error_of(call("new", kind, "mine"), status=2)
+
+
+@pytest.mark.parametrize("kind", ["solver", "oracle", "dataset"])
+def test_a_new_package_can_be_installed_and_its_test_passes(tmp_path, monkeypatch, kind):
+    pytest.importorskip("hatchling")
+    monkeypatch.chdir(tmp_path)
+    told = call("new", kind, "mine", "--package").stdout
+    assert "mine is there already" in error_of(call("new", kind, "mine", "--package"), status=2)
+    command = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path)
+    subprocess.run(command, cwd="mine", check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("ssvm_bench_mine-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall("site")
+    installed = {"PYTHONPATH": path_with(tmp_path / "site")}
+    assert python("-m", "pytest", "-q", "mine", **installed).returncode == 0
+    (run,) = re.findall(r"^  ssvm-bench (run .*)$", told, re.MULTILINE)
+    done = python("-m", "ssvm_bench", *run.split(), "budget.max_iterations=1", **installed)
+    assert done.returncode == 0, done.stderr
+    listed = python("-m", "ssvm_bench", "list", f"{kind}s", **installed).stdout
+    assert re.search(r"^mine +\w", listed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kinds", [*permutations(("solver", "oracle", "dataset"))])

@@ -48,10 +48,17 @@ _PLACES = {
 """The modules of the names that `api` does not have."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on its first use, so that the command line starts fast."""
-    from importlib import import_module
+def __dir__() -> list[str]:
+    """Return the public names, also those that are not imported yet."""
+    return [*__all__]
 
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"ssvm_bench.{_PLACES.get(name, 'api')}"), name)
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that it returns
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name on its first use, so that the command line starts fast."""
+        from importlib import import_module
+
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"ssvm_bench.{_PLACES.get(name, 'api')}"), name)

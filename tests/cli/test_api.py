@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import USPS, call
+from program import USPS, call, python
 
 import ssvm_bench
 from ssvm_bench import api
@@ -16,6 +16,14 @@ from ssvm_bench.results.folder import MARKER, results_folder
 
 ODD = Path("it's a \\ {folder}, \\'too\\\\")
 FEW = {"budget.max_iterations": 2, "clock": "work"}
+
+
+def test_the_package_shows_what_it_has_before_that_is_imported():
+    done = python("-c", "import ssvm_bench, sys; print(*dir(ssvm_bench), 'numpy' in sys.modules)")
+    assert done.stdout.split() == [*sorted(ssvm_bench.__all__), "False"]
+    assert all(hasattr(ssvm_bench, name) for name in dir(ssvm_bench))
+    with pytest.raises(AttributeError, match="no attribute 'load_run'"):
+        _ = ssvm_bench.load_run
 
 
 def test_a_run_from_python_is_that_of_the_command_line(tmp_path, capsys):

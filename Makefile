@@ -70,10 +70,11 @@ coverage: $(DEVELOPMENT) ## which lines of the kernels some of the tests reach, 
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --append -m pytest $(INTERPRETED)
 	$(BIN)/coverage report | tee coverage.txt
 
-check: $(DEVELOPMENT) ## lint, format, types, which folder may import which
+check: $(DEVELOPMENT) ## lint, format, types and what a user's program knows of them, imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --follow-imports=silent --cache-dir=.mypy_cache/strict tests/typed.py
 	$(BIN)/lint-imports --no-cache --no-logo
 
 kernels: $(DEVELOPMENT) ## the wheel ssvm-bench-kernels in dist/, for this Python and platform: minutes

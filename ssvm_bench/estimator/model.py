@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -50,6 +50,10 @@ from ssvm_bench.runs import prediction
 STRUCTURES = MULTICLASS, CHAIN, GRAPH = "multiclass", "chain", "graph"
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+Answer = TypeVar("Answer")
+"""What predictions are: an array for multiclass problems, else a list of an array per example."""
 
 _LABELS = {
     MULTICLASS: ("multiclass", "binary"),
@@ -72,6 +76,14 @@ def _has_weights(*structures: str, or_kernel: bool = False) -> Any:
     return has
 
 
+def _available_with_weights(
+    *structures: str, or_kernel: bool = False
+) -> Callable[[Method], Method]:
+    """Return a decorator: the model has the method only if `_has_weights` says so."""
+    found: Callable[[Method], Method] = available_if(_has_weights(*structures, or_kernel=or_kernel))
+    return found
+
+
 @dataclass(repr=False)
 class _Prepared:
     """What predictions need besides w and the examples; the first one after a fit makes it.
@@ -90,7 +102,7 @@ class _Prepared:
     weights: Any = None
 
 
-class Predictor(ClassifierMixin, BaseEstimator):
+class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
     """The methods and properties of a fitted estimator.
 
     Its copies share what is prepared for predictions, which a pickle does not have: a pickle has
@@ -102,9 +114,14 @@ class Predictor(ClassifierMixin, BaseEstimator):
     kernel: str
     bias: float
     classes_: np.ndarray
+    support_: np.ndarray
     support_vectors_: Any
+    n_iter_: int
+    history_: pd.DataFrame
+    stop_reason_: str
     vectorizer_: DictVectorizer | None
     n_features_in_: int
+    feature_names_in_: np.ndarray
     n_edge_features_in_: int = 0
     _folders: tuple[Path, ...]
     _oracle: dict[str, Any]
@@ -171,7 +188,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         """Have other weights, for which nothing is prepared yet."""
         self._weights, self._prepared = _without_zeros(w), _Prepared()
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Answer:
         """Return the labels: for multiclass problems an array, else an array for each example.
 
         If the oracle's labelings are not labels of parts, return a list of labelings. An example
@@ -187,7 +204,8 @@ class Predictor(ClassifierMixin, BaseEstimator):
         if labels is None:
             terms, nothing = iter(range(oracle.n)), fitted.classes_[:0]
             w, sizes = fitted._prepared.weights, parts.sizes.tolist()
-            return [oracle.predict(w, next(terms)) if size else nothing for size in sizes]
+            found: Any = [oracle.predict(w, next(terms)) if size else nothing for size in sizes]
+            return found
         return fitted._by_example(labels, parts)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -204,9 +222,9 @@ class Predictor(ClassifierMixin, BaseEstimator):
         fitted = self._fitted()
         if fitted._is_multiclass:
             examples.check_labels(None, column_or_1d(y))
-            labels = fitted.predict(X)
-            _check_some(len(labels))
-            return float(accuracy_score(y, labels, sample_weight=sample_weight))
+            found: Any = fitted.predict(X)
+            _check_some(len(found))
+            return float(accuracy_score(y, found, sample_weight=sample_weight))
         oracle, parts, labels = fitted._predicted(X, y)
         if labels is None:
             if sample_weight is not None:
@@ -240,8 +258,8 @@ class Predictor(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has the label {unknown}, which training has not seen")
         return float(fitted._asked(lambda oracle, w: oracle.mean_loss(w), parts, codes))
 
-    @available_if(_has_weights(*_LABELS, or_kernel=True))
-    def decision_function(self, X: Any) -> Any:
+    @_available_with_weights(*_LABELS, or_kernel=True)
+    def decision_function(self, X: Any) -> Answer:
         """Return the scores ⟨w_c, x⟩ of the labels, in the order of ``classes_``.
 
         Returns
@@ -259,6 +277,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted()
         parts, _ = fitted._parts(X)
+        scores: Any
         if fitted._has_kernel:
             scores = np.zeros((0, fitted.classes_.size))
             if parts.offsets[-1]:
@@ -272,8 +291,8 @@ class Predictor(ClassifierMixin, BaseEstimator):
             return scores.ravel()
         return fitted._by_example(scores, parts)
 
-    @available_if(_has_weights(MULTICLASS, CHAIN, or_kernel=True))
-    def predict_marginals(self, X: Any, temperature: float = 1.0) -> Any:
+    @_available_with_weights(MULTICLASS, CHAIN, or_kernel=True)
+    def predict_marginals(self, X: Any, temperature: float = 1.0) -> Answer:
         """Return the probabilities of labels under p(y | x) ∝ exp(⟨w, ϕ(x, y)⟩ / temperature).
 
         Parameters
@@ -326,7 +345,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         K = fitted.classes_.size
         return fitted.weights_[-K * K :].reshape(K, K).copy()
 
-    @available_if(_has_weights(*_LABELS))
+    @_available_with_weights(*_LABELS)
     def top_features(self, k: int = 10) -> pd.DataFrame:
         """Return the largest weights of each label.
 

@@ -12,10 +12,11 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -27,7 +28,7 @@ from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import check_classes
-from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Predictor, jobs_of
+from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Answer, Predictor, jobs_of
 from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
@@ -40,8 +41,35 @@ from ssvm_bench.runs.components import oracle_of
 _LIMITS = ("max_iterations", "max_seconds")
 
 
+class Parameters(TypedDict, total=False):
+    """The types of the parameters of `StructuredSVM` after the first one, as its fields have them.
+
+    Type checkers need them apart: what the first parameter is decides what predictions are.
+    """
+
+    solver: str
+    lam: float | str | None
+    gap_tol: float
+    max_iterations: int | None
+    max_seconds: float | None
+    bias: float
+    potts: float | str
+    kernel: str
+    gamma: float | None
+    degree: int
+    class_weight: str | Mapping[Any, float] | None
+    loss: str | Path | ArrayLike | None
+    oracle: str | Callable[[Dataset], Oracle] | None
+    options: Mapping[str, Any] | None
+    config_dirs: Sequence[str | Path]
+    warm_start: bool
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: bool
+
+
 @dataclass(eq=False, repr=False)
-class StructuredSVM(Predictor):
+class StructuredSVM(Predictor[Answer]):
     """A structural SVM.
 
     Parameters
@@ -149,16 +177,36 @@ class StructuredSVM(Predictor):
     gamma: float | None = None
     degree: int = 3
     class_weight: str | Mapping[Any, float] | None = None
-    loss: Any = None
+    loss: str | Path | ArrayLike | None = None
     oracle: str | Callable[[Dataset], Oracle] | None = None
     options: Mapping[str, Any] | None = None
     config_dirs: Sequence[str | Path] = ()
     warm_start: bool = False
     n_jobs: int | None = None
-    random_state: Any = 0
+    random_state: int | np.random.RandomState | None = 0
     verbose: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StructuredSVM:
+    if TYPE_CHECKING:  # mypy takes the bases for untyped, and then any parameter for one of them
+
+        @overload
+        def __init__(
+            self: StructuredSVM[np.ndarray],
+            structure: Literal["multiclass"] = ...,
+            **parameters: Unpack[Parameters],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: StructuredSVM[list[np.ndarray]],
+            structure: Literal["chain", "graph"],
+            **parameters: Unpack[Parameters],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: StructuredSVM[Any], structure: str, **parameters: Unpack[Parameters]
+        ) -> None: ...
+        def __init__(self, structure: str = MULTICLASS, **parameters: Any) -> None: ...
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on examples and their labels.
 
         Parameters

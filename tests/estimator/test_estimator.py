@@ -7,8 +7,10 @@ import runpy
 import threading
 import time
 import warnings
+from inspect import signature
 from itertools import chain
 from pathlib import Path
+from typing import get_type_hints
 
 import joblib
 import numpy as np
@@ -31,6 +33,7 @@ from ssvm_bench import StructuredSVM, chunk_scores
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets import conll2000, given
 from ssvm_bench.datasets.own_files import columns, npz
+from ssvm_bench.estimator.svm import Parameters
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.runs import runner
 
@@ -75,6 +78,11 @@ def test_it_keeps_the_conventions_of_scikit_learn():
     check_estimator(StructuredSVM(), expected_failed_checks=dict.fromkeys(EQUIVALENCES, why))
     for name in EQUIVALENCES:
         getattr(estimator_checks, name)("StructuredSVM", StructuredSVM(gap_tol=1e-10))
+
+
+def test_type_checkers_know_the_parameters_that_there_are():
+    hints, (_, *names) = get_type_hints(StructuredSVM), signature(StructuredSVM).parameters
+    assert get_type_hints(Parameters) == {name: hints[name] for name in names}
 
 
 @pytest.mark.parametrize("structure", ["multiclass", "chain"])

@@ -16,6 +16,7 @@ from docutils.parsers.rst import roles
 
 MODULES = {
     "ssvm_bench": "From Python",
+    "ssvm_bench.estimator.metrics": "Scores of sequences",
     "ssvm_bench.oracles.base": "Oracles",
     "ssvm_bench.solvers.base": "Solvers",
     "ssvm_bench.datasets.base": "Datasets",

@@ -5,6 +5,7 @@ These are reStructuredText in numpydoc's layout: docutils reads them, with one r
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -85,11 +86,19 @@ def _described(name: str, value) -> Iterator[str]:
     yield from _signature(2, name, value)
     if not inspect.isclass(value):
         return
-    for member, function in vars(value).items():
-        if isinstance(function, property):
-            function = function.fget
-        if inspect.isfunction(function) and not member.startswith("_"):
-            yield from _signature(3, f"{name}.{member}", function)
+    ours = [each for each in value.__mro__ if _is_ours(each)]
+    for member in dict.fromkeys(name for each in ours for name in vars(each)):
+        found = getattr(value, member)
+        if member.startswith("_"):
+            continue
+        if isinstance(found, property | functools.cached_property):
+            yield from _attribute(3, f"{name}.{member}", found)
+        elif inspect.isfunction(found) and _is_ours(found):  # scikit-learn adds set_fit_request
+            yield from _signature(3, f"{name}.{member}", found)
+
+
+def _is_ours(value) -> bool:
+    return value.__module__.partition(".")[0] == "ssvm_bench"
 
 
 class _Annotation(str):
@@ -117,6 +126,13 @@ def _signature(level: int, name: str, value) -> Iterator[str]:
     if len(shown) > 88:
         shown = re.sub(r", (?=[*\w]+[:=,)]|\*)", ",\n    ", shown)
     yield from ("```python", shown, "```", "")
+    yield from _told(value)
+
+
+def _attribute(level: int, name: str, value) -> Iterator[str]:
+    returned = inspect.signature(getattr(value, "fget", None) or value.func).return_annotation
+    member = name.rpartition(".")[2]
+    yield from (f"{'#' * level} `{name}`", "", "```python", f"{member}: {returned}", "```", "")
     yield from _told(value)
 
 

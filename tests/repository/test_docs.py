@@ -134,6 +134,10 @@ def test_docstrings_of_the_interface_can_be_read():
     pytest.importorskip("docutils")
     pages = dict(runpy.run_path(str(ROOT / "docs" / "site" / "api.py"))["pages"]())
     assert "<dt>lam<" in pages["api/python.md"]
+    for name in ("fit", "predict", "score", "decision_function", "coef_", "top_features"):
+        assert f"### `StructuredSVM.{name}`\n" in pages["api/python.md"]  # its own, and inherited
+    assert "\ntrace: pd.DataFrame\n" in pages["api/python.md"]
+    assert "BaseEstimator" not in pages["api/python.md"]
     assert "problematic" not in "".join(pages.values())
 
 

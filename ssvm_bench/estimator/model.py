@@ -106,7 +106,8 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
     """The methods and properties of a fitted estimator.
 
     Its copies share what is prepared for predictions, which a pickle does not have: a pickle has
-    the weights that are not 0, and the names of features once, compressed.
+    the weights that are not 0, the names of features once, compressed, and the columns of the
+    trace. So skops can write it, too, which knows arrays and no data frames.
     """
 
     structure: str
@@ -141,6 +142,8 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
         w = state.get("_weights")
         if isinstance(w, Nonzeros):
             state["_weights"] = w.size, w.places.astype(np.min_scalar_type(w.size)), w.values
+        if "history_" in state:
+            state["history_"] = {name: of.to_numpy() for name, of in state["history_"].items()}
         names = getattr(state.get("vectorizer_"), "feature_names_", ())
         if names and all(isinstance(name, str) for name in names):  # keys of a mapping may be none
             text = json.dumps(names, ensure_ascii=False).encode(errors="surrogatepass")
@@ -154,6 +157,8 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
         if isinstance(names, bytes):
             names = json.loads(zlib.decompress(names).decode(errors="surrogatepass"))
             state["vectorizer_"] = _vectorizer({name: k for k, name in enumerate(names)})
+        if "history_" in state:  # a frame, if version 1.0 has pickled it
+            state["history_"] = pd.DataFrame(state["history_"])
         super().__setstate__(state)
         if isinstance(w, tuple):
             size, places, values = w

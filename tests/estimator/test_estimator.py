@@ -20,9 +20,16 @@ from helpers import random_chains, random_graphs, random_multiclass
 from program import call, python
 from scipy import sparse
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    check_cv,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import estimator_checks
@@ -238,6 +245,35 @@ def test_a_pipeline_of_one_label_an_example_searches_by_folds_of_its_classes():
     made = make_pipeline(StandardScaler(), StructuredSVM(**PLAIN))
     search = GridSearchCV(made, {"structuredsvm__lam": [0.1, 0.01]}, cv=3).fit(data.x, data.y)
     assert search.best_score_ > 0.5
+    frames = make_pipeline(StandardScaler(), StructuredSVM(**PLAIN)).set_output(transform="pandas")
+    assert frames.fit(data.x, data.y)[-1].feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+    assert (frames.predict(data.x) == made.fit(data.x, data.y).predict(data.x)).all()
+
+
+def test_scores_are_calibrated_and_predictions_cross_validated():
+    data = random_multiclass(60, 3, 4)
+    for y in (np.array(["a", "b", "c", "d"])[data.y], data.y > 1):
+        calibrated = CalibratedClassifierCV(StructuredSVM(**PLAIN), cv=3).fit(data.x, y)
+        probabilities = calibrated.predict_proba(data.x)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+        assert np.mean(calibrated.predict(data.x) == y) > 0.5
+        predicted = cross_val_predict(StructuredSVM(**PLAIN), data.x, y, cv=3)
+        assert predicted.shape == y.shape
+        assert set(predicted) <= set(y)
+
+
+def test_lists_of_labels_are_not_classes_for_scikit_learn():
+    """A fold of examples of different sizes has no array: docs/coming_from/scikit_learn.md."""
+    X, y = pieces(random_chains([3, 1, 4, 2] * 4, 3, 4))
+    model = StructuredSVM("chain", **PLAIN)
+    assert is_classifier(StructuredSVM())
+    assert not is_classifier(model)
+    assert isinstance(check_cv(3, y, classifier=is_classifier(model)), KFold)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        cross_val_predict(model, X, y, cv=2)
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        assert np.isnan(cross_val_score(model, X, y, cv=2, scoring="accuracy")).all()
+    assert not np.isnan(cross_val_score(model, X, y, cv=2)).any()
 
 
 def test_it_is_pickled_and_dumped_with_what_it_has_learned(tmp_path):

@@ -96,3 +96,28 @@ def test_weights_are_replaced_and_never_changed_in_place():
     assert model.predict(data.x).tolist() == expected.tolist()
     with pytest.raises(AttributeError, match="call fit first"):
         _ = StructuredSVM().weights_
+
+
+@pytest.mark.parametrize("case", ["names", "warm start", "graph"])
+def test_skops_writes_a_model_without_a_pickle(case):
+    io = pytest.importorskip("skops.io")
+    X, y = sentences()
+    x = [np.array([[label, k] for k, label in enumerate(row)], float) for row in y]
+    model, given = {
+        "names": (StructuredSVM("chain", class_weight="balanced"), X),
+        "warm start": (StructuredSVM("chain", kernel="rbf", gamma=1.0, warm_start=True), x),
+        "graph": (StructuredSVM("graph"), [(row, [(0, 1), (1, 2)]) for row in x]),
+    }[case]
+    model.fit(given, y)
+    stored = io.dumps(model)
+    trusted = ["ssvm_bench.estimator.svm.StructuredSVM"]
+    trusted += ["ssvm_bench.estimator.model.EdgeFeatures"] if case == "graph" else []
+    assert set(io.get_untrusted_types(data=stored)) == {*trusted}
+    loaded = io.loads(stored, trusted=trusted)
+    assert listed(loaded.predict(given)) == listed(model.predict(given))
+    assert loaded.history_.equals(model.history_)
+    assert loaded.get_params() == model.get_params()
+    if case == "warm start":
+        again = [each.fit(given, y).history_[["oracle_calls", "gap"]] for each in (loaded, model)]
+        assert again[0].equals(again[1])
+        assert again[0]["gap"].iloc[0] < 0.01  # where the fit before had ended

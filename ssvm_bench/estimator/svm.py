@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.errors import ConfigError, described, shown
 from ssvm_bench.config import compose, overrides, registry
 from ssvm_bench.config.schema import RunConfig
@@ -37,6 +38,7 @@ from ssvm_bench.oracles.kernels import KERNELS, LINEAR
 from ssvm_bench.results.table import relative_gap
 from ssvm_bench.runs import checkpoints, runner, terminal
 from ssvm_bench.runs.components import oracle_of
+from ssvm_bench.solvers.base import Solver
 
 _LIMITS = ("max_iterations", "max_seconds")
 
@@ -47,7 +49,7 @@ class Parameters(TypedDict, total=False):
     Type checkers need them apart: what the first parameter is decides what predictions are.
     """
 
-    solver: str
+    solver: str | Callable[[Any, Clock, int], Solver]
     lam: float | str | None
     gap_tol: float
     max_iterations: int | None
@@ -77,8 +79,9 @@ class StructuredSVM(Predictor[Answer]):
     structure : str
         ``"multiclass"``, ``"chain"`` or ``"graph"`` (attractive Potts); or another name, which
         your own oracle understands.
-    solver : str
-        As on the command line.
+    solver : str or callable
+        As on the command line; or a callable that makes a solver from a problem, a clock and a
+        seed, such as a class derived from `ssvm_bench.solvers.base.Solver`.
     lam : float, str or None
         λ > 0, or ``"K/n"``; None: 0.03.
     gap_tol : float
@@ -166,7 +169,7 @@ class StructuredSVM(Predictor[Answer]):
 
     structure: str = MULTICLASS
     _: KW_ONLY
-    solver: str = "mpbcfw_fast"
+    solver: str | Callable[[Any, Clock, int], Solver] = "mpbcfw_fast"
     lam: float | str | None = None
     gap_tol: float = 0.01
     max_iterations: int | None = 1000
@@ -310,7 +313,7 @@ _NUMBER = Real, "a number of usual size"
 _TRUTH = (bool, np.bool_, Integral), "true or false"
 _KINDS: dict[str, tuple[Any, str]] = {
     "structure": (str, "a name"),
-    "solver": (str, "a name, as of DIR/solver/NAME.py with config_dirs=[DIR]"),
+    "solver": ((str, Callable), "a name or a callable"),
     "bias": _NUMBER,
     "potts": (Real, "a number of usual size, or 'learned'"),
     "kernel": (str, "a name"),
@@ -388,13 +391,14 @@ def run_config(
     if own is None:  # the oracle for two labels has one weight vector, and no kernels
         of_classes = model.structure == MULTICLASS and model.kernel != LINEAR
         own = "multiclass" if of_classes else dataset.vocabulary.oracle
-    words, of_callable = _words(model, own)
+    words, of_callables = _words(model, own)
     with _composing:
         (config,) = _composer(folders).runs(words)
     oracle = config.oracle
+    if callable(model.solver):
+        config = replace(config, solver=_given("solver", model.solver, of_callables["solver"]))
     if callable(own):
-        about = {"name": "given", "kind": "given", "make": own}
-        oracle = registry.config("oracle", {**of_callable, **about})
+        oracle = _given("oracle", own, of_callables["oracle"])
     elif model.structure == GRAPH and hasattr(oracle, "potts"):
         learned = isinstance(model.potts, str)
         oracle = replace(oracle, potts=LEARNED if learned else float(model.potts))
@@ -425,21 +429,30 @@ def run_config(
     return replace(config, dataset=mine, oracle=oracle)
 
 
+def _given(section: str, make: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Return the options of a component that a callable makes."""
+    return registry.config(section, {**options, "name": "given", "kind": "given", "make": make})
+
+
 def _takes_threads(oracle: Any, dataset: Dataset) -> bool:
     """Return whether several threads may call an oracle of the examples at a time."""
     return bool(getattr(oracle_of(oracle, dataset), "takes_threads", False))
 
 
-def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
-    """Return the overrides of a run, and the options of an oracle made by a callable."""
+def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Return the overrides of a run, and the options of its solver and oracle that callables make.
+
+    Where a callable makes it, the overrides leave it open.
+    """
     seed, workers = model.random_state, jobs_of(model) or 1
     if not isinstance(seed, Integral):
         seed = check_random_state(seed).randint(_MOST_SEEDS)
     elsewhere = workers > 1 or (model.options or {}).get("parallel.address") is not None
     if elsewhere and callable(oracle):
         _check_sendable(oracle)
+    makers = {"solver": model.solver, "oracle": oracle}
     options = {
-        "solver": model.solver,
+        **{section: name for section, name in makers.items() if not callable(name)},
         "lam": DEFAULT_LAM if model.lam is None else model.lam,
         "budget.gap_tol": model.gap_tol,
         "budget.max_iterations": model.max_iterations,
@@ -448,10 +461,9 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         "clock": "work" if model.max_seconds is None else "wall",
         **({"parallel.workers": workers, "parallel.batch": BATCH} if elsewhere else {}),
         **({"parallel.threads": 1} if model.n_jobs is not None and workers == 1 else {}),
-        **({} if callable(oracle) else {"oracle": oracle}),
     }
     words, further = overrides.words(options), overrides.words(model.options or {})
-    of_callable = {}
+    of_callables: dict[str, dict[str, Any]] = {section: {} for section in makers}
     with _composing:
         settings = overrides.read(further)
     for word, setting in zip(further, settings, strict=True):
@@ -460,11 +472,11 @@ def _words(model: Any, oracle: Any) -> tuple[list[str], dict[str, Any]]:
         there = _ELSEWHERE.get(setting.key if of_component else section)
         if there is not None:
             raise ConfigError(f"options: {shown(setting.key)} is {there}.")
-        if callable(oracle) and section == "oracle":
-            of_callable[option] = setting.value
+        if callable(makers.get(section)):
+            of_callables[section][option] = setting.value
         else:
             words.append(word)
-    return words, of_callable
+    return words, of_callables
 
 
 def _with_kernel(model: Any, oracle: Any) -> Any:

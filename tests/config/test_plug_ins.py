@@ -21,7 +21,7 @@ from helpers import Plain, oracle, random_chains, random_multiclass
 from program import GRID, USPS, call, completed, error_of, install_solver, path_with, python
 
 import ssvm_bench
-from ssvm_bench.base.errors import ConfigError, RunFailedError, place_of
+from ssvm_bench.base.errors import RunFailedError, place_of
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.figures import style
@@ -155,11 +155,6 @@ def test_so_is_that_of_an_installed_package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     message = error_of(call("run", "solver=packaged"), 2)
     assert "Write solver/packaged.yaml, with the line `kind: packaged`" in message
-
-
-def test_a_class_in_place_of_a_solvers_name_is_told_where_it_belongs():
-    with pytest.raises(ConfigError, match=r"solver must be a name, as of DIR/solver/NAME\.py with"):
-        ssvm_bench.StructuredSVM(solver=Steps).fit([[0.0], [1.0]], [0, 1])
 
 
 RAISES = SOLVER.replace("risk = self.problem", "self.problem.n > 2 and 1 / 0; risk = self.problem")

@@ -43,6 +43,7 @@ from ssvm_bench.datasets.own_files import columns, npz
 from ssvm_bench.estimator.svm import Parameters
 from ssvm_bench.oracles import viterbi
 from ssvm_bench.runs import runner
+from ssvm_bench.solvers.base import Iterate
 
 ROOT = Path(__file__).parents[2]
 RANKING = ROOT / "examples" / "ranking" / "ranking"
@@ -305,6 +306,57 @@ def test_an_oracle_of_the_users_is_named_or_made_by_a_callable():
         StructuredSVM("queries").fit(queries, relevant)
     with pytest.raises(ConfigError, match="oracle=ranking has no class_weight"):
         model.set_params(class_weight="balanced").fit(queries, relevant)
+
+
+PlainBcfw = runpy.run_path(str(ROOT / "examples/bcfw/solver/plain_bcfw.py"))["PlainBcfw"]
+
+
+class WithoutDual(PlainBcfw):
+    has_dual = False
+
+    def reported(self):
+        return Iterate(super().reported().w, np.nan)
+
+
+class Broken(PlainBcfw):
+    def iterate(self):
+        raise ZeroDivisionError("in my solver")
+
+
+def test_a_solver_of_the_users_is_made_by_a_callable():
+    data = random_multiclass(40, 3, 4)
+    named = StructuredSVM(**PLAIN | {"solver": "plain_bcfw"}, config_dirs=[ROOT / "examples/bcfw"])
+    named.fit(data.x, data.y)
+    for make in (PlainBcfw, lambda problem, clock, seed: PlainBcfw(problem, clock, seed)):
+        mine = StructuredSVM(**PLAIN | {"solver": make}).fit(data.x, data.y)
+        assert mine.weights_.tolist() == named.weights_.tolist()
+        assert mine.stop_reason_ == "gap_tol"
+    X, y = pieces(random_chains([3, 1, 4] * 3, 3, 4))
+    both = StructuredSVM("chain", oracle=own_viterbi, **PLAIN | {"solver": PlainBcfw}).fit(X, y)
+    assert clone(both).fit(X, y).history_["dual"].tolist() == both.history_["dual"].tolist()
+    search = GridSearchCV(StructuredSVM(**PLAIN), {"solver": ["bcfw", PlainBcfw]}, cv=2)
+    assert search.fit(data.x, data.y).best_score_ > 0.5
+    model = StructuredSVM(**PLAIN | {"solver": WithoutDual}, max_iterations=3)
+    assert model.fit(data.x, data.y).stop_reason_ == "max_iterations"
+    assert np.isnan(model.history_["gap"]).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"solver": len}, RunFailedError, "<built-in function len> cannot be made: TypeError"),
+        ({"solver": lambda *of: 3}, RunFailedError, r"made 3\. Derive its class from .*Solver"),
+        ({"solver": Broken}, ZeroDivisionError, "in my solver"),
+        ({"solver": PlainBcfw, "warm_start": True}, ConfigError, "solver=given has no warm_start"),
+        ({"solver": PlainBcfw, "kernel": "rbf", "gamma": 1}, ConfigError, "solver=given needs wei"),
+        ({"solver": PlainBcfw, "options": {"solver.T": 3}}, ConfigError, "no option solver.T"),
+        ({"solver": 3}, ConfigError, "solver must be a name or a callable, got 3"),
+    ],
+)
+def test_a_solver_of_the_users_that_does_not_fit_is_told(parameters, error, message):
+    data = random_multiclass(20, 3, 4)
+    with pytest.raises(error, match=message):
+        StructuredSVM(**parameters).fit(data.x, data.y)
 
 
 SCRIPT = """

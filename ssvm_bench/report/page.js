@@ -1,7 +1,8 @@
 "use strict";
 // Light and dark mode, sortable tables, and figures, each drawn when it is first seen, or printed.
+// The address has the view: the filter, and what the reader has chosen in each figure.
 
-const GONE = 65535, HEIGHT = 250, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 40;
+const GONE = 65535, HEIGHT = 250, TALL = 440, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 40;
 
 function make(tag, attributes = {}, ...inside) {
   const made = document.createElementNS(
@@ -73,6 +74,21 @@ function unpacked(text, [low, high]) {
     code => code == GONE ? NaN : low + (high - low) * code / (GONE - 1));
 }
 
+// As an axis of the other scale has them; a logarithmic one has no zero.
+function scaled(values, from, to) {
+  if (from == to) return values;
+  return values.map(from ? value => 10 ** value : value => value > 0 ? Math.log10(value) : NaN);
+}
+
+function download(name, type, ...content) {
+  const href = URL.createObjectURL(new Blob(content, { type }));
+  make("a", { href, download: name.replace(/[^\p{L}\p{N}.]+/gu, "_") }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
+const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width", "font-family", "font-size"];
+const INK = "#1b1f23", PAPER = "#fff";
+
 function ticks(low, high, log, most) {
   if (log && high - low > .5) { // powers of ten; if there are few, also 2 and 5 times these
     const first = Math.ceil(low - 1e-9), powers = Math.floor(high + 1e-9) - first + 1, found = [];
@@ -96,34 +112,48 @@ function ticks(low, high, log, most) {
 
 class Plot {
   constructor(figure) {
-    this.data = JSON.parse(figure.querySelector("script").textContent);
-    this.hidden = new Set();
+    this.figure = figure;
+    this.data = content(figure);
     this.said = make("p", { class: "said", "aria-live": "polite" });
     this.panels = this.data.panels.map((name, k) => this.panel(name, k));
     this.buttons = this.data.axes.map((axis, k) =>
-      make("button", { onclick: () => this.along(k) }, axis.button));
+      make("button", { onclick: () => this.change(() => this.along(k)) }, axis.button));
+    this.logs = ["x", "y"].map((name, k) => make("button", {
+      onclick: () => this.change(() => { this.log[k] = !this.log[k]; this.unpack(); }),
+    }, `log ${name}`));
     this.legend = this.data.curves.map((curve, k) => make("button", {
-      onclick: () => this.toggle(k), ondblclick: () => this.only(k),
+      onclick: () => this.change(() => this.toggle(k)),
+      ondblclick: () => this.change(() => this.only(k)),
       title: "Click: hide or show; double click: this one alone",
     }, svg("svg", { width: 34, height: 10, "aria-hidden": "true" }, this.line(curve, "M1,5H33")),
     curve.name));
     figure.querySelector(".here").replaceChildren(
-      make("div", { class: "choice", role: "group", "aria-label": "x axis" }, ...this.buttons,
+      make("div", { class: "choice" },
+        make("div", { role: "group", "aria-label": "x axis" }, ...this.buttons),
+        make("div", { role: "group", "aria-label": "scales" }, ...this.logs),
         make("button", { class: "quiet", onclick: () => this.save() }, "Numbers (CSV)")),
       make("div", { class: "panels" }, ...this.panels.map(panel => panel.box)),
       this.said,
       make("div", { class: "legend", role: "group", "aria-label": "Solvers" }, ...this.legend));
-    this.along(0);
+    this.show(figure.chosen || []);
     this.width = 0;
     new ResizeObserver(() => {
-      const width = this.panels[0].svg.clientWidth;
+      const width = (this.alone || this.panels[0]).svg.clientWidth;
       if (width != this.width) { this.width = width; this.draw(); }
     }).observe(figure);
   }
 
   panel(name, k) {
     const drawn = svg("svg", { role: "img", tabindex: 0, height: HEIGHT });
-    const panel = { name, k, svg: drawn, zoom: null, at: null, box: make("div", {}, make("h4", {}, name), drawn) };
+    const panel = { name, k, svg: drawn, zoom: null, at: null };
+    const tool = (text, about, onclick) =>
+      make("button", { onclick, class: "tool", "aria-label": `${text}: ${name}${about}` }, text);
+    panel.button = tool("Alone", ", without the other panels", () =>
+      this.change(() => { this.alone = this.alone == panel ? null : panel; }));
+    panel.button.hidden = this.data.panels.length == 1;
+    panel.box = make("div", {}, make("div", { class: "head" }, make("h4", {}, name), panel.button,
+      tool("SVG", " as a file", () => this.picture(panel)),
+      tool("PNG", " as a file", () => this.picture(panel, 3))), drawn);
     drawn.addEventListener("pointermove", event => this.moved(panel, event));
     drawn.addEventListener("pointerleave", () => { if (!panel.from) this.point(panel, null); });
     drawn.addEventListener("pointerdown", event => {
@@ -141,45 +171,100 @@ class Plot {
     return svg("path", { d: path, class: "line", style: `--c:${curve.color}`, "stroke-dasharray": curve.dash });
   }
 
+  // ---- what the reader has chosen: pairs of a word and a value, in the address
+
+  *chosen() {
+    const { data, axis, log: [logX, logY] } = this, scale = log => log ? "log" : "linear";
+    if (axis != data.axes[0]) yield ["x", axis.button];
+    if (logX != axis.log) yield ["xscale", scale(logX)];
+    if (logY != data.log) yield ["yscale", scale(logY)];
+    if (this.alone) yield ["panel", this.alone.name];
+    const names = [false, true].map(gone =>
+      data.curves.filter((_, k) => this.hidden.has(k) == gone).map(curve => curve.name));
+    const few = names[0].length && names[0].length < names[1].length;
+    for (const name of names[few ? 0 : 1]) yield [few ? "show" : "hide", name];
+    for (const { name, zoom } of this.panels)
+      if (zoom) yield ["zoom", [name, ...zoom.map(end => Number(end.toPrecision(6)))].join()];
+  }
+
+  show(chosen) {
+    const all = word => chosen.filter(pair => pair[0] == word).map(pair => pair[1]);
+    const { data } = this, [button] = all("x"), [alone] = all("panel");
+    const some = all("show").filter(name => data.curves.some(curve => curve.name == name));
+    this.hidden = new Set([...data.curves.keys()].filter(k =>
+      some.length ? !some.includes(data.curves[k].name) : all("hide").includes(data.curves[k].name)));
+    this.alone = this.panels.find(({ name }) => name == alone) || null;
+    this.axis = data.axes.find(axis => axis.button == button) || data.axes[0];
+    this.log = [["xscale", this.axis.log], ["yscale", data.log]].map(([word, log]) =>
+      ({ log: true, linear: false })[all(word)[0]] ?? log);
+    this.unpack();
+    for (const text of all("zoom")) {
+      const parts = text.split(","), ends = parts.splice(-4).map(Number);
+      const panel = this.panels.find(({ name }) => name == parts.join());
+      if (panel && ends.every(isFinite) && ends[0] < ends[1] && ends[2] < ends[3]) panel.zoom = ends;
+    }
+    this.draw();
+  }
+
+  change(how) {
+    how();
+    this.draw();
+    remember();
+  }
+
   along(k) {
-    const axis = this.data.axes[k];
-    this.axis = axis;
-    this.buttons.forEach((button, j) => { button.ariaPressed = String(j == k); });
+    this.axis = this.data.axes[k];
+    this.log[0] = this.axis.log;
+    this.unpack();
+  }
+
+  unpack() {
+    const { axis, log: [logX, logY] } = this;
     this.curves = axis.curves.map(([x, panels]) => {
-      const along = x === null ? [] : unpacked(x, axis.x);
-      return panels.map((values, p) => values && { x: along, y: values.map(text => unpacked(text, axis.y[p])) });
+      const along = x === null ? [] : scaled(unpacked(x, axis.x), axis.log, logX);
+      return panels.map((values, p) => values && {
+        x: along, y: values.map(text => scaled(unpacked(text, axis.y[p]), this.data.log, logY)),
+      });
     });
     for (const panel of this.panels) panel.zoom = panel.at = null;
-    this.draw();
   }
 
   toggle(k) {
     if (!this.hidden.delete(k)) this.hidden.add(k);
-    this.draw();
   }
 
   only(k) {
     const others = this.legend.map((_, j) => j).filter(j => j != k);
     const alone = others.every(j => this.hidden.has(j));
     this.hidden = new Set(alone ? [] : others);
-    this.draw();
   }
 
   *shown(panel) {
     for (const [k, curve] of this.curves.entries())
-      if (curve[panel.k] && !this.hidden.has(k)) yield [k, curve[panel.k]];
+      if (curve[panel.k] && !this.hidden.has(k) && fits(this.figure, this.data.curves[k].name))
+        yield [k, curve[panel.k]];
   }
 
   draw() {
-    this.legend.forEach((button, k) => { button.ariaPressed = String(!this.hidden.has(k)); });
+    this.buttons.forEach((button, k) => { button.ariaPressed = String(this.axis == this.data.axes[k]); });
+    this.logs.forEach((button, k) => { button.ariaPressed = String(this.log[k]); });
+    this.legend.forEach((button, k) => {
+      button.ariaPressed = String(!this.hidden.has(k));
+      button.hidden = !fits(this.figure, this.data.curves[k].name);
+    });
+    for (const panel of this.panels) {
+      panel.box.hidden = this.alone && panel != this.alone;
+      panel.button.ariaPressed = String(panel == this.alone);
+    }
     this.panels.forEach(panel => this.drawPanel(panel));
   }
 
   drawPanel(panel) {
-    const { svg: node } = panel, { log: logY } = this.data, logX = this.axis.log;
-    const width = node.clientWidth, wide = width - LEFT - RIGHT, high = HEIGHT - TOP - BOTTOM;
+    const { svg: node } = panel, [logX, logY] = this.log, height = this.alone ? TALL : HEIGHT;
+    const width = node.clientWidth, wide = width - LEFT - RIGHT, high = height - TOP - BOTTOM;
     if (wide <= 0) return;
-    node.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`); // a page of paper has another width
+    node.setAttribute("height", height);
+    node.setAttribute("viewBox", `0 0 ${width} ${height}`); // a page of paper has another width
     const shown = [...this.shown(panel)];
     const xs = shown.flatMap(([, of]) => of.x.filter((x, j) => !isNaN(x) && !isNaN(of.y[0][j])));
     const ys = shown.flatMap(([, of]) => of.y.flat()).filter(y => !isNaN(y));
@@ -203,7 +288,7 @@ class Plot {
       grid.append(svg("path", { d: `M${LEFT},${top}h${wide}` }),
         svg("text", { x: LEFT - 6, y: top + 4, "text-anchor": "end" }, text));
     }
-    grid.append(svg("text", { x: LEFT + wide / 2, y: HEIGHT - 6, "text-anchor": "middle" }, this.axis.label));
+    grid.append(svg("text", { x: LEFT + wide / 2, y: height - 6, "text-anchor": "middle" }, this.axis.label));
     const inside = svg("svg", { x: LEFT, y: TOP, width: wide, height: high });
     const fixed = value => value.toFixed(1), said = [];
     for (const [k, of] of shown) {
@@ -241,7 +326,6 @@ class Plot {
       said.length ? "" : empty || this.data.empty[panel.k] || ""));
     panel.mark = svg("g", {});
     inside.append(panel.mark);
-    node.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     node.setAttribute("aria-label", `${panel.name} against ${this.axis.label}. ${said.join("; ") || empty}. ` +
       "Arrow keys read off the curves, plus and minus zoom, Escape shows all.");
     node.replaceChildren(grid, inside);
@@ -255,14 +339,14 @@ class Plot {
     panel.mark.replaceChildren();
     this.said.textContent = "";
     if (!at) return;
-    const [k, j] = at, of = this.curves[k][panel.k], { log } = this.data;
+    const [k, j] = at, of = this.curves[k][panel.k], [logX, log] = this.log;
     const real = (value, isLog) => written(isLog ? 10 ** value : value);
     const [cx, cy] = panel.place(of.x[j], of.y[0][j]);
     panel.mark.append(svg("circle", { cx, cy, r: 4, class: "dot", style: `--c:${this.data.curves[k].color}` }));
     const [low, high] = of.y[1] ? [1, 2].map(i => real(of.y[i][j], log)) : [];
     const range = low != high && !isNaN(of.y[1][j]) ? `, from ${low} to ${high}` : "";
     this.said.textContent = `${this.data.curves[k].name}: ${panel.name} ${real(of.y[0][j], log)}${range}, at ` +
-      `${this.axis.label} ${real(of.x[j], this.axis.log)}`;
+      `${this.axis.label} ${real(of.x[j], logX)}`;
   }
 
   moved(panel, event) {
@@ -297,6 +381,7 @@ class Plot {
   zoom(panel, ends) {
     panel.zoom = ends;
     this.drawPanel(panel);
+    remember(true);
   }
 
   key(panel, event) {
@@ -319,38 +404,145 @@ class Plot {
     event.preventDefault();
   }
 
+  // ---- files: the numbers of all panels, and a picture of one
+
   save() {
     const real = (value, log) => isNaN(value) ? "" : (log ? 10 ** value : value).toPrecision(5) * 1;
-    const quoted = text => `"${text.replaceAll('"', '""')}"`;
+    const quoted = text => `"${text.replaceAll('"', '""')}"`, [logX, logY] = this.log;
     const rows = [["solver", "quantity", quoted(this.axis.label), "median", "min", "max"]];
     for (const panel of this.panels)
       for (const [k, of] of this.shown(panel))
-        of.x.forEach((x, j) => rows.push([quoted(this.data.curves[k].name), panel.name, real(x, this.axis.log),
-          ...[0, 1, 2].map(i => real((of.y[i] || of.y[0])[j], this.data.log))]));
-    const url = URL.createObjectURL(new Blob([rows.map(row => row.join()).join("\n")], { type: "text/csv" }));
-    make("a", { href: url, download: "curves.csv" }).click();
-    URL.revokeObjectURL(url);
+        of.x.forEach((x, j) => rows.push([quoted(this.data.curves[k].name), quoted(panel.name), real(x, logX),
+          ...[0, 1, 2].map(i => real((of.y[i] || of.y[0])[j], logY))]));
+    download(`${named(this.figure)}.csv`, "text/csv", rows.map(row => row.join()).join("\n"));
+  }
+
+  // Save a panel with its title and legend, as the light page has it: as SVG or, in so many dots a point, as PNG.
+  async picture(panel, dots) {
+    const before = root.style.colorScheme, copy = panel.svg.cloneNode(true);
+    const [drawn, copied] = [panel.svg, copy].map(node => [node, ...node.querySelectorAll("*")]);
+    root.style.colorScheme = "light";
+    drawn.forEach((node, k) => {
+      const look = getComputedStyle(node);
+      for (const name of LOOK) copied[k].setAttribute(name, look.getPropertyValue(name));
+      for (const name of ["class", "style", "tabindex"]) copied[k].removeAttribute(name);
+    });
+    root.style.colorScheme = before;
+    const [width, tall] = panel.svg.getAttribute("viewBox").split(" ").slice(2).map(Number);
+    const pen = make("canvas").getContext("2d"), font = "12px sans-serif", legend = [];
+    pen.font = font;
+    let [left, top] = [LEFT, 24 + tall + 14];
+    for (const [k] of this.shown(panel)) {
+      const { name, color, dash } = this.data.curves[k], long = 40 + pen.measureText(name).width;
+      if (left > LEFT && left + long > width) [left, top] = [LEFT, top + 18];
+      legend.push(svg("path", { d: `M${left},${top}h30`, stroke: color, "stroke-width": 2, "stroke-dasharray": dash }),
+        svg("text", { x: left + 36, y: top + 4 }, name));
+      left += long + 14;
+    }
+    const height = top + 14, title = `${named(this.figure)}: ${panel.name}`;
+    copy.setAttribute("y", 24);
+    copy.setAttribute("width", width);
+    const whole = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, style: `font: ${font}`, fill: INK },
+      svg("title", {}, title), svg("rect", { width, height, fill: PAPER }),
+      svg("text", { x: LEFT, y: 17, "font-weight": "bold" }, title), copy, ...legend);
+    const text = new XMLSerializer().serializeToString(whole), file = `${named(this.figure)} ${panel.name}`;
+    if (!dots) return download(`${file}.svg`, "image/svg+xml", text);
+    const image = new Image(width, height);
+    image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
+    await image.decode();
+    const canvas = make("canvas", { width: dots * width, height: dots * height });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => download(`${file}.png`, blob.type, blob));
   }
 }
+
+const figures = [...document.querySelectorAll("figure.plot")];
+const named = figure => figure.name ||= figure.getAttribute("aria-label") || figure.querySelector("img")?.alt || "";
+const content = figure => figure.content ||= JSON.parse(figure.querySelector("script").textContent);
 
 const seen = new IntersectionObserver(entries => {
   for (const { isIntersecting, target } of entries) if (isIntersecting) draw(target);
 }, { rootMargin: "200px" });
 function draw(figure) { seen.unobserve(figure); figure.plot ||= new Plot(figure); }
-for (const figure of document.querySelectorAll("figure.plot")) seen.observe(figure);
+for (const figure of figures) seen.observe(figure);
 
 // paper shows what is open, seen or not
 addEventListener("beforeprint", () => {
-  for (const figure of document.querySelectorAll("figure.plot"))
-    if (!figure.closest("details:not([open])")) draw(figure);
+  for (const figure of figures) if (!figure.closest("details:not([open])")) draw(figure);
   for (const image of document.querySelectorAll("img")) image.loading = "eager";
 });
 
-// a link to a closed element opens it
-function reveal() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (let at = target; at; at = at.parentElement) if (at.tagName == "DETAILS") at.open = true;
-  if (target) target.scrollIntoView();
+// ---- the filter: curves of which each word is in the figure's title or the curve's name
+
+const OPEN = 4;
+const plain = text => text.toLowerCase().replace(/[-–_]/g, "");
+const section = document.querySelector("section[aria-labelledby=figures]");
+const filter = make("input", { type: "search", id: "filter", size: 30, placeholder: "ocr mp-bcfw",
+  oninput: () => { sieve(); remember(filter.typed); filter.typed = true; },
+  onchange: () => { filter.typed = false; } });
+const count = make("span", { role: "status" });
+if (figures.length) section.querySelector("h2").after(make("p", { class: "filter" },
+  make("label", { for: "filter" }, "Only data and solvers with these words: "), filter, " ", count));
+
+function fits(figure, name) {
+  const text = plain(`${named(figure)} ${name}`);
+  return plain(filter.value).split(/\s+/).every(word => text.includes(word));
 }
-addEventListener("hashchange", reveal);
-reveal();
+
+function sieve() {
+  const all = section ? [...section.querySelectorAll("figure")] : [], on = filter.value.trim() != "";
+  let left = 0;
+  for (const figure of all) {
+    const names = figure.matches(".plot") ? content(figure).curves.map(curve => curve.name) : [""];
+    const gone = !names.some(name => fits(figure, name)), closed = figure.closest("details");
+    for (const place of closed ? [closed] : [figure, figure.previousElementSibling]) place.hidden = gone;
+    if (!gone && ++left <= OPEN && on) unfold(figure);
+    figure.plot?.draw();
+  }
+  for (const many of section?.querySelectorAll("details:has(details)") || [])
+    many.hidden = !many.querySelector("details:not([hidden])");
+  count.textContent = on ? `${left} of ${all.length} figures` : "";
+}
+
+// ---- the view in the address: filter=…, then in=TITLE and what was chosen in that figure
+
+function remember(same) {
+  const words = new URLSearchParams(filter.value ? { filter: filter.value } : {});
+  for (const figure of figures) {
+    const chosen = [...figure.plot ? figure.plot.chosen() : figure.chosen || []];
+    for (const [word, value] of chosen.length ? [["in", named(figure)], ...chosen] : []) words.append(word, value);
+  }
+  const to = words.size ? `#${words}` : location.pathname + location.search;
+  try { history[same ? "replaceState" : "pushState"](null, "", to); } catch { /* a page in a frame has no address */ }
+}
+
+function restore() {
+  const text = location.hash.slice(1), found = new Map(), words = new URLSearchParams(text);
+  if (text && !/^(filter|in)=/.test(text)) {
+    try { reveal(document.getElementById(decodeURIComponent(text))); } catch { /* no name */ }
+    return;
+  }
+  let chosen;
+  for (const [word, value] of words)
+    if (word == "in") found.set(value, chosen = found.get(value) || []);
+    else chosen?.push([word, value]);
+  filter.value = words.get("filter") || "";
+  filter.typed = false;
+  sieve();
+  for (const figure of figures) {
+    figure.chosen = found.get(named(figure)) || [];
+    figure.plot?.show(figure.chosen);
+  }
+}
+
+// a link to a closed element opens it
+function unfold(element) {
+  for (let at = element; at; at = at.parentElement) if (at.tagName == "DETAILS") at.open = true;
+}
+function reveal(element) {
+  unfold(element);
+  element?.scrollIntoView();
+}
+addEventListener("hashchange", restore);
+restore();
+reveal(figures.find(figure => figure.chosen?.length));

@@ -7,6 +7,7 @@ import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -444,20 +445,22 @@ def opened(browser):
     """Returns a function that opens a page; what it says, and asks for, must be nothing."""
     said, pages, mine = [], [], {"data:,"}
 
-    def open_(path, width=1280, **options):
+    def open_(path, width=1280, view="", **options):
         page = browser.new_page(viewport={"width": width, "height": 900}, **options)
         pages.append(page)
         mine.add(path.as_uri())
+        mine.add(path.as_uri() + view)
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: said.append(request.url))
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + view)
         return page
 
     yield open_
     for page in pages:
         page.close()
-    assert {*said} <= mine
+    # a picture that is saved is drawn from the page's own content
+    assert {text for text in said if not text.startswith("data:image/svg+xml,")} <= mine
 
 
 def test_page_works_in_a_browser(results, opened):
@@ -499,6 +502,146 @@ def test_page_works_in_a_browser(results, opened):
         assert head.get_attribute("aria-sort") == order
         shown = [int(text) for text in seeds.all_text_contents()]
         assert shown == sorted(shown, reverse=order == "descending")
+
+
+def first_plot(page):
+    """Return the first figure of curves, drawn."""
+    plot = page.locator("figure.plot").first
+    plot.locator(".legend button").first.wait_for()
+    return plot
+
+
+def seen(plot):
+    """Return what a reader sees of a figure: its buttons that are pressed, panels, lines, label."""
+    pressed = plot.locator("button[aria-pressed=true]:visible").all_text_contents()
+    panels = plot.locator(".panels h4:visible").all_text_contents()
+    lines = plot.locator(".panels .line:visible").count()
+    drawn = plot.locator(".panels svg[role=img]:visible").first
+    return pressed, panels, lines, drawn.locator(".grid text").all_text_contents()
+
+
+def test_the_view_is_in_the_address(results, opened):
+    page = opened(results / "report.html")
+    plot = first_plot(page)
+    before = views = [(page.url, seen(plot))]
+    for button in ("time", "log x", "log y", "MP-BCFW-avg"):
+        plot.get_by_role("button", name=button, exact=True).click()
+        views = [*views, (page.url, seen(plot))]
+    plot.get_by_role("button", name="Alone: primal suboptimality").click()
+    views = [*views, (page.url, seen(plot))]
+    assert seen(plot)[1:3] == (["primal suboptimality"], 3)
+    assert len({url for url, _ in views}) == len(views)
+    assert "yscale=linear" in page.url
+    assert "hide=MP-BCFW-avg" in page.url
+    other = first_plot(opened(results / "report.html", view=f"#{page.url.partition('#')[2]}"))
+    assert seen(other) == seen(plot)
+    page.reload()
+    assert seen(first_plot(page)) == views[-1][1]
+    for view in views[-2::-1]:
+        page.go_back()
+        assert (page.url, seen(plot)) == view
+    assert views[0] == before[0]
+    page.go_forward()
+    assert (page.url, seen(plot)) == views[1]
+    page.locator("nav a", has_text="Tables").click()  # a place on the page is no other view
+    assert seen(plot) == views[1][1]
+
+
+def test_a_zoomed_panel_is_in_the_address(results, opened):
+    page = opened(results / "report.html")
+    plot = first_plot(page)
+    panel = plot.get_by_role("img").first
+    panel.focus()
+    panel.press("+")
+    zoomed = seen(plot)
+    assert "zoom=primal+suboptimality%2C" in page.url
+    page.reload()
+    assert seen(first_plot(page)) == zoomed
+    page.locator("figure.plot").first.get_by_role("img").first.press("Escape")
+    assert "zoom=" not in page.url
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "#%",
+        "#in=nothing&hide=BCFW",
+        "#in=OCR+%28%CE%BB+%3D+1%2Fn%29&x=nothing&xscale=cubic&panel=x&hide=y&show=z&zoom=,,,,",
+        "#filter=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&in=&in=<b>",
+        "#x=time&in",
+        "#__proto__",
+    ],
+)
+def test_an_address_that_names_nothing_is_the_first_view(results, opened, view):
+    page = opened(results / "report.html", view=view)
+    if "filter" in view:
+        page.get_by_text("0 of 3 figures").wait_for()
+        page.get_by_role("searchbox").fill("")
+    assert seen(first_plot(page)) == seen(first_plot(opened(results / "report.html")))
+
+
+def test_curves_and_figures_are_filtered(tmp_path, opened):
+    for k in range(7):
+        store(tmp_path, run_of("bcfw"), f"data{k}")
+        store(tmp_path, run_of("mpbcfw"), f"data{k}")
+    page = opened(report.build(tmp_path))
+    plots, search = page.locator("figure.plot:visible"), page.get_by_role("searchbox")
+    lines = page.locator("figure.plot:visible").first.locator(".panels .line")
+    first_plot(page)
+    assert (plots.count(), lines.count()) == (4, 6)
+    search.press_sequentially("DATA6 mp-bc")  # in a closed section: it opens
+    page.get_by_text("1 of 7 figures").wait_for()
+    plots.locator(".legend").wait_for()
+    assert (plots.count(), lines.count()) == (1, 3)
+    assert page.url.endswith("#filter=DATA6+mp-bc")
+    assert page.locator("figure.plot:visible .legend button:visible").all_text_contents() == [
+        "MP-BCFW"
+    ]
+    page.reload()
+    page.locator("figure.plot:visible .legend").wait_for()
+    assert (search.input_value(), plots.count(), lines.count()) == ("DATA6 mp-bc", 1, 3)
+    search.fill("")
+    assert lines.count() == 6
+    page.go_back()
+    page.get_by_text("1 of 7 figures").wait_for()
+
+
+def test_a_panel_is_saved_as_it_is_shown(results, opened):
+    page = opened(results / "report.html", color_scheme="dark")
+    plot = first_plot(page)
+    plot.locator(".legend button").first.click()  # hides BCFW
+    files = {}
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            plot.get_by_role("button", name=f"{kind}: dual suboptimality").click()
+        name = download.value.suggested_filename
+        assert name == f"OCR_dual_suboptimality.{kind.lower()}"
+        files[kind] = Path(download.value.path()).read_bytes()
+    root = ElementTree.fromstring(files["SVG"])
+    name = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in root.iter(f"{name}text")]
+    assert texts[0] == "OCR: dual suboptimality"
+    assert texts[-3:] == ["BCFW-avg", "MP-BCFW", "MP-BCFW-avg"]
+    assert "iterations" in texts
+    lines = [path for path in root.iter(f"{name}path") if path.get("stroke-width") == "2px"]
+    assert len(lines) == 3
+    assert not any("var(" in value for node in root.iter() for value in node.attrib.values())
+    assert root.find(f"{name}rect").get("fill") == "#fff"  # paper, also of a dark page
+    assert files["PNG"].startswith(b"\x89PNG")
+    width, height = (int.from_bytes(files["PNG"][at : at + 4], "big") for at in (16, 20))
+    assert (width, height) == (3 * int(root.get("width")), 3 * int(root.get("height")))
+    with page.expect_download() as download:
+        plot.get_by_role("button", name="Numbers (CSV)").click()
+    rows = Path(download.value.path()).read_text().splitlines()
+    assert rows[0] == 'solver,quantity,"iterations",median,min,max'
+    assert {row.split(",")[0] for row in rows[1:]} == {'"BCFW-avg"', '"MP-BCFW"', '"MP-BCFW-avg"'}
+
+
+def test_a_page_without_scripts_says_what_it_lacks(results, opened):
+    page = opened(results / "report.html", java_script_enabled=False)
+    assert page.get_by_text("Without JavaScript, this page shows no curves").is_visible()
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator("figure.plot .here").first.is_visible()
 
 
 def test_a_page_is_light_or_dark_and_fits_a_telephone(results, opened):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     **{name: name for name in ("data", "help", "new")},
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
-    **dict.fromkeys(("compare", "report", "verify"), "results"),
+    **dict.fromkeys(("compare", "publish", "report", "verify"), "results"),
 }
 """Command → the module beside this one that defines it; imported when the command is used."""
 

@@ -1,4 +1,4 @@
-"""Commands on results folders: verify one, compare two, write a report."""
+"""Commands on results folders: verify one, compare two, write a report, publish."""
 
 from __future__ import annotations
 
@@ -207,3 +207,46 @@ def report_command(
         cli.print_json(made.as_plain())
     else:
         click.echo(f"report: {made.path}")
+
+
+@click.command("publish", cls=Command)
+@click.argument("folder", type=FILE)
+@click.argument("overrides", metavar="[results_dir=DIR]", nargs=-1)
+@click.option(
+    "--experiment",
+    "experiments",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=completed("experiments"),
+    help="Only the runs of an experiment; may be repeated.",
+)
+@cli.runs_option
+@click.pass_obj
+def publish_command(
+    settings: Settings,
+    folder: Path,
+    overrides: tuple[str, ...],
+    experiments: tuple[str, ...],
+    whose: str,
+) -> None:
+    """Write your runs into FOLDER, with a page for each experiment, to show and to compare.
+
+    FOLDER is new, empty, or what an earlier call has written. It has pages for any web server (or a
+    zip), thinned traces, which `compare` reads on another machine, and where the numbers come from.
+    It names no path, no user and no computer.
+
+    .. code-block:: console
+
+        ssvm-bench publish public
+        ssvm-bench publish public results_dir=/scratch/results
+        ssvm-bench publish public --experiment mpbcfw_fig4 --runs committed
+        ssvm-bench compare public mine
+    """
+    cli.collect_rarely()
+    from ssvm_bench.report.publishing import publish
+    from ssvm_bench.results.folder import OPTION
+
+    if str(folder).startswith(OPTION):
+        raise ConfigError(f"Name the folder to write before {OPTION}…: ssvm-bench publish FOLDER")
+    where = _folder(settings, overrides, asked=False)
+    click.echo(f"published: {publish(folder, where, settings.config_dirs(), experiments, whose)}")

@@ -4,6 +4,7 @@
 
     experiment_files   the files of one experiment: all kinds of figures, tables, thinned traces
     page               the pages; `page.js` draws their figures
+    publishing         a folder with pages and traces, to show to others
     compare            the comparison of two sets of runs
 
 A page needs no network and no library: figures are SVG, drawn by its own script.

@@ -156,7 +156,9 @@ def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:
     """Return the folder that a side names; None for a solver."""
     if any((Path(side) / kept).is_dir() for kept in ("runs", "traces", OWN)):
         return results_folder(Path(side), ())
-    return where._replace(whose=side) if side in (MINE, COMMITTED) else None
+    if side == MINE:
+        return where.sides(MINE)[0]
+    return where._replace(whose=side) if side == COMMITTED else None
 
 
 def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:

@@ -81,6 +81,9 @@ FOLDER = "report"
 ALONE, OWN, INDEX = "report.html", "own.html", "index.html"
 """Files of the user's own runs: beside ``runs``, and among all pages; the list of all pages."""
 
+SINGLE = "single_runs"
+"""The name under which published traces are stored that no experiment has stored."""
+
 NAMED = 5
 """The largest number of names in a sentence, and of problems with a finding in the summary."""
 
@@ -178,30 +181,69 @@ def _built(
                 )
         else:
             found = [own(where, skipped)]
-    best = optima.known((run for each in found for run in each.runs), where)
-    for k, each in enumerate(found, 1):
-        logger.info("Page %s of %s: %s", k, len(found), each.title)
-        content = page(each._replace(runs=Runs(each.runs, best)), folder, every)
-        written = write_file(folder / each.file, content, where.root)
-    if every:
-        written = write_file(folder / INDEX, _index(found), where.root)
+    for name, content in rendered(found, where, folder, every):
+        written = write_file(folder / name, content, where.root)
     return Report(written, found)
 
 
-def _index(found: Sequence[Contents]) -> bytes:
+Explained: TypeAlias = Mapping[str, tuple[str, str]]
+"""Name of an experiment → address and title of the page that explains it."""
+
+
+def rendered(
+    found: Sequence[Contents],
+    where: ResultsFolder,
+    folder: Path,
+    every: bool = True,
+    intro: str = "",
+    explained: Explained | None = None,
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each page.
+
+    Parameters
+    ----------
+    found : sequence of Contents
+        The contents of each.
+    where : ResultsFolder
+        The results folder, which has the best values known.
+    folder : Path
+        The folder that they will be written to; pictures are linked from there.
+    every : bool
+        Whether a page that lists them is the last one, and each links to it.
+    intro : str
+        HTML at the beginning of that page.
+    explained : mapping, optional
+        Pages that are linked, too.
+    """
+    explained = explained or {}
+    best = optima.known((run for each in found for run in each.runs), where)
+    for k, each in enumerate(found, 1):
+        logger.info("Page %s of %s: %s", k, len(found), each.title)
+        more = [(INDEX, "All experiments")] * every
+        more += [explained[each.name]] if each.name in explained else []
+        yield each.file, page(each._replace(runs=Runs(each.runs, best)), folder, more)
+    if every:
+        yield INDEX, _index(found, intro, explained)
+
+
+def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes:
     """Return the page that lists all other pages."""
-    rows = [
-        {
-            "page": Html(f'<a href="{address(each.file)}">{escaped(each.title)}</a>'),
-            "experiment": code(each.name),
-            "runs": len(each.runs),
-            "datasets": listed(dict.fromkeys(map(dataset_name, each.runs))),
-            "solvers": listed(dict.fromkeys(map(solver_name, each.runs))),
-        }
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        row: dict[str, object] = {"page": _link(each.file, each.title)}
+        if explained:
+            row["explained in"] = _link(*explained[each.name]) if each.name in explained else NONE
+        row |= {"experiment": code(each.name), "runs": len(each.runs)}
+        row["datasets"] = listed(dict.fromkeys(map(dataset_name, each.runs)))
+        row["solvers"] = listed(dict.fromkeys(map(solver_name, each.runs)))
+        rows.append(row)
     table = block(plain("A page for each experiment that has runs here.", rows))
-    return _whole("All experiments", (), table, details("About these pages", _about(found)))
+    about = details("About these pages", _about(found))
+    return _whole("All experiments", (), intro, table, about)
+
+
+def _link(to: str, text: str) -> Html:
+    return Html(f'<a href="{address(to)}">{escaped(text)}</a>')
 
 
 # ---- the contents of a page: runs, and failures -----------------------------------------------
@@ -344,7 +386,7 @@ def everything(
         If there are no runs at all.
     """
     stored, sides = cache(loading.stored), where.sides(whose)
-    there = {name for side in sides for name in stored_traces.names(side) if "/" not in name}
+    there = {name for side in sides for name in stored_traces.names(side)}
     pages = []
     with suppress(RunFailedError):
         pages.append(own(where, skipped)._replace(file=OWN, name="own"))
@@ -363,7 +405,8 @@ def everything(
     for name in sorted(there - {*known}):
         for side in sides:
             if runs := Runs(sorted(stored(side, name, skipped), key=_order)):
-                about = name, f"Runs stored as {name}", runs, side, len(runs)
+                title = "Single runs" if name == SINGLE else f"Runs stored as {name}"
+                about = name, title, runs, side, len(runs)
                 pages.append(Contents(*about, file=file_of(name)))
                 break
     if not pages:
@@ -510,7 +553,7 @@ def titles(groups: Groups) -> dict[ProblemInstance, str]:
 # ---- a page -----------------------------------------------------------------------------------
 
 
-def page(found: Contents, folder: Path, listed_: bool = False) -> bytes:
+def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) -> bytes:
     """Return a page.
 
     Parameters
@@ -519,8 +562,8 @@ def page(found: Contents, folder: Path, listed_: bool = False) -> bytes:
         Its contents; runs have the best values known.
     folder : Path
         The folder that it will be written to.
-    listed_ : bool
-        Whether another page lists this one.
+    more : sequence of (str, str)
+        Addresses and names of other pages to link.
     """
     groups = group(found)
     about = Page(found, groups, titles(groups), folder)
@@ -535,7 +578,8 @@ def page(found: Contents, folder: Path, listed_: bool = False) -> bytes:
         said = marked(targets.KIND.intro)
         head = "Time and oracle calls to a relative gap"
         documents.append(details(head, f"<p>{said}</p>", *spent))
-    links = [(INDEX, "All experiments")] * listed_ + [
+    links = [
+        *more,
         *([("#figures", "Figures")] if figures else ()),
         *([("#numbers", "Tables")] if documents else ()),
         *([("#runs", "Runs")] if found.runs else ()),
@@ -643,9 +687,10 @@ FIRST = 4
 """The number of figures that are open."""
 
 HOW_TO = (
-    "Buttons choose the x axis and hide solvers; a double click on a solver hides all others. Drag "
-    "to zoom, double-click to see all again. With the keyboard, arrow keys read off the curves, "
-    "plus and minus zoom, Escape shows all."
+    "Buttons choose the x axis, the scales and one panel, and hide solvers; a double click on a "
+    "solver hides all others. Drag to zoom, double-click to see all again. With the keyboard, "
+    "arrow keys read off the curves, plus and minus zoom, Escape shows all. The address of the "
+    "page has what you chose, and the browser's back button takes it back."
 )
 
 

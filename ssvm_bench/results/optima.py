@@ -90,6 +90,13 @@ def known(runs: Iterable[Run], *folders: ResultsFolder) -> dict[ProblemInstance,
     return _values(_tightened({}, [*stored, *map(_instance, runs)]))
 
 
+def encoded(runs: Sequence[Run], where: ResultsFolder) -> bytes:
+    """Return the content of a file with the best values known on the problem instances of runs."""
+    problems = {run.problem for run in runs}
+    known = _tightened(_stored(where), map(_instance, runs))
+    return _content(of for problem, of in known.items() if problem in problems)
+
+
 def _stored(where: ResultsFolder) -> dict[ProblemInstance, Instance]:
     found = (_read(place / FILE, where.root).values() for place in where.read)
     return _tightened({}, itertools.chain.from_iterable(found))
@@ -111,8 +118,7 @@ def _tighten_file(
         files.make(path.parent, root)
         with files.locked(path.with_name(f".{path.name}.lock")):
             known = _tightened(_read(path, root), seen.values())
-            content = checks.sealed({"format": FORMAT, "instances": list(known.values())})
-            write_file(path, content, root)
+            write_file(path, _content(known.values()), root)
             return known
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -198,6 +204,10 @@ def is_exact(kind: str) -> bool | None:
 
 
 # ---- the file ---------------------------------------------------------------------------------
+
+
+def _content(instances: Iterable[Instance]) -> bytes:
+    return checks.sealed({"format": FORMAT, "instances": list(instances)})
 
 
 def _read(path: Path, root: Path) -> dict[ProblemInstance, Instance]:

@@ -105,6 +105,20 @@ def write(
     return [stored[_folder(made, name) / _file_name(trace), _key(trace)] for trace in traces]
 
 
+def encoded(traces: Sequence[Run], name: str) -> dict[Path, bytes]:
+    """Return path below a results folder → content, as `write` does into one without files.
+
+    Parameters
+    ----------
+    traces : sequence of Run
+        Finished runs, each once.
+    name : str
+        As for `write`.
+    """
+    places = grouped(traces, lambda trace: _folder(Path(), name) / _file_name(trace))
+    return {path: _parquet(sorted(of, key=_key)) for path, of in sorted(places.items())}
+
+
 def files_of(results_dir: Path | ResultsFolder, name: str) -> list[Path]:
     """Return the files of an experiment; of two traces of a run, the first one counts."""
     folders = (_folder(place, name) for place in as_folder(results_dir).stored)

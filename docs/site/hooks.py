@@ -1,4 +1,4 @@
-"""What MkDocs does for the site beside its theme: links, formulas, lines of code, the gallery.
+"""What MkDocs does for the site beside its theme: links, formulas, code, gallery, reports.
 
 Pages are written for GitHub, where links lead to files of the repository. The site has such a page
 of its own (``README.md`` is its first, those of ``results/`` others), the pictures, and of every
@@ -19,6 +19,7 @@ from pathlib import Path
 import api
 import formulas
 import gallery
+import reports
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
@@ -68,6 +69,9 @@ def on_files(files, config):
         if place.endswith(".md") and path.endswith(".md"):
             _origins[place] = path
             waiting += _linked(path)
+    for made in reports.files(config, lambda path: page_of(path).replace(".md", ".html")):
+        if files.get_file_from_path(made.src_uri) is None:  # a picture that a page shows, too
+            files.append(made)
     return files
 
 
@@ -95,7 +99,8 @@ def on_page_markdown(markdown, page, config, files):
     for fence in FENCE.finditer(markdown):
         parts += [LINK.sub(lead, SOURCE.sub(show, markdown[end : fence.start()])), fence[0]]
         end = fence.end()
-    return "".join([*parts, LINK.sub(lead, SOURCE.sub(show, markdown[end:]))])
+    last = LINK.sub(lead, SOURCE.sub(show, markdown[end:]))
+    return "".join([*parts, last, reports.links(origin, folder)])
 
 
 def on_post_page(output, page, config):

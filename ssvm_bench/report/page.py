@@ -55,6 +55,7 @@ from ssvm_bench.figures.kind import FigureData, Kind, Switched
 from ssvm_bench.report.experiment_files import by_source, kinds, load
 from ssvm_bench.results import loading, optima, stored_traces, words
 from ssvm_bench.results.folder import (
+    COMMITTED,
     MINE,
     OPTION,
     ResultsFolder,
@@ -378,7 +379,8 @@ def everything(
 ) -> list[Contents]:
     """Return the contents of each page: own runs, experiments with runs, other stored runs.
 
-    The parameters are those of `of_experiment`.
+    If ``whose`` asks for committed runs, there is no page on own ones. The parameters are those of
+    `of_experiment`.
 
     Raises
     ------
@@ -388,8 +390,9 @@ def everything(
     stored, sides = cache(loading.stored), where.sides(whose)
     there = {name for side in sides for name in stored_traces.names(side)}
     pages = []
-    with suppress(RunFailedError):
-        pages.append(own(where, skipped)._replace(file=OWN, name="own"))
+    if whose != COMMITTED:
+        with suppress(RunFailedError):
+            pages.append(own(where, skipped)._replace(file=OWN, name="own"))
     known = catalog.entries("experiments", config_dirs)
     for name in known:
         try:

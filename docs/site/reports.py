@@ -1,0 +1,115 @@
+"""The interactive pages on the committed runs, made while the site is built.
+
+They are those of ``ssvm-bench report --all --runs committed``. Each links to the page that explains its experiment, and the pages that name an experiment end with
+a list of those on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+from ssvm_bench.config import registry
+from ssvm_bench.report import page
+from ssvm_bench.results.folder import COMMITTED, SkippedFiles, results_folder
+
+ROOT = Path(__file__).parents[2]
+PLACE = "results/report"
+LARGEST = 1_000_000
+"""No page has more bytes."""
+
+EXPLAIN = (
+    "results/*.md",
+    "docs/papers/*.md",
+    "experiments/*.md",
+    "docs/algorithms/*.md",
+    "docs/*.md",
+)
+"""Where experiments are explained; of several pages, the first one counts."""
+
+_PICTURE = re.compile(r'<img src="([^"]+)"')
+
+
+@functools.cache
+def contents() -> Sequence[page.Contents]:
+    """Return the contents of each page.
+
+    Raises
+    ------
+    PluginError
+        If a file of the committed results, or of a paper, cannot be read.
+    """
+    where = results_folder(ROOT / "results", ())
+    with SkippedFiles() as skipped, registry.readable_papers() as unreadable:
+        found = page.everything(where, (), skipped, COMMITTED)
+    if problems := [*unreadable, *skipped.problems]:
+        raise PluginError(f"results: {problems[0]}")
+    return found
+
+
+@functools.cache
+def mentioned() -> Mapping[str, Sequence[str]]:
+    """Return page of the repository → names of the experiments with an interactive page on it."""
+    names = [each.name for each in contents()]
+    paths = [path for pattern in EXPLAIN for path in sorted(ROOT.glob(pattern))]
+    found = {}
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        named = {*re.findall(r"(?:figures/|experiments?[ /]|`)(\w+)", text)}
+        found[path.relative_to(ROOT).as_posix()] = [name for name in names if name in named]
+    return found
+
+
+def title(path: str) -> str:
+    """Return the first heading of a page."""
+    (heading,) = re.findall(r"^# (.+)$", (ROOT / path).read_text(encoding="utf-8"), re.M)[:1]
+    return heading
+
+
+def files(config, address_of) -> Iterator[File]:
+    """Yield the pages, and the pictures that they show.
+
+    Parameters
+    ----------
+    config
+        MkDocs' configuration.
+    address_of : callable
+        Page of the repository → its place in the site, in HTML.
+    """
+    explained = {}
+    for path, names in mentioned().items():
+        link = posixpath.relpath(address_of(path), PLACE), title(path)
+        explained |= {name: explained.get(name, link) for name in names}
+    where, folder, seen = results_folder(ROOT / "results", ()), ROOT / PLACE, set()
+    for name, content in page.rendered(contents(), where, folder, explained=explained):
+        if len(content) > LARGEST:
+            raise PluginError(f"{PLACE}/{name} has {len(content):,} bytes, more than {LARGEST:,}")
+        yield File.generated(config, f"{PLACE}/{name}", content=content)
+        seen |= {posixpath.normpath(f"{PLACE}/{to}") for to in _PICTURE.findall(content.decode())}
+    for picture in sorted(seen):
+        yield File.generated(config, picture, abs_src_path=str(ROOT / picture))
+
+
+def links(path: str, folder: str) -> str:
+    """Return the end of a page: links to the interactive pages of the experiments that it names.
+
+    Parameters
+    ----------
+    path, folder : str
+        The page in the repository, and its folder in the site.
+    """
+    names = mentioned().get(path, ())
+    to = posixpath.relpath(PLACE, folder or ".")
+    found = [f"- [{each.title}]({to}/{each.file})" for each in contents() if each.name in names]
+    if path == "results/README.md":
+        found.insert(0, f"- [All experiments]({to}/{page.INDEX})")
+    if not found:
+        return ""
+    heading = "## The same runs, interactive"
+    return "\n".join(["", "", heading, "", *found, ""])

@@ -55,8 +55,8 @@ def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
         ``dataset, source, n, lam, fingerprint, gap, cost, real, solver, repeats, reached``, the
         cost in seconds, and whether it is that of real calls. ``time`` is the median T(c) over the
         repeats, NaN unless more than half of them reached the gap, with ``time_min, time_max`` over
-        those that did; ``passes`` the median of calls/n. ``ratio`` is ``time`` over the least one
-        of all solvers at this cost.
+        those that did; ``passes`` and ``outside`` are the medians of calls/n and of the CPU seconds
+        outside the oracle. ``ratio`` is ``time`` over the least one of all solvers at this cost.
     """
     rows = []
     for of_instance in runs.groups("problem").values():
@@ -96,12 +96,15 @@ def _alike(one: Run, other: Run) -> bool:
 def _reached(runs: Runs, gap: float, cost: float, real: float) -> dict[str, Any]:
     """Return what a row says of some repeats."""
     reached = [(run, run["relative_distance"]) for run in runs]
-    times = np.array([first(seconds(run, cost, real), of, gap) for run, of in reached])
-    passes = np.array([first(run["passes"], of, gap) for run, of in reached])
-    there = times[np.isfinite(times)]
-    low, high = (there.min(), there.max()) if there.size else (np.nan, np.nan)
-    middle = [float(np.median(of)) if of.size else np.inf for of in (times, passes)]
-    found = {"repeats": len(runs), "reached": there.size, "time": middle[0], "passes": middle[1]}
+    measured = {
+        "time": [first(seconds(run, cost, real), of, gap) for run, of in reached],
+        "passes": [first(run["passes"], of, gap) for run, of in reached],
+        "outside": [first(seconds(run, 0.0, real), of, gap) for run, of in reached],
+    }
+    there = [time for time in measured["time"] if np.isfinite(time)]
+    low, high = (min(there), max(there)) if there else (np.nan, np.nan)
+    middle = {name: float(np.median(of)) if of else np.inf for name, of in measured.items()}
+    found = {"repeats": len(runs), "reached": len(there), **middle}
     return {**found, "time_min": low, "time_max": high}
 
 

@@ -48,6 +48,7 @@ def test_time_is_that_of_calls_at_a_cost_and_of_all_else():
         assert row["time"] == pytest.approx(time)  # the median; outside takes 1, 2 or 3 seconds
         assert (row["time_min"], row["time_max"]) == pytest.approx((time - 1, time + 1))
         assert (row["repeats"], row["reached"], row["passes"]) == (3, 3, 50)
+        assert row["outside"] == pytest.approx(2.0)
         assert row["real"] == (cost == REAL)
         missed = table.loc["bcfw", 0.001, cost]
         assert missed["reached"] == 0

@@ -44,7 +44,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test test-processors test-whole coverage check kernels docs bench bench-all quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors test-whole coverage check kernels docs bench bench-all answer quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,10 @@ bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench: tw
 
 bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 	$(BIN)/python -m benchmarks --all --cold --json results/bench
+
+answer: $(PROGRAM) ## who is first at which cost of a call: figure, table of the package and page, from stored traces
+	$(call draw,crossover)
+	$(BIN)/python docs/which_solver.py
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds
 	$(BIN)/ssvm-bench experiment quickstart

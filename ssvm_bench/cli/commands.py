@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ssvm_bench.runs.runner import Outcome
 
 ELSEWHERE = {
-    **{name: name for name in ("data", "help", "new")},
+    **{name: name for name in ("data", "help", "new", "recommend")},
     **dict.fromkeys(("experiment", "merge", "plot", "predict", "score"), "runs"),
     **dict.fromkeys(("compare", "publish", "report", "verify"), "results"),
 }
@@ -230,7 +230,16 @@ def run_command(
         cli.print_json(cli.as_plain(configs[0], outcome))
     else:
         cli.print_outcomes([(configs[0], outcome)])
+        _tell_sooner(configs[0], outcome)
     return _status(configs[0], outcome)
+
+
+def _tell_sooner(config: RunConfig, outcome: Outcome) -> None:
+    """Say if another solver would have ended a run much sooner."""
+    from ssvm_bench.runs.recommendation import sooner
+
+    if not config.quiet and (line := sooner(config, outcome)):
+        click.echo(line, err=True)
 
 
 def _sweep(configs: list[RunConfig], debug: bool, as_json: bool) -> int:

@@ -1,0 +1,222 @@
+"""The table of the crossover that is part of the package, and that of ``docs/which_solver.md``.
+
+``make answer`` writes them. ``tests/repository/test_which_solver.py`` checks that they are those of
+the committed results: of the numbers of the figure, ``results/figures/crossover/crossover.csv``,
+and of the stored traces, which say what the problems are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ssvm_bench.base.errors import RunFailedError, SsvmBenchError
+from ssvm_bench.config import registry
+from ssvm_bench.config.compose import compose_runs
+from ssvm_bench.figures import style
+from ssvm_bench.results import loading, words
+from ssvm_bench.results.table import Run, Runs, flatten, grouped, labels
+from ssvm_bench.runs import recommendation
+from ssvm_bench.runs.recommendation import CLOSE, PRESETS, Problem, Ranked, Table, Times, named
+
+ROOT = Path(__file__).parents[1]
+PAGE = Path(__file__).with_suffix(".md")
+RESULTS, NAME = ROOT / "results", "crossover"
+BEGIN, END = "<!-- made by `make answer` -->", "<!-- end of what is made -->"
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def table(results: Path = RESULTS) -> Table:
+    """Return the table of a results folder.
+
+    Raises
+    ------
+    RunFailedError
+        If it has no crossover of real data.
+    """
+    file = results / "figures" / NAME / f"{NAME}.csv"
+    runs = Runs(loading.stored(results, NAME)).where(clock="cpu")
+    if not (runs and file.is_file()):
+        raise RunFailedError(
+            f"{results} has no crossover. Make it with `ssvm-bench experiment {NAME} "
+            f"dataset.source=real results_dir={results}`."
+        )
+    found = pd.read_csv(file, keep_default_na=False, na_values=[""])
+    problems, times = [], list[Times]()
+    for instance, of in runs.groups("problem").items():
+        rows = found[(found["fingerprint"] == instance.fingerprint)]
+        rows = rows[np.isclose(rows["lam"], instance.lam, rtol=1e-5)]
+        visits = [_visit(run) for run in of.where(solver="bcfw")]
+        if len(rows) and visits:
+            call = float(rows.loc[rows["real"], "cost"].iloc[0])
+            problems.append(_problem(of[0], call, float(np.median(visits))))
+            named = dict(zip(labels(of), of, strict=True))
+            times += _times(problems[-1].name, rows, named)
+    return Table(problems, times)
+
+
+def _visit(run: Run) -> float:
+    """Return the seconds of a visit of a run of bcfw without those of the call."""
+    outside = run["cpu_time"][-1] - run["oracle_time"][-1]
+    return float(outside / run["oracle_calls"][-1])
+
+
+def _problem(run: Run, call: float, visit: float) -> Problem:
+    oracle = str(run.options["oracle.kind"])
+    structures = registry.module("oracle", oracle).Config.structures
+    name = f"{run.dataset} n={run.n} λ={words.lam(run.lam, run.n)}"
+    sizes = run.n, int(run.data["d"]), run.lam * run.n
+    return Problem(name, run.dataset, oracle, structures[0], *sizes, call, visit)
+
+
+def _times(problem: str, rows: pd.DataFrame, runs: dict[str, Run]) -> Iterator[Times]:
+    """Yield the times on a problem; one for all costs, where they are the same."""
+    for (gap, label), of in rows.groupby(["gap", "solver"], sort=False):
+        about = problem, float(gap), runs[label].solver, _options(runs[label])
+        measured = of[["passes", "outside"]].fillna(math.inf)
+        if len(measured.drop_duplicates()) == 1:
+            yield Times(*about, math.nan, *measured.iloc[0])
+        else:
+            for cost, each in zip(of["cost"], measured.to_numpy(), strict=True):
+                yield Times(*about, cost, *each)
+
+
+def _options(run: Run) -> str:
+    """Return the options of a run's solver that are not those of its name, as overrides."""
+    (config,) = compose_runs([f"solver={run.solver}"])
+    usual = flatten(config.resolved())
+    mine = {key: value for key, value in run.options.items() if key.startswith("solver.")}
+    return " ".join(f"{key}={value}" for key, value in mine.items() if value != usual.get(key))
+
+
+def contents(of: Table) -> dict[str, str]:
+    """Return name → content of the files of the package."""
+    return {
+        "problems.csv": _written(Problem._fields, of.problems),
+        "times.csv": _written(Times._fields, of.times),
+    }
+
+
+def _written(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    cells = [[_cell(value) for value in row] for row in rows]
+    csv.writer(text, lineterminator="\n").writerows([head, *cells])
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+HEAD = ("n", "λ", "cost of a call", "gap", "solver", "passes", "time", "evidence")
+
+
+def lines(of: Table) -> Iterator[str]:
+    """Yield the tables of the page, one for each structure of labels."""
+    for oracle, problems in grouped(of.problems, lambda problem: problem.oracle).items():
+        yield from ("", f"### {problems[0].structure.capitalize()} labels, oracle `{oracle}`", "")
+        yield from (f"| data | {' | '.join(HEAD)} |", "|---" * (len(HEAD) + 1) + "|")
+        for problem in problems:
+            for gap in of.gaps(problem):
+                for costs, ranked in _spans(of, problem, gap):
+                    cells = _cells(problem, gap, costs, ranked)
+                    yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _spans(of: Table, problem: Problem, gap: float) -> Iterator[tuple[list[float], list]]:
+    """Yield neighbouring costs of a call at which one solver is named, and the rankings there."""
+    costs = [(cost, of.ranked(problem, gap, cost)) for cost in of.costs(problem)]
+    found = list[tuple[str, list[float], list[list[Ranked]]]]()
+    for cost, ranked in costs:
+        name = named(ranked).solver if math.isfinite(ranked[0].seconds) else ""
+        if not found or found[-1][0] != name:
+            found.append((name, [], []))
+        found[-1][1].append(cost)
+        found[-1][2].append(ranked)
+    for _, at, rankings in found:
+        yield at, rankings
+
+
+def _cells(
+    problem: Problem, gap: float, costs: list[float], rankings: list[list[Ranked]]
+) -> Iterator[str]:
+    dataset = style.dataset_name(problem.dataset)
+    lam = words.lam(problem.lam_n / problem.n, problem.n)
+    here = " (a real one too)" if problem.call in costs else ""
+    yield from (dataset, f"{problem.n:,}", lam)
+    yield words.span((costs[0], costs[-1])) + here
+    yield f"{gap:g}"
+    picked = [named(ranked) for ranked in rankings]
+    if math.isinf(picked[0].seconds):
+        yield from ("–", "–", "–", "no solver got there")
+        return
+    options = f" {picked[0].times.options}" if picked[0].times.options else ""
+    yield f"`{picked[0].solver}`{options}"
+    passes = [one.times.passes for one in picked]
+    yield words.span((min(passes), max(passes)), "{:.0f}".format)
+    seconds = [one.seconds for one in picked]
+    yield words.span((min(seconds), max(seconds)))
+    yield _evidence(picked, rankings)
+
+
+def _evidence(picked: list[Ranked], rankings: list[list[Ranked]]) -> str:
+    """Return how the named solver compares with the best of all others, over the costs."""
+    others = [
+        min((one for one in ranked if one is not it), key=lambda one: one.seconds)
+        for it, ranked in zip(picked, rankings, strict=True)
+    ]
+    ratios = [other.seconds / it.seconds for it, other in zip(picked, others, strict=True)]
+    names = " or ".join(dict.fromkeys(f"`{other.solver}`" for other in others))
+    if math.isinf(max(ratios)):
+        return "the only one that got there"
+    said = (
+        f"the best other one, {names}, takes {words.span((min(ratios), max(ratios)), words.times)}"
+    )
+    if picked[0].solver in PRESETS:
+        return said
+    presets = [
+        [one for one in ranked if one.solver in PRESETS and math.isfinite(one.seconds)][:1]
+        for ranked in rankings
+    ]
+    least = [one.ratio for found in presets for one in found]
+    behind = words.span((min(least), max(least)), words.times) if least else "for ever"
+    return f"{said}; no preset is within {words.times(CLOSE)}: the better one takes {behind}"
+
+
+def page(text: str, of: Table) -> str:
+    """Return the page with the tables of today."""
+    before, rest = text.split(BEGIN)
+    return "\n".join([f"{before}{BEGIN}", *lines(of)]) + END + rest.split(END)[1]
+
+
+def main() -> int:
+    """Write the package's table and the page; return the exit status."""
+    try:
+        found = table()
+    except SsvmBenchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    recommendation.FOLDER.mkdir(exist_ok=True)
+    for name, content in contents(found).items():
+        (recommendation.FOLDER / name).write_text(content, encoding="utf-8")
+    recommendation.table.cache_clear()
+    read = recommendation.table()
+    assert read is not None
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), read), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,19 +35,19 @@ BEGIN, END = "<!-- made by `make answer` -->", "<!-- end of what is made -->"
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def table(results: Path = RESULTS) -> Table:
-    """Return the table of a results folder.
+def table(results: Path = RESULTS, name: str = NAME) -> Table:
+    """Return the table of an experiment with a figure of the kind ``crossover``.
 
     Raises
     ------
     RunFailedError
         If it has no crossover of real data.
     """
-    file = results / "figures" / NAME / f"{NAME}.csv"
-    runs = Runs(loading.stored(results, NAME)).where(clock="cpu")
+    file = results / "figures" / name / "crossover.csv"
+    runs = Runs(loading.stored(results, name)).where(clock="cpu")
     if not (runs and file.is_file()):
         raise RunFailedError(
-            f"{results} has no crossover. Make it with `ssvm-bench experiment {NAME} "
+            f"{results} has no real runs of {name}. Make them with `ssvm-bench experiment {name} "
             f"dataset.source=real results_dir={results}`."
         )
     found = pd.read_csv(file, keep_default_na=False, na_values=[""])

@@ -12,6 +12,7 @@ import io
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.results import loading, words
 from ssvm_bench.results.table import Run, Runs, flatten, grouped, labels
 from ssvm_bench.runs import recommendation
-from ssvm_bench.runs.recommendation import CLOSE, PRESETS, Problem, Ranked, Table, Times, named
+from ssvm_bench.runs.recommendation import PRESETS, Problem, Ranked, Table, Times, named
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_suffix(".md")
@@ -129,70 +130,57 @@ def lines(of: Table) -> Iterator[str]:
         yield from (f"| data | {' | '.join(HEAD)} |", "|---" * (len(HEAD) + 1) + "|")
         for problem in problems:
             for gap in of.gaps(problem):
-                for costs, ranked in _spans(of, problem, gap):
-                    cells = _cells(problem, gap, costs, ranked)
-                    yield f"| {' | '.join(cells)} |"
+                for costs, rankings in _spans(of, problem, gap):
+                    yield f"| {' | '.join(_cells(problem, gap, costs, rankings))} |"
     yield ""
 
 
-def _spans(of: Table, problem: Problem, gap: float) -> Iterator[tuple[list[float], list]]:
+def _spans(
+    of: Table, problem: Problem, gap: float
+) -> Iterator[tuple[list[float], list[list[Ranked]]]]:
     """Yield neighbouring costs of a call at which one solver is named, and the rankings there."""
-    costs = [(cost, of.ranked(problem, gap, cost)) for cost in of.costs(problem)]
-    found = list[tuple[str, list[float], list[list[Ranked]]]]()
-    for cost, ranked in costs:
-        name = named(ranked).solver if math.isfinite(ranked[0].seconds) else ""
-        if not found or found[-1][0] != name:
-            found.append((name, [], []))
-        found[-1][1].append(cost)
-        found[-1][2].append(ranked)
-    for _, at, rankings in found:
-        yield at, rankings
+    ranked = {cost: of.ranked(problem, gap, cost) for cost in of.costs(problem)}
+    for _, costs in groupby(ranked, lambda cost: named(ranked[cost]).solver):
+        at = [*costs]
+        yield at, [ranked[cost] for cost in at]
 
 
 def _cells(
     problem: Problem, gap: float, costs: list[float], rankings: list[list[Ranked]]
 ) -> Iterator[str]:
-    dataset = style.dataset_name(problem.dataset)
-    lam = words.lam(problem.lam_n / problem.n, problem.n)
-    here = " (a real one too)" if problem.call in costs else ""
-    yield from (dataset, f"{problem.n:,}", lam)
-    yield words.span((costs[0], costs[-1])) + here
+    """Yield the cells of a row."""
+    real = words.seconds(problem.call)
+    yield f"{style.dataset_name(problem.dataset)} (a call takes {real})"
+    yield from (f"{problem.n:,}", words.lam(problem.lam_n / problem.n, problem.n))
+    yield words.span((costs[0], costs[-1]))
     yield f"{gap:g}"
     picked = [named(ranked) for ranked in rankings]
     if math.isinf(picked[0].seconds):
-        yield from ("–", "–", "–", "no solver got there")
+        yield from (words.NONE, words.NONE, words.NONE, "no solver gets there")
         return
-    options = f" {picked[0].times.options}" if picked[0].times.options else ""
-    yield f"`{picked[0].solver}`{options}"
+    options = picked[0].times.options
+    yield f"`{picked[0].solver}`" + f" `{options}`" * bool(options)
     passes = [one.times.passes for one in picked]
     yield words.span((min(passes), max(passes)), "{:.0f}".format)
-    seconds = [one.seconds for one in picked]
-    yield words.span((min(seconds), max(seconds)))
-    yield _evidence(picked, rankings)
+    yield words.span((picked[0].seconds, picked[-1].seconds))
+    rest = [[one for one in ranked if one.solver != picked[0].solver] for ranked in rankings]
+    evidence = f"next: {_best(rest, picked)}"
+    if picked[0].solver not in PRESETS:
+        presets = [[one for one in ranked if one.solver in PRESETS] for ranked in rest]
+        evidence += f"; presets: {_best(presets, picked)}"
+    yield evidence
 
 
-def _evidence(picked: list[Ranked], rankings: list[list[Ranked]]) -> str:
-    """Return how the named solver compares with the best of all others, over the costs."""
-    others = [
-        min((one for one in ranked if one is not it), key=lambda one: one.seconds)
-        for it, ranked in zip(picked, rankings, strict=True)
-    ]
-    ratios = [other.seconds / it.seconds for it, other in zip(picked, others, strict=True)]
-    names = " or ".join(dict.fromkeys(f"`{other.solver}`" for other in others))
-    if math.isinf(max(ratios)):
-        return "the only one that got there"
-    said = (
-        f"the best other one, {names}, takes {words.span((min(ratios), max(ratios)), words.times)}"
-    )
-    if picked[0].solver in PRESETS:
-        return said
-    presets = [
-        [one for one in ranked if one.solver in PRESETS and math.isfinite(one.seconds)][:1]
-        for ranked in rankings
-    ]
-    least = [one.ratio for found in presets for one in found]
-    behind = words.span((min(least), max(least)), words.times) if least else "for ever"
-    return f"{said}; no preset is within {words.times(CLOSE)}: the better one takes {behind}"
+def _best(rankings: list[list[Ranked]], picked: list[Ranked]) -> str:
+    """Return which of some solvers are the best ones at several costs, relative to those named."""
+    best = [(ranked[0], it) for ranked, it in zip(rankings, picked, strict=True) if ranked]
+    ratios = {(one.solver, one.seconds / it.seconds) for one, it in best if one.ratio < math.inf}
+    if not ratios:
+        return "none gets there"
+    names = " or ".join(sorted({f"`{name}`" for name, _ in ratios}))
+    all_there = len(picked) == sum(one.ratio < math.inf for one, _ in best)
+    ends = min(of for _, of in ratios), max(of for _, of in ratios)
+    return f"{names} {words.span(ends, words.times)}" + ", or none" * (not all_there)
 
 
 def page(text: str, of: Table) -> str:

@@ -36,7 +36,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ssvm_bench.base import files
@@ -71,8 +70,8 @@ MUCH_SOONER, LEAST_SECONDS = 2.0, 1.0
 SECONDS = 1.0
 """How long calls and visits are measured."""
 
-_FEW = 2
-"""Examples that are measured first; there are more, while their passes take little time."""
+_FEW, _SHARE = 2, 0.01
+"""Examples that are measured first, and the share of `SECONDS` that a pass over more may take."""
 
 
 # ---- the table of the crossover -----------------------------------------------------------------
@@ -242,7 +241,7 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     """Measure on the first examples what a call and the rest of a visit take, for a second.
 
     The passes are those of bcfw with λ = 1/n. There are more examples while a pass takes little
-    time, then more passes. The medians over the passes are hardly disturbed by other processes.
+    time, then more passes. The pass that takes least counts: what disturbs it only adds.
 
     Parameters
     ----------
@@ -258,7 +257,7 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     try:
         components.warm_up(config, dataset)
         with threadpool_limits(1):
-            calls, visits = _passes(config, dataset)
+            found = _passes(config, dataset)
     except SsvmBenchError:
         raise
     except Exception as error:
@@ -266,10 +265,11 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
             f"oracle={config.oracle.name} failed while its calls were measured: "
             f"{described(error)}. `ssvm-bench check oracle {config.oracle.name}` says more."
         ) from error
-    return float(np.median(calls)) + config.oracle.delay, float(np.median(visits))
+    call, visit = min(found, key=sum)
+    return call + config.oracle.delay, visit
 
 
-def _passes(config: RunConfig, dataset: Dataset) -> tuple[list[float], list[float]]:
+def _passes(config: RunConfig, dataset: Dataset) -> list[tuple[float, float]]:
     """Return the mean seconds of a call, and of the rest of a visit, in each of several passes."""
     begin, size = time.perf_counter(), min(_FEW, dataset.n)
     while True:
@@ -281,17 +281,16 @@ def _passes(config: RunConfig, dataset: Dataset) -> tuple[list[float], list[floa
             solver = components.build_solver(config, problem, clock)
         solver.begin()
         solver.iterate()
-        if size == dataset.n or clock.now() > SECONDS / 16:
+        if size == dataset.n or clock.now() > SECONDS * _SHARE:
             break
         size = min(4 * size, dataset.n)
-    calls, visits = list[float](), list[float]()
-    while len(calls) < 2 or time.perf_counter() - begin < SECONDS:
+    found = list[tuple[float, float]]()
+    while len(found) < 2 or time.perf_counter() - begin < SECONDS:
         before, inside = clock.now(), clock.oracle_time
         solver.iterate()
         inside = clock.oracle_time - inside
-        calls.append(inside / size)
-        visits.append((clock.now() - before - inside) / size)
-    return calls, visits
+        found.append((inside / size, (clock.now() - before - inside) / size))
+    return found
 
 
 # ---- the recommendation -------------------------------------------------------------------------
@@ -371,17 +370,16 @@ class Recommendation:
         others = [one for one in self.ranking if one is not it]
         rivals = [one for one in others if one.ratio < math.inf]
         if it is not first:
-            text = f"it takes {words.times(it.ratio)} the time of the first, {first.solver}"
+            text = f"it takes {words.factor(it.ratio)} the time of the first, {first.solver}"
         elif rivals:
-            text = (
-                f"it is first; the next, {rivals[0].solver}, takes {words.times(rivals[0].ratio)}"
-            )
+            behind = words.factor(rivals[0].ratio)
+            text = f"it is first; the next, {rivals[0].solver}, takes {behind}"
         else:
             text = f"it is the only one of {len(self.ranking)} that gets there"
         if it.solver in PRESETS:
             return f"{text}."
         better = [one for one in rivals if one.solver in PRESETS][:1]
-        best = (f": {one.solver} takes {words.times(one.ratio)}" for one in better)
+        best = (f": {one.solver} takes {words.factor(one.ratio)}" for one in better)
         return f"{text}. No preset is within {words.times(CLOSE)}{''.join(best)}."
 
     def lines(self) -> Iterator[str]:
@@ -565,7 +563,7 @@ def sooner(config: RunConfig, outcome: Outcome) -> str | None:
 
     What counts is the smallest gap of the table that the run has reached, or else the largest; on
     the nearest problem, if that has the same oracle; at the run's own mean time of a call. Runs of
-    less than `LEAST_SECONDS`, with counted time or without a gap are told nothing.
+    less than `LEAST_SECONDS`, with counted time, along a path or without a gap are told nothing.
 
     Parameters
     ----------
@@ -574,7 +572,9 @@ def sooner(config: RunConfig, outcome: Outcome) -> str | None:
         Of that run.
     """
     end = outcome.summary
-    if outcome.status != "finished" or config.clock == "work" or end["time"] < LEAST_SECONDS:
+    if outcome.status != "finished" or end.get("time", 0.0) < LEAST_SECONDS:
+        return None
+    if config.clock == "work" or config.path:
         return None
     reached = float(relative_gap(end["primal"], end["gap"]))
     if (known := table()) is None or math.isnan(reached) or not end["oracle_calls"]:

@@ -104,7 +104,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
     metavar="G",
     type=click.FloatRange(min=0, min_open=True),
     multiple=True,
-    help="Relative gap; may be repeated. [default: 0.1, 0.01, 0.001, and one that all reached]",
+    help="Relative gap; may be repeated. [default: chosen from those that the runs reached]",
 )
 @click.option("--seconds", is_flag=True, help="Compare seconds also between different processors.")
 @click.option(

@@ -15,7 +15,9 @@
       suboptimality: [iteration, time]
       targets: [time, calls]
       claims: [mpbcfw]             # the papers whose claims are judged
-    gaps: [0.1, 0.01, 0.001]       # relative gaps of targets and of scaling, errors of rates
+    gaps: [0.1, 0.01, 0.001]       # relative gaps of targets, errors of rates
+
+Without ``gaps``, they are chosen from those that the runs reached, see `table.gaps_reached`.
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides apply to all grids; ``dataset=…`` and ``solver=…`` choose among those that
@@ -159,9 +161,6 @@ RUNS = ("grid", "each", "instead")
 
 KEYS = ("title", *RUNS, "like", "figures", "gaps")
 
-GAPS = (0.1, 0.05, 0.02, 0.01)
-"""The default relative gaps."""
-
 MOST_GAPS = 20
 """The largest number of gaps that a figure distinguishes."""
 
@@ -211,7 +210,7 @@ class Experiment:
     figures : dict
         Kind of figure → its x axes, or other choices.
     gaps : tuple of float
-        Relative gaps of the figures ``targets`` and ``scaling``, errors of ``rates``, falling.
+        Relative gaps of figures, or errors of ``rates``, falling; empty: chosen from the runs.
     digest : str
         Of what a user's file says of its runs; empty for the program's own.
     """
@@ -430,7 +429,7 @@ def load(
         title,
         tuple(grids),
         {kind: _chosen(kind, names, kinds, file) for kind, names in figures.items()},
-        _gaps(content.get("gaps", list(GAPS)), file),
+        _gaps(content["gaps"], file) if "gaps" in content else (),
         "" if file.is_relative_to(catalog.shipped("experiments")) else _digest(content),
     )
 

@@ -30,7 +30,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Block, Table, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, first, grouped, labels
+from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped, labels
 from ssvm_bench.results.words import number
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ _COST = "oracle.cost_call"
 def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the times of each solver to some relative gaps at several costs of a call.
 
+    Without ``gaps``, they are the `gaps_reached` on each problem instance.
+
     Returns
     -------
     DataFrame
@@ -63,6 +65,7 @@ def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
         cpu = of_instance.where(clock="cpu")
         if not cpu:
             continue
+        asked = gaps or gaps_reached(_by_label(cpu).values())
         real = float(np.median([run["seconds_per_call"][-1] for run in cpu]))
         at_costs = of_instance.where(lambda run: run.clock == "work")
         named = sorted({run.options[_COST] for run in at_costs})
@@ -73,7 +76,7 @@ def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
                 here = repeats
                 if steered and not is_real:
                     here = steered.where(None, **{_COST: cost})
-                for gap in gaps:
+                for gap in asked:
                     about = {**repeats[0].instance, "gap": gap, "cost": cost, "real": is_real}
                     rows.append({**about, "solver": label, **_reached(here, gap, cost, real)})
     table = pd.DataFrame(rows)

@@ -58,6 +58,16 @@ class Table(NamedTuple):
     words: int = 1
     headed: bool = True
 
+    def filled(self) -> Table:
+        """Return the table without the columns of numbers in which no row has one."""
+        kept = [
+            k
+            for k in range(len(self.header))
+            if k < self.words or any(row[k] != words.NONE for row in self.rows)
+        ]
+        rows = [[row[k] for k in kept] for row in self.rows]
+        return self._replace(header=[self.header[k] for k in kept], rows=rows)
+
 
 Block: TypeAlias = str | Heading | Warning | List | Table
 """A text is a paragraph."""

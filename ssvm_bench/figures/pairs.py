@@ -25,14 +25,14 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Block, List, described
 from ssvm_bench.figures.kind import Output
-from ssvm_bench.figures.targets import COSTS, GAPS, costs
+from ssvm_bench.figures.targets import COSTS, costs
 from ssvm_bench.results import words
 from ssvm_bench.results.table import (
-    TINY,
     ProblemInstance,
     Run,
     band,
     differing_options,
+    gaps_reached,
     grouped,
 )
 
@@ -141,7 +141,7 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
     ----------
     found : sequence of Pairs
     gaps : sequence of float
-        Relative gaps; empty: `GAPS`, and a gap that all runs of a comparison reached.
+        Relative gaps; empty: the `gaps_reached` by the sides of each comparison.
     seconds : bool
         Whether seconds of different processors are compared, too.
 
@@ -156,8 +156,9 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
     for pairs in found:
         about, machines = pairs.runs[0][0].instance, timed(pairs)
         comparable = machines == SAME or (machines == OTHERS and seconds)
-        asked = gaps or sorted({*GAPS, *_reached_by_all(pairs)}, reverse=True)
-        spent = (costs(side, asked) for side in zip(*pairs.runs, strict=True))
+        sides = [*zip(*pairs.runs, strict=True)]
+        asked = gaps or gaps_reached(sides)
+        spent = (costs(side, asked) for side in sides)
         for gap, a, b in zip(asked, *spent, strict=True):
             row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
             row |= {"clock": pairs.clock, "machines": machines, "gap": gap}
@@ -175,16 +176,6 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
                 row[f"{name}_min"], row[f"{name}_max"] = ends
             rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _reached_by_all(pairs: Pairs) -> list[float]:
-    """Return the smallest gap with one digit that all runs reached; none if a run has no gap."""
-    known = [run["relative_distance"] for pair in pairs.runs for run in pair]
-    least = max(float(np.min(gap, where=np.isfinite(gap), initial=math.inf)) for gap in known)
-    if math.isinf(least):
-        return []
-    digit = 10.0 ** math.floor(math.log10(max(least, TINY)))
-    return [float(f"{math.ceil(least / digit) * digit:.1g}")]
 
 
 # ---- output -----------------------------------------------------------------------------------
@@ -206,7 +197,7 @@ def output(
         *said,
         *[many] * (number > MOST),
         List([*sentences(table)]),
-        *TABLES.tables(table),
+        *(of.filled() for of in TABLES.tables(table)),
     ]
     figure = (lambda: draw(table, title, said)) if number <= MOST else None
     return Output(name, table, title, blocks, figure)

@@ -27,7 +27,7 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Table, bold, described
 from ssvm_bench.figures.kind import FigureData, table_kind
-from ssvm_bench.results.table import Run, Runs, first
+from ssvm_bench.results.table import Run, Runs, first, gaps_reached
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def scaling(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each curve to a relative gap by workers, as medians over the repeats.
 
     The gap is the smallest of ``gaps`` that all runs on the problem instance have reached; the
-    largest if there is none.
+    largest if there is none. Without ``gaps``, they are the `gaps_reached`.
 
     Returns
     -------
@@ -64,7 +64,8 @@ def scaling(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     rows = []
     for of_problem in runs.groups("problem").values():
         worst = max(np.fmin.reduce(run["relative_gap"]) for run in of_problem)
-        gap = min((gap for gap in gaps if gap >= worst), default=max(gaps))
+        asked = gaps or gaps_reached([run] for run in of_problem)
+        gap = min((gap for gap in asked if gap >= worst), default=max(asked))
         rows += [{**_about(run), "gap": gap, **_spent(run, gap)} for run in of_problem]
     if not rows:
         return pd.DataFrame()

@@ -28,7 +28,7 @@ from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.document import TEXTS, Block, Table, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, first, grouped
+from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped
 from ssvm_bench.results.words import NONE, number, percent, seconds
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ COSTS = {"time": "time", "calls": "passes"}
 HEADINGS = {"time": "seconds", "calls": "exact passes"}
 MARK = "†"
 MEANING = TEXTS["without_dual"]
-GAPS = (1e-1, 1e-2, 1e-3)
-"""Relative gaps on the page of the report."""
 
 BASELINE = "bcfw"
 OWN, BEST = "own dual", "best dual"
@@ -76,6 +74,8 @@ def costs(
 def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
     """Return the costs of each solver to several relative gaps, over its repeats.
 
+    Without ``gaps``, they are the `gaps_reached` on each problem instance.
+
     Returns
     -------
     DataFrame
@@ -84,11 +84,16 @@ def targets(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
         ``_max`` over those that reached it; and the median to such a distance from the best dual,
         ``_to_best``. Calls are in passes, i.e. divided by n.
     """
-    rows = []
-    for (_, label), repeats in runs.curves().items():
+    rows, curves = [], runs.curves()
+    asked = {
+        problem: gaps or gaps_reached(repeats for _, repeats in of_problem)
+        for problem, of_problem in grouped(curves.items(), lambda curve: curve[0][0]).items()
+    }
+    for (problem, label), repeats in curves.items():
         about = {**repeats[0].instance, "solver": label}
         about["bound"] = OWN if repeats[0].has_dual else BEST
-        both = zip(gaps, costs(repeats, gaps), costs(repeats, gaps, _from_best), strict=True)
+        here = asked[problem]
+        both = zip(here, costs(repeats, here), costs(repeats, here, _from_best), strict=True)
         for gap, found, to_best in both:
             row = {**about, "gap": gap, "repeats": len(repeats)}
             row["reached"] = int(np.isfinite(found["time"]).sum())
@@ -144,7 +149,7 @@ def _medians(title: str, table: pd.DataFrame, columns: Mapping[str, str]) -> Tab
                 form = ",.0f" if row[of] >= 1000 else ".3g"
                 cells.append(bold(number(row[of], form), row[of] == lowest[of]))
         lines.append(cells)
-    return Table(title, header, lines)
+    return Table(title, header, lines).filled()
 
 
 # ---- on pages of the report -------------------------------------------------------------------

@@ -575,7 +575,8 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
     spent = [
         block(table._replace(title=f"To a relative gap: {about.names[problem]}{setting}"))
         for problem, parts in tables.items()
-        for setting, _, table in parts
+        for setting, numbers, table in parts
+        if numbers["reached"].any()
     ]
     if spent:
         said = marked(targets.KIND.intro)
@@ -646,7 +647,7 @@ def _targets(parts: Sequence[Group]) -> Iterator[tuple]:
         best = part.runs[0].best
         if best is None or np.isnan(best.dual):
             continue
-        table = targets.targets(part.runs, targets.GAPS)
+        table = targets.targets(part.runs, ())
         if table["reached"].any() or (table["bound"] == targets.OWN).any():
             axes = {name: axis_label(part.runs, name) for name in targets.COSTS}
             yield f", {part.setting}" * bool(part.setting), table, targets.spent(table, axes)
@@ -656,7 +657,7 @@ def _finding(table: pd.DataFrame) -> str:
     """Return which solvers are first and second at the smallest gap reached, as a sentence."""
     there = table[table["time"].notna()]
     if there.empty:
-        return f"no solver got to a relative gap of {table['gap'].max():g}."
+        return "no solver got to a relative gap below 1, so that there is nothing to compare yet."
     gap = there["gap"].min()
     first = there[there["gap"] == gap].sort_values("time", kind="stable").to_dict("records")
     of = [

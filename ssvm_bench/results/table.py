@@ -13,6 +13,7 @@ A `Run` is a row: its options by full name, its facts, its columns, and columns 
     runs.frame, runs.ends                       tidy frames: a row per evaluation, per run
     first(x, y, target), crossing(x, y, target) where a curve first reaches a target
     target(runs), bands(runs, x, y)             what all repeats reach; medians and bands
+    gaps_reached(curves)                        relative gaps to which curves can be compared
 
 Repeats are runs that differ in the seed only, or in what does not separate curves
 (``NOT_A_CURVE``). A *problem instance* is what runs must have in common for their values to be
@@ -807,6 +808,48 @@ def target(runs: Iterable[Run], y: str = "gap", what: str = "duality gap") -> fl
         return run[y][run["time"] <= PART * run["time"][-1]]
 
     return max(least_positive(early(run), what) for run in runs)
+
+
+DECADES = (1e-1, 1e-2, 1e-3)
+"""Relative gaps that are compared wherever a curve reached them."""
+
+
+def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
+    """Return relative gaps to which curves can be compared, the largest first.
+
+    They are the smallest one that every curve reached, the `DECADES` that any curve reached, and
+    the smallest one that any did, if that is not below the decades. The first and the last of these
+    are rounded up to one digit. A gap of 1 says nothing, so all are below; if no curve got there,
+    the largest decade is the only one.
+
+    Parameters
+    ----------
+    curves : iterable of sequences of Run
+        The repeats of each curve. It reached what more than half of them did; the gap of a solver
+        without a dual is that in ``relative_distance``.
+    """
+    least = []
+    for repeats in curves:
+        known = [run["relative_distance"] for run in repeats]
+        ends = [np.min(gap, where=np.isfinite(gap), initial=math.inf) for gap in known]
+        least.append(_one_digit(float(np.sort(ends)[len(ends) // 2])))
+    best = min(least, default=math.inf)
+    found = {max(least, default=math.inf), max(best, DECADES[-1])}
+    found |= {gap for gap in DECADES if gap >= best}
+    return tuple(sorted((gap for gap in found if gap < 1), reverse=True)) or DECADES[:1]
+
+
+def _one_digit(value: float) -> float:
+    """Return the smallest number of one digit that is not below a value, nor below `TINY`.
+
+    >>> _one_digit(0.05), _one_digit(0.0501), _one_digit(0.97), _one_digit(-1.0)
+    (0.05, 0.06, 1.0, 1e-12)
+    """
+    value = max(value, TINY)
+    near = float(f"{value:.0e}")
+    if near >= value:
+        return near
+    return float(f"{near + 10.0 ** math.floor(math.log10(value)):.0e}")
 
 
 def reach(run: Run, target: float, x: str, y: str = "gap") -> float:

@@ -104,12 +104,13 @@ def test_the_table_marks_the_best_and_what_was_not_reached():
     table = targets.targets(Runs(RUNS, BEST), (0.1, 0.01))
     notes = targets.notes(table, Runs(RUNS))
     assert notes[0] == "Points: median; bars: minimum to maximum; 1 to 3 repeats."
-    (output,) = targets.KIND.outputs(FigureData(Runs(RUNS, BEST), "", (0.1, 0.01)), ("time",))
+    data = FigureData(Runs(RUNS, BEST), "", (0.1, 0.02, 0.01))  # most runs miss the last
+    (output,) = targets.KIND.outputs(data, ("time",))
     lines = output.markdown().splitlines()
     assert "1 to 3 repeats." in lines
     headings = [line for line in lines if line.startswith("| solver")]
     assert [line.count(" 0.1: ") for line in headings] == [2, 2]
-    assert "| MP-BCFW (`mpbcfw`) | 3 | 5 | – | – |" in lines
+    assert "| MP-BCFW (`mpbcfw`) | 3 | 5 | **6** | **7.5** |" in lines
     assert "| BCFW (`bcfw`) | **2** | **2.5** | – | – |" in lines
 
 

@@ -456,6 +456,7 @@ def test_the_relative_gaps_of_targets_can_be_chosen(write):
     file = write("gaps", "grid: {}\nfigures: {targets: [time]}\ngaps: [0.01, 1, 1.0e-4]")
     assert load(file).gaps == (1.0, 0.01, 1e-4)
     assert load("beyond").gaps == (0.1, 0.05, 0.02, 0.01)
+    assert load(write("none", "grid: {}\nfigures: {targets: [time]}")).gaps == ()
 
 
 @pytest.mark.parametrize(

@@ -355,7 +355,7 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
     traces.append(make_trace([2.0, 1.0], [NAN, NAN], time=[0, 3], solver="ssg"))
     best = {instance_of(traces[0].metadata): Best(1.0, 0.95)}
     labels = {name: targets.axis_label(traces, name) for name in targets.COSTS}
-    page = Page(html(targets.spent(targets.targets(Runs(traces, best), targets.GAPS), labels)))
+    page = Page(html(targets.spent(targets.targets(Runs(traces, best), (0.1, 0.01)), labels)))
     assert len(page.all("strong")) == 2  # time of MP-BCFW, calls of SSG
     for row in (
         "0.1 SSG† 1 of 1 3 0.6 1 0.02 ",
@@ -364,6 +364,17 @@ def test_table_to_gap_has_medians_ranges_and_ratios():
         "0.01 MP-BCFW 0 of 2 – – – –",
     ):
         assert row in page.text
+
+
+def test_what_nobody_reached_is_no_target():
+    def finding(*shares):
+        runs = [make_trace([1.0, 1.0], [0.0, 1 - share], solver=of) for of, share in shares]
+        best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
+        return report._finding(targets.targets(Runs(runs, best), ()))
+
+    found = finding(("bcfw", 0.62), ("mpbcfw", 0.31))
+    assert found.startswith("MP-BCFW is first at a relative gap of 0.4, after 1 s")
+    assert "below 1" in finding(("bcfw", 1.2), ("mpbcfw", 3.0))
 
 
 def unpacked(text, ends):

@@ -257,6 +257,43 @@ def test_a_target_is_reached_by_all_in_four_fifths_of_their_time(curves):
         assert table.reach(run, least, "time") <= 0.8 * run["time"][-1]
 
 
+def with_gaps(*shares):
+    """Return a run with such relative gaps."""
+    dual, gap = 1 - np.array(shares), {"gap": np.array(shares)}
+    return run_of(primal=np.ones(len(shares)), dual=dual, columns=gap)
+
+
+SHARES = st.lists(st.sampled_from([5.0, 0.99, 0.7, 0.05, 0.0123, 2e-4, 0.0, math.nan]), min_size=1)
+
+
+@given(st.lists(st.lists(SHARES, min_size=1, max_size=5), max_size=4))
+def test_gaps_that_curves_reached_are_below_one_and_end_where_the_best_curve_does(curves):
+    """A curve reached what more than half of its repeats did."""
+
+    def reached(repeats, gap):
+        return sum(any(share <= gap for share in shares) for shares in repeats) > len(repeats) / 2
+
+    gaps = table.gaps_reached([[with_gaps(*shares) for shares in of] for of in curves])
+    assert all(0 < gap < 1 and float(f"{gap:.0e}") == gap for gap in gaps)
+    assert list(gaps) == sorted(set(gaps), reverse=True)
+    if not any(reached(of, 0.9) for of in curves):
+        assert gaps == table.DECADES[:1]
+        return
+    for gap in table.DECADES:
+        assert (gap in gaps) == any(reached(of, gap) for of in curves)
+    for gap in gaps:
+        assert any(reached(of, gap) for of in curves)
+    by_all = [gap for gap in gaps if all(reached(of, gap) for of in curves)]
+    assert bool(by_all) == all(reached(of, 0.9) for of in curves)
+
+
+def test_the_smallest_gaps_of_all_and_of_any_curve_are_rounded_up_to_one_digit():
+    slow, fast = [with_gaps(1, gap) for gap in (0.62, 0.41, 0.51)], [with_gaps(1, 0.041)]
+    assert table.gaps_reached([slow, fast]) == (0.6, 0.1, 0.05)
+    assert table.gaps_reached([fast, [with_gaps(1, 3.5e-6)]]) == (0.1, 0.05, 0.01, 0.001)
+    assert table.gaps_reached([[with_gaps(1, 3.5e-6)]]) == (0.1, 0.01, 0.001, 4e-6)
+
+
 def drawn_at(at, x, y, log):
     """Return the height of a curve's line at an x; None where no line is."""
     heights = [value if value > 0 or not log else None for value in y]

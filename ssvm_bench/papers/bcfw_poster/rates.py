@@ -53,6 +53,9 @@ ERRORS: dict[str, Callable[[Run], np.ndarray]] = {
 }
 """Name of an error → its value in each row of a run."""
 
+EPS = (0.1, 0.05, 0.02, 0.01)
+"""The errors ε of an experiment that names none."""
+
 
 class Order(NamedTuple):
     """A row of Table 1: the error that is bounded, the order as text, and its exponents."""
@@ -181,7 +184,7 @@ def _ratios(title: str, table: pd.DataFrame) -> Table:
 
 
 def _outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
-    needed = calls(data.runs, data.gaps)
+    needed = calls(data.runs, data.gaps or EPS)
     table = ratios(needed)
     if len(table):
         title = "How the number of oracle calls grows with n, 1/λ and 1/ε"

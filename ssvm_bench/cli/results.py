@@ -114,6 +114,7 @@ def _folder(settings: Settings, overrides: tuple[str, ...], asked: bool) -> Resu
     help="Path of the files, without suffix. [default: in the folder comparisons/ of the results]",
 )
 @cli.format_option("Format of the figure; may be repeated. [default: png and pdf]")
+@cli.json_option
 @click.pass_obj
 def compare_command(
     settings: Settings,
@@ -123,13 +124,14 @@ def compare_command(
     gaps: tuple[float, ...],
     out: Path | None,
     formats: tuple[str, ...],
+    as_json: bool,
     **chosen: Any,
 ) -> None:
     """Compare two results folders, or two solvers of one.
 
     Runs are paired by problem and seed. The ratios B ÷ A of time and of oracle calls to relative
-    gaps, as medians with bands, go to a figure, a text, a CSV file and LaTeX tables. Seconds of
-    different processors are left out without --seconds.
+    gaps, as medians with bands and tests, go to a figure, a text, a CSV file and LaTeX tables.
+    Seconds of different processors are left out without --seconds.
 
     A and B are folders, where `mine` is what this machine ran and `committed` what is stored in the
     results folder; or solvers, as legends name them.
@@ -149,11 +151,16 @@ def compare_command(
             raise ConfigError(f"--gap must be a number above 0, got {gap}.")
     where = _folder(settings, overrides, asked=False)
     made = compare.compare(a, b, where, sorted(set(gaps), reverse=True), **chosen)
+    stem, within = (out, None) if out else (where.made / "comparisons" / made.name, where.root)
+    files = compare.save(made, stem, formats, within)
+    if as_json:
+        rows = made.table.to_dict("records")
+        cli.print_json({"title": made.title, "comparisons": rows, "files": files})
+        return
     for block in made.blocks:
         if isinstance(block, (str, List)):
             click.echo("\n".join(block.texts) if isinstance(block, List) else block)
-    stem, within = (out, None) if out else (where.made / "comparisons" / made.name, where.root)
-    for path in compare.save(made, stem, formats, within):
+    for path in files:
         click.echo(f"file: {path}")
 
 

@@ -232,6 +232,7 @@ LATEX = {
     "÷": r"$\div$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
+    "∞": r"$\infty$",
 }
 """Character → what LaTeX needs in place of it."""
 

@@ -4,9 +4,11 @@
 
     ratio of a pair   (seconds or exact calls of B) / (those of A), to the first row with a gap
                       (P − F)/|P| at or below the target
-    median            over the pairs in which A or B reaches the target; the ratio is 0 if only B
-                      does, and infinite if only A does
+    median            over the pairs in which A or B reaches the target, of the log ratios; the
+                      ratio is 0 if only B does, and infinite if only A does
     band              minimum to maximum over the pairs in which both reach the target
+
+Whether there is a difference is tested over the same pairs as the median: see `paired_tests`.
 
 Seconds are compared if both runs of a pair were timed by the same clock on the same processor.
 Different processors are compared on request; counted time (``clock=work``) depends on none.
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ssvm_bench.figures import style
+from ssvm_bench.figures import paired_tests, style
 from ssvm_bench.figures.document import TEXTS, Block, List, described
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, costs
@@ -150,7 +152,8 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
     DataFrame
         The problem instance, ``a, b, around, clock, machines, gap``; the number of ``pairs``, and
         in how many of them A and B reached the gap (``reached_a, reached_b``); median, ``_min`` and
-        ``_max`` of ``time`` and ``calls``, NaN where there is no ratio or seconds are not compared.
+        ``_max`` of ``time`` and ``calls``, NaN where there is no ratio or seconds are not compared;
+        and, with these names before them, the fields of a `paired_tests.Difference`.
     """
     rows = []
     for pairs in found:
@@ -171,9 +174,11 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
                 ratio[np.isfinite(a[name]) & (a[name] == b[name])] = 1.0
                 known = ratio[~np.isnan(ratio) & (comparable or name != "time")]
                 both = known[np.isfinite(known) & (known > 0)]
-                row[name] = band(known)[0] if known.size else math.nan  # all ≥ 0: never ∞ − ∞
+                row[name] = paired_tests.median(known) if known.size else math.nan
                 ends = band(both)[1:] if both.size else (math.nan, math.nan)
                 row[f"{name}_min"], row[f"{name}_max"] = ends
+                test = paired_tests.difference(known)._asdict()
+                row |= {f"{name}_{field}": value for field, value in test.items()}
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -198,6 +203,8 @@ def output(
         *[many] * (number > MOST),
         List([*sentences(table)]),
         *(of.filled() for of in TABLES.tables(table)),
+        TEXTS["paired_tests"],
+        *TESTS.tables(_by_cost(table)),
     ]
     figure = (lambda: draw(table, title, said)) if number <= MOST else None
     return Output(name, table, title, blocks, figure)
@@ -244,10 +251,37 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
         if not len(some):
             yield f"{about}: neither got to {gap}."
         elif not numbers.any():
-            yield f"{about}: only {'B' if row['calls'] == 0 else 'A'} got to {gap}."
+            alone = "B" if row["calls"] == 0 else "A"
+            yield f"{about}: only {alone} got to {gap}; {_tests(row)}."
         else:
             said = [f"{shown(row, cost)} of the {NEEDS[cost]}" for cost in COSTS if row[cost] > 0]
-            yield f"{about}: {' and '.join(said)} to {gap}."
+            yield f"{about}: {' and '.join(said)} to {gap}; {_tests(row)}."
+
+
+def _tests(row: Any) -> str:
+    """Return what the tests of both costs show, as the end of a sentence."""
+    found = {cost: _shows(row, cost) for cost in COSTS if row[f"{cost}_shows"]}
+    if len({*found.values()}) == 1:
+        return next(iter(found.values()))
+    return ", ".join(f"{NEEDS[cost]}: {text}" for cost, text in found.items())
+
+
+def _shows(row: Any, cost: str) -> str:
+    test = row[f"{cost}_shows"]
+    if test in (paired_tests.AHEAD_A, paired_tests.AHEAD_B):
+        return f"{test} is ahead (p = {row[f'{cost}_p']:.2g})"
+    return str(test)
+
+
+def _by_cost(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the tests, a row for each cost."""
+    rows = []
+    for row in table.to_dict("records"):
+        for cost in (cost for cost in COSTS if row[f"{cost}_shows"]):
+            of = {field: row[f"{cost}_{field}"] for field in paired_tests.Difference._fields}
+            what = {"cost": NEEDS[cost], "median": row[cost], "shown": _shows(row, cost)}
+            rows.append({**row, **of, **what})
+    return pd.DataFrame(rows, columns=[*table, *paired_tests.Difference._fields, *TESTED])
 
 
 TABLES = described(
@@ -256,6 +290,24 @@ TABLES = described(
     {"time": partial(shown, cost="time"), "oracle calls": partial(shown, cost="calls")},
 )
 """The tables of ratios, one for each problem instance."""
+
+TESTED = ("cost", "median", "shown")
+
+
+def _end(value: float) -> str:
+    """Return an end of an interval of ratios."""
+    return "∞" if math.isinf(value) else words.times(value)
+
+
+TESTS = described(
+    __file__,
+    "paired_tests",
+    {
+        "median": lambda row: NOBODY.get(row["median"]) or words.times(row["median"]),
+        "95 % interval": lambda row: f"{_end(row['low'])} to {_end(row['high'])}",
+    },
+)
+"""The tables of tests, one for each problem instance."""
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:

@@ -1,8 +1,10 @@
 """`ssvm-bench compare`: pairs, ratios and bands on made-up runs, and its files."""
 
 import itertools
+import json
 import math
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -115,6 +117,7 @@ def test_command_writes_all_files(tmp_path):
     stored_traces.write(runs, results, "made_up")
     stem = tmp_path / "out" / "both"
     done = call("compare", "bcfw", "mpbcfw", f"results_dir={results}", "--out", stem)
+    assert "(2 pairs); too few pairs." in done.stdout
     assert done.exit_code == 0, done.output
     assert "mpbcfw beside bcfw: 1× of the time and 1× of the oracle calls" in done.stdout
     names = {path.suffix for path in stem.parent.iterdir()}
@@ -125,6 +128,44 @@ def test_command_writes_all_files(tmp_path):
     stored_traces.write([trace("bcfw", 1, factor=2.0)], other, "made_up")
     done = call("compare", results, other, "--out", stem, "--format", "svg", "--gap", 0.1)
     assert "bcfw: 2× of the time" in done.stdout
+    assert "(1 pair); too few pairs." in done.stdout
+
+
+def test_what_the_pairs_show_is_said_and_is_in_all_files(tmp_path):
+    results, stem = tmp_path / "results", tmp_path / "both"
+    factors = 0.5, 0.6, 0.7, 0.8, 0.9, 0.95
+    runs = [trace("bcfw", seed) for seed in range(6)]
+    runs += [trace("mpbcfw", seed, factor) for seed, factor in enumerate(factors)]
+    runs += [trace("fw", seed, factor=0.5 if seed % 2 else 2.0) for seed in range(6)]
+    stored_traces.write(runs, results, "made_up")
+    where = (f"results_dir={results}", "--out", stem, "--format", "svg", "--gap", 0.1)
+    done = call("compare", "bcfw", "mpbcfw", *where)
+    assert "(6 pairs); B is ahead (p = 0.031)." in done.stdout
+    row = pd.read_csv(stem.with_suffix(".csv")).iloc[0]
+    assert row["calls"] == pytest.approx(math.sqrt(0.7 * 0.8))
+    assert [row[f"calls_{of}"] for of in ("low", "high", "p")] == [0.5, 0.95, 0.03125]
+    assert [row[f"time_ahead_{of}"] for of in "ab"] == [0, 6]
+    line = "| bcfw | mpbcfw | oracle calls | 0.1 | 0.75× | 0.5× to 0.95× | 0.031 | 0 | 6 | 0 |"
+    assert f"{line} B is ahead (p = 0.031) |" in stem.with_suffix(".md").read_text()
+    done = call("compare", "bcfw", "fw", *where, "--json")
+    (found,) = json.loads(done.stdout)["comparisons"]
+    assert (found["time_shows"], found["calls_shows"]) == ("no difference shown",) * 2
+    assert found["time"] == pytest.approx(1.0)
+    for path in json.loads(done.stdout)["files"]:
+        assert Path(path).is_file()
+
+
+def test_sides_that_are_exchanged_are_as_far_ahead():
+    one = [trace("bcfw", seed) for seed in range(7)]
+    two = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.4, 0.5, 2, 3, 5, 6, 8))]
+    set_columns(two[-1], slice(2, None), dual=0.5, gap=0.5)  # never gets there
+    (of_two,), (of_one,) = (ratios(*sides).to_dict("records") for sides in ((one, two), (two, one)))
+    for cost in ("time", "calls"):
+        assert of_two[cost] == pytest.approx(1 / of_one[cost])
+        assert of_two[f"{cost}_p"] == of_one[f"{cost}_p"]
+        assert of_two[f"{cost}_high"] == pytest.approx(1 / of_one[f"{cost}_low"])
+        assert of_two[f"{cost}_low"] == pytest.approx(1 / of_one[f"{cost}_high"])
+        assert of_two[f"{cost}_ahead_a"] == of_one[f"{cost}_ahead_b"] == 5
 
 
 def test_too_many_comparisons_have_no_figure(tmp_path, monkeypatch):
@@ -207,7 +248,7 @@ def test_tables_of_several_datasets_are_one_with_their_names_in_it(tmp_path):
     words = ("compare", "bcfw", "mpbcfw", f"results_dir={results}", "--out", stem)
     assert call(*words, "--format", "svg").exit_code == 0
     lines = stem.with_suffix(".tex").read_text().splitlines()
-    assert [lines.count(text) for text in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
+    assert [lines.count(text) for text in (r"\toprule", r"\midrule", r"\bottomrule")] == [2, 4, 2]
     headings = [line for line in lines if line.startswith(r"\multicolumn{7}{l}{toy: real data")]
     assert sorted("1/n" in line for line in headings) == [False, True]
     assert not [line for line in lines if line.startswith("%")]

@@ -14,6 +14,7 @@
     figures:                       # kind of figure → its x axes
       suboptimality: [iteration, time]
       targets: [time, calls]
+      profile: [calls, time, 1ms]  # costs: the last one is time, if a call took a millisecond
       claims: [mpbcfw]             # the papers whose claims are judged
     gaps: [0.1, 0.01, 0.001]       # relative gaps of targets, errors of rates
 

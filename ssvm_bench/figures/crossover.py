@@ -71,7 +71,7 @@ def crossover(runs: Runs, gaps: Sequence[float]) -> pd.DataFrame:
         named = sorted({run.options[_COST] for run in at_costs})
         costs = dict.fromkeys(named or COSTS, False) | {real: True}
         for label, repeats in _by_label(cpu).items():
-            steered = at_costs.where(partial(_alike, repeats[0]))
+            steered = at_costs.where(partial(alike, repeats[0]))
             for cost, is_real in sorted(costs.items()):
                 here = repeats
                 if steered and not is_real:
@@ -91,7 +91,7 @@ def _by_label(runs: Runs) -> dict[str, Runs]:
     return {label: Runs(run for run, _ in pairs) for label, pairs in groups.items()}
 
 
-def _alike(one: Run, other: Run) -> bool:
+def alike(one: Run, other: Run) -> bool:
     """Return whether two runs are of one solver with the same options."""
     return one.solver_options == other.solver_options
 
@@ -112,10 +112,16 @@ def _reached(runs: Runs, gap: float, cost: float, real: float) -> dict[str, Any]
 
 
 def seconds(run: Run, cost: float, real: float) -> np.ndarray:
-    """Return T(c) in each row of a run; ``real`` are the CPU seconds of a real call."""
+    """Return T(c) in each row of a run; ``real`` are the CPU seconds of a real call.
+
+    With another clock than ``work``, the seconds outside the oracle are those of the run's clock.
+    """
     calls = run["oracle_calls"]
-    oracle = run["oracle_time"] if run.clock == "cpu" else real * calls
-    return cost * calls + np.maximum(run["cpu_time"] - oracle, 0.0)
+    if run.clock == "work":
+        outside = run["cpu_time"] - real * calls
+    else:
+        outside = run["time"] - run["oracle_time"]
+    return cost * calls + np.maximum(outside, 0.0)
 
 
 # ---- who is first -------------------------------------------------------------------------------

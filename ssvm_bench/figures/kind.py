@@ -197,6 +197,8 @@ class Kind:
         the page shows the outputs.
     documents : bool
         Whether the outputs' documents are also shown on a page that is not of an experiment.
+    embedded : bool
+        Whether a page has its figures inside where there are no files of them.
     intro : str
         What a reader of that page needs to know.
     at_top : bool
@@ -212,6 +214,7 @@ class Kind:
     outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
     of_instance: Callable[[FigureData], Iterable[Switched]] = lambda _: ()
     documents: bool = False
+    embedded: bool = False
     intro: str = ""
     at_top: bool = False
     loads: Callable[[Run], Any] | None = None

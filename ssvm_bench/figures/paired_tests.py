@@ -83,8 +83,8 @@ def difference(ratios: np.ndarray) -> Difference:
         shows = TOO_FEW
     elif p < LEVEL and not low <= 1 <= high:
         shows = AHEAD_B if high < 1 else AHEAD_A
-    counts = (int(of.sum()) for of in (logs > 0, logs < 0, logs == 0))
-    return Difference(low, high, p, *counts, shows)
+    ahead_a, ahead_b, ties = (int(of.sum()) for of in (logs > 0, logs < 0, logs == 0))
+    return Difference(low, high, p, ahead_a, ahead_b, ties, shows)
 
 
 def median(ratios: np.ndarray) -> float:

@@ -260,22 +260,30 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
 
 def _tests(row: Any) -> str:
     """Return what the tests of both costs show, as the end of a sentence."""
-    found = {cost: _shows(row, cost) for cost in COSTS if row[f"{cost}_shows"]}
+    found: dict[str, str] = {}
+    for cost in (cost for cost in COSTS if row[f"{cost}_shows"]):
+        sure = f" (p = {row[f'{cost}_p']:.2g})" * (row[f"{cost}_shows"] in SIDES)
+        found[cost] = _shows(row, cost) + sure
     if len({*found.values()}) == 1:
         return next(iter(found.values()))
     return ", ".join(f"{NEEDS[cost]}: {text}" for cost, text in found.items())
 
 
+SIDES = {paired_tests.AHEAD_A: "a", paired_tests.AHEAD_B: "b"}
+"""Which side is ahead → its column."""
+
+
 def _shows(row: Any, cost: str) -> str:
-    test = row[f"{cost}_shows"]
-    if test in (paired_tests.AHEAD_A, paired_tests.AHEAD_B):
-        return f"{test} is ahead (p = {row[f'{cost}_p']:.2g})"
-    return str(test)
+    """Return what a test shows: the curve that is ahead, or the side if both are one curve."""
+    test = str(row[f"{cost}_shows"])
+    if test not in SIDES:
+        return test
+    return f"{row[SIDES[test]] if row['a'] != row['b'] else test} is ahead"
 
 
 def _by_cost(table: pd.DataFrame) -> pd.DataFrame:
     """Return the tests, a row for each cost."""
-    rows = []
+    rows: list[dict[Any, Any]] = []
     for row in table.to_dict("records"):
         for cost in (cost for cost in COSTS if row[f"{cost}_shows"]):
             of = {field: row[f"{cost}_{field}"] for field in paired_tests.Difference._fields}
@@ -294,17 +302,19 @@ TABLES = described(
 TESTED = ("cost", "median", "shown")
 
 
-def _end(value: float) -> str:
-    """Return an end of an interval of ratios."""
-    return "∞" if math.isinf(value) else words.times(value)
+def _ratio(value: float) -> str:
+    """Return a ratio; of ends of an interval, too."""
+    return NOBODY.get(value) or words.times(value)
 
 
 TESTS = described(
     __file__,
     "paired_tests",
     {
-        "median": lambda row: NOBODY.get(row["median"]) or words.times(row["median"]),
-        "95 % interval": lambda row: f"{_end(row['low'])} to {_end(row['high'])}",
+        "median": lambda row: _ratio(row["median"]),
+        "95 % interval": lambda row: " to ".join(
+            dict.fromkeys((_ratio(row["low"]), _ratio(row["high"])))
+        ),
     },
 )
 """The tables of tests, one for each problem instance."""

@@ -31,7 +31,7 @@ from ssvm_bench.claims import display, fidelity
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment
 from ssvm_bench.datasets import sources
-from ssvm_bench.figures import convergence, crossover, kind, scaling, targets
+from ssvm_bench.figures import convergence, crossover, kind, profile, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output, robust
 from ssvm_bench.jobs import experiments
 from ssvm_bench.results import loading, optima, stored_traces
@@ -61,7 +61,7 @@ def kinds() -> dict[str, Kind]:
     found = [
         *convergence.KINDS,
         *(display.kind(papers), fidelity.kind(papers)),
-        *(targets.KIND, targets.COMPARISON, crossover.KIND),
+        *(targets.KIND, targets.COMPARISON, crossover.KIND, profile.KIND),
         *(convergence.AGREEMENT, scaling.KIND),
         *(kind for paper in papers.values() for kind in paper.kinds),
     ]

@@ -51,7 +51,7 @@ from ssvm_bench.figures.document import (
     marked,
     plain,
 )
-from ssvm_bench.figures.kind import FigureData, Kind, Switched
+from ssvm_bench.figures.kind import FigureData, Kind, Output, Switched
 from ssvm_bench.report.experiment_files import by_source, kinds, load
 from ssvm_bench.results import loading, optima, stored_traces, words
 from ssvm_bench.results.folder import (
@@ -798,6 +798,15 @@ def _picture(path: Path, folder: Path) -> Shown:
     return Shown(title, Html(f'<figure><a href="{place}">{image}</a></figure>\n'))
 
 
+def _embedded(title: str, output: Output) -> Html:
+    from ssvm_bench.figures.drawing import rendered
+
+    assert output.figure
+    drawn = base64.b64encode(rendered(output.figure(), "svg")).decode()
+    image = f'<img src="data:image/svg+xml;base64,{drawn}" alt="{html.escape(title)}">'
+    return Html(f"<figure>{image}</figure>\n")
+
+
 def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
     """Yield what a kind shows of all runs: existing pictures, and its documents."""
     found, runs = page.found, page.found.runs
@@ -814,6 +823,9 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
                 if (path := place / "figures" / found.name / name).is_file():
                     yield _picture(path, page.folder)
                     break
+            else:
+                if output.figure and kind.embedded:
+                    yield Shown(title, _embedded(title, output))
             if output.blocks and len(output.table):
                 yield details(title, *map(block, output.blocks))
 

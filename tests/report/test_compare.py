@@ -140,13 +140,13 @@ def test_what_the_pairs_show_is_said_and_is_in_all_files(tmp_path):
     stored_traces.write(runs, results, "made_up")
     where = (f"results_dir={results}", "--out", stem, "--format", "svg", "--gap", 0.1)
     done = call("compare", "bcfw", "mpbcfw", *where)
-    assert "(6 pairs); B is ahead (p = 0.031)." in done.stdout
+    assert "(6 pairs); mpbcfw is ahead (p = 0.031)." in done.stdout
     row = pd.read_csv(stem.with_suffix(".csv")).iloc[0]
     assert row["calls"] == pytest.approx(math.sqrt(0.7 * 0.8))
     assert [row[f"calls_{of}"] for of in ("low", "high", "p")] == [0.5, 0.95, 0.03125]
     assert [row[f"time_ahead_{of}"] for of in "ab"] == [0, 6]
     line = "| bcfw | mpbcfw | oracle calls | 0.1 | 0.75× | 0.5× to 0.95× | 0.031 | 0 | 6 | 0 |"
-    assert f"{line} B is ahead (p = 0.031) |" in stem.with_suffix(".md").read_text()
+    assert f"{line} mpbcfw is ahead |" in stem.with_suffix(".md").read_text()
     done = call("compare", "bcfw", "fw", *where, "--json")
     (found,) = json.loads(done.stdout)["comparisons"]
     assert (found["time_shows"], found["calls_shows"]) == ("no difference shown",) * 2

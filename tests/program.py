@@ -99,6 +99,13 @@ def put_odd(path, kind):
         path.symlink_to({"loop": path, "endless": "/dev/zero"}[kind])
 
 
+of_a_checkout = pytest.mark.skipif(
+    not (Path(__file__).parents[1] / "results" / "traces").is_dir(),
+    reason="an sdist has no stored results",
+)
+"""For tests of what is committed under ``results/``, and of pages that link to it."""
+
+
 def real_data(file):
     """Skip a test whose real data is not there; ``file`` is below the data folder."""
     folder = os.environ.get("SSVM_BENCH_DATA")

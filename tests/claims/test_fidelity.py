@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from program import call
+from program import call, of_a_checkout
 from test_claims import BEST, EVERY, ITERATIONS, dataset_of, paper, run, solver_of, varied
 from traces import columns_of
 
@@ -311,6 +311,7 @@ def test_the_experiment_answers_every_question():
     assert len(usual_ones) == 3 * (2 * 2 + 4 * 2)
 
 
+@of_a_checkout
 def test_runs_become_a_document(tmp_path):
     file = tmp_path / "mine.yaml"
     grid = "{seed: range(2), dataset: usps, solver: [bcfw, mpbcfw], solver.T: [1, 10, 11]}"

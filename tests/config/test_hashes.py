@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from program import of_a_checkout
 
 from ssvm_bench.config import catalog, registry, validation
 from ssvm_bench.config.schema import RunConfig
 
+pytestmark = of_a_checkout
 TRACES = Path(__file__).parents[2] / "results" / "traces"
-EXPERIMENTS = sorted(path.name for path in TRACES.iterdir())
+EXPERIMENTS = sorted(path.name for path in TRACES.glob("*"))
 
 
 @functools.cache

@@ -12,10 +12,12 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from program import of_a_checkout
 
 from ssvm_bench.config import catalog
 from ssvm_bench.config.compose import compose_runs
 
+pytestmark = of_a_checkout
 ROOT = Path(__file__).parents[2]
 FINDINGS = ("mpbcfw", "bcfw_poster", "bmrm", "dual_coordinate", "transduction", "beyond", "speed")
 PAGES = (

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from program import call, config_of, environment, error_of
 
+import ssvm_bench
+from ssvm_bench import __main__ as program
 from ssvm_bench import __version__
 from ssvm_bench.base import errors
 from ssvm_bench.base.errors import ConfigError, RunFailedError, needed
@@ -150,6 +152,15 @@ def test_what_has_finished_needs_no_extra(tmp_path, monkeypatch):
     error_of(call("experiment", file, *options, "seed=1"), status=2)
 
 
+def test_windows_gets_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit, match="error: ssvm-bench runs on Linux and macOS"):
+        program.main()
+    monkeypatch.delitem(vars(ssvm_bench), "StructuredSVM", raising=False)
+    with pytest.raises(ImportError, match="in WSL"):
+        ssvm_bench.StructuredSVM  # noqa: B018
+
+
 def test_an_extra_that_is_asked_for_is_one():
     files = (ROOT / "ssvm_bench").rglob("*.py")
     text = "".join(file.read_text(encoding="utf-8") for file in files)
@@ -175,18 +186,31 @@ def build(target, source, place):
 
 
 def test_a_wheel_made_of_the_sdist_runs_in_an_empty_folder(tmp_path):
-    pytest.importorskip("hatchling")
+    pytest.importorskip("hatch_fancy_pypi_readme")
 
     build("sdist", ROOT, tmp_path)
     (made,) = tmp_path.glob("*.tar.gz")
     subprocess.run(["tar", "-xzf", made], cwd=tmp_path, check=True)
     source = next(path for path in tmp_path.iterdir() if path.is_dir())
     assert {"CITATION.cff", "LICENSE"} <= {path.name for path in source.iterdir()}
-    assert not (source / "kernels").exists()
+    assert not [
+        name for name in ("kernels", "results", "site", ".github") if (source / name).exists()
+    ]
     build("wheel", source, tmp_path)
     place, empty = tmp_path / "site", tmp_path / "empty"
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as archive:
         archive.extractall(place)
+    (about,) = place.glob("*.dist-info/METADATA")
+    links = re.findall(r"\]\(([^)]*)\)", about.read_text(encoding="utf-8"))
+    home = ABOUT["urls"]["Repository"].removeprefix("https://github.com/")
+    files = re.compile(
+        rf"https://(?:github|raw\.githubusercontent)\.com/{home}/(?:blob/)?v([^/]+)/(.+)"
+    )
+    found = [match for link in links if (match := files.fullmatch(link))]
+    assert len(found) == len(links) > 20  # on the page of a package index, no link is relative
+    assert {match[1] for match in found} == {__version__}
+    if (ROOT / "results").is_dir():
+        assert all((ROOT / match[2].partition("#")[0]).exists() for match in found)
     empty.mkdir()
     script = (
         f"import sys; sys.path.insert(0, {str(place)!r})\n"

@@ -7,10 +7,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from program import of_a_checkout
 
 from ssvm_bench.config import catalog, registry
 from ssvm_bench.config.compose import compose_runs
 
+pytestmark = of_a_checkout
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "papers"
 PAGES = sorted(FOLDER.glob("*.md"))

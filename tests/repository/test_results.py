@@ -7,11 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from program import of_a_checkout
 
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.report import experiment_files
 from ssvm_bench.results import stored_traces
 
+pytestmark = of_a_checkout
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 

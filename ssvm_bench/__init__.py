@@ -20,6 +20,7 @@ scikit-learn do (:mod:`ssvm_bench.estimator`).
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ __all__ = [
 ]
 __version__ = "1.0.0"
 
+NO_WINDOWS = (
+    "ssvm-bench runs on Linux and macOS. On Windows, it runs in WSL, the Linux that comes with it: "
+    "https://learn.microsoft.com/windows/wsl."
+)
+"""What its locks, signals and limits of memory need, Windows lacks."""
+
 _PLACES = {
     "Dataset": "datasets.base",
     "StructuredSVM": "estimator",
@@ -52,7 +59,6 @@ def __dir__() -> list[str]:
     """Return the public names, also those that are not imported yet."""
     return [*__all__]
 
-
 if not TYPE_CHECKING:  # type checkers would take every name for one that it returns
 
     def __getattr__(name: str) -> Any:
@@ -61,4 +67,6 @@ if not TYPE_CHECKING:  # type checkers would take every name for one that it ret
 
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if sys.platform == "win32":
+            raise ImportError(NO_WINDOWS)
         return getattr(import_module(f"ssvm_bench.{_PLACES.get(name, 'api')}"), name)

@@ -7,11 +7,15 @@ import os
 import signal
 import sys
 
+from ssvm_bench import NO_WINDOWS
+
 INTERRUPTED = "ssvm-bench: error: Interrupted."
 
 
 def main() -> None:
     """Run the command line and exit."""
+    if sys.platform == "win32":
+        sys.exit(f"ssvm-bench: error: {NO_WINDOWS}")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)  # while the handler is imported that replaces it

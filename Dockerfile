@@ -1,6 +1,7 @@
 # docker build -t ssvm-bench .
 # docker run --rm -it ssvm-bench                    # make run
 # docker run --rm -it ssvm-bench make check test
+# docker build --build-arg LOCKED=1 -t ssvm-bench . # with the versions of experiments/requirements.lock
 # With data and results outside: -v DATA:/data -v RESULTS:/ssvm-bench/results/own
 FROM python:3.13-slim-bookworm
 
@@ -11,7 +12,8 @@ RUN apt-get update \
 
 WORKDIR /ssvm-bench
 ENV SSVM_BENCH_DATA=/data
+ARG LOCKED
 COPY . .
-RUN make .venv/installed-dev
+RUN make .venv/installed-dev LOCKED=$LOCKED
 
 CMD ["make", "run"]

@@ -152,6 +152,17 @@ def test_what_has_finished_needs_no_extra(tmp_path, monkeypatch):
     error_of(call("experiment", file, *options, "seed=1"), status=2)
 
 
+def test_the_conda_recipe_needs_what_the_package_needs():
+    """By names and lowest versions; PyMaxflow, which is GPL-3, is no dependency there."""
+    lines = (ROOT / "docs/conda/meta.yaml").read_text(encoding="utf-8").splitlines()
+    there = [line.removeprefix("    - ") for line in lines if line.startswith("    - ")]
+    ours = [
+        re.sub(r"^([\w-]+)", r"\1 ", of.partition(";")[0].strip()) for of in ABOUT["dependencies"]
+    ]
+    ours = [of.replace("matplotlib ", "matplotlib-base ") for of in ours if "pymaxflow" not in of]
+    assert sorted(there) == sorted([*ours, f"python {ABOUT['requires-python']}", "__unix"])
+
+
 def test_windows_gets_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SystemExit, match="error: ssvm-bench runs on Linux and macOS"):

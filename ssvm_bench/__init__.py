@@ -59,6 +59,7 @@ def __dir__() -> list[str]:
     """Return the public names, also those that are not imported yet."""
     return [*__all__]
 
+
 if not TYPE_CHECKING:  # type checkers would take every name for one that it returns
 
     def __getattr__(name: str) -> Any:

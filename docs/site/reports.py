@@ -1,7 +1,7 @@
 """The interactive pages on the committed runs, made while the site is built.
 
-They are those of ``ssvm-bench report --all --runs committed``. Each links to the page that explains its experiment, and the pages that name an experiment end with
-a list of those on it.
+They are those of ``ssvm-bench report --all --runs committed``. Each links to the page that explains
+its experiment, and the pages that name an experiment end with a list of those on it.
 """
 
 from __future__ import annotations

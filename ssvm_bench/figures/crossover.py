@@ -28,13 +28,12 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Block, Table, bold
-from ssvm_bench.figures.kind import FigureData, table_kind
+from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
 from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped, labels
 from ssvm_bench.results.words import number
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COSTS = tuple(10.0**k for k in range(-6, 1))
@@ -42,6 +41,12 @@ COSTS = tuple(10.0**k for k in range(-6, 1))
 
 AT_MOST = 40.0
 """The largest ratio that is drawn."""
+
+EQUAL = 1.02
+"""Two solvers whose times have a ratio below this are both first."""
+
+COLUMNS = 2
+"""Panels in a row of the figure."""
 
 _COST = "oracle.cost_call"
 
@@ -130,6 +135,8 @@ def seconds(run: Run, cost: float, real: float) -> np.ndarray:
 def firsts(table: pd.DataFrame) -> list[tuple[str, list[float]]]:
     """Return the solvers that are first at neighbouring costs, with these costs.
 
+    A solver that is within `EQUAL` of the first one at the next cost is still called first there.
+
     Parameters
     ----------
     table : DataFrame
@@ -138,9 +145,9 @@ def firsts(table: pd.DataFrame) -> list[tuple[str, list[float]]]:
     known = table[~table["real"] & table["time"].notna()]
     found: list[tuple[str, list[float]]] = []
     for cost, rows in known.groupby("cost"):
-        best = str(rows["solver"].iloc[int(rows["time"].argmin())])
-        if not found or found[-1][0] != best:
-            found.append((best, []))
+        times = rows.set_index("solver")["time"]
+        if not found or times.get(found[-1][0], np.inf) > EQUAL * times.min():
+            found.append((str(times.idxmin()), []))
         found[-1][1].append(float(cost))  # type: ignore[arg-type]  # the stubs: any scalar
     return found
 
@@ -186,37 +193,52 @@ def _ratios(rows: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
-    """Draw a row of panels per gap, a column per problem instance, and a line per solver."""
+    """Draw a panel per problem instance, and a line per solver.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As returned by `crossover`, to one gap.
+    title : str
+    notes : sequence of str
+        Remarks below the figure.
+    """
     from ssvm_bench.figures import drawing
 
     lines = style.strokes(table["solver"])
-    gaps = sorted(set(table["gap"]), reverse=True)
-    rows = [style.by_problem(table[table["gap"] == gap]) for gap in gaps]
-
-    def draw_panel(panel: Axes, k: int, of_panel: pd.DataFrame) -> None:
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        least = of_panel["time"] / of_panel["ratio"]
-        curves = of_panel.assign(
-            x=of_panel["cost"],
-            median=of_panel["ratio"],
-            min=of_panel["time_min"] / least,
-            max=of_panel["time_max"] / least,
-        )
-        drawing.draw_panel(panel, curves.sort_values("cost"), lines)
-        for cost in of_panel.loc[of_panel["real"], "cost"].unique():
-            panel.axvline(cost, color="black", linewidth=0.8, linestyle=":")
-        if k == 0:
-            drawing.set_heading(panel, style.problem_title(of_panel.iloc[0], "\n"))
-        if k == len(rows) - 1:
-            panel.set_xlabel("seconds of a call")
-        panel.set_ylim(0.9, AT_MOST)
-
-    def finish(panel: Axes, k: int) -> None:
-        panel.set_ylabel(f"time to a gap of {gaps[k]:g} / best")
-        drawing.label_log_y(panel)
-
-    return drawing.draw_grid(title, notes, rows, drawing.legend_of(lines), draw_panel, finish)
+    numbers = {name: k for k, name in enumerate(lines, 1)}
+    problems = style.by_problem(table)
+    shape = -(-len(problems) // COLUMNS), min(len(problems), COLUMNS)
+    layout = drawing.page(
+        title, notes, shape, drawing.legend_of(lines, numbers), 2.7, sharey="row", panel_width=4.2
+    )
+    with layout as (figure, panels):
+        for panel in panels.ravel()[len(problems) :]:
+            panel.set_axis_off()
+        for panel, of_problem in zip(panels.ravel(), problems, strict=False):
+            panel.set_xscale("log")
+            panel.set_yscale("log")
+            least = of_problem["time"] / of_problem["ratio"]
+            curves = of_problem.assign(
+                x=of_problem["cost"],
+                median=of_problem["ratio"],
+                min=of_problem["time_min"] / least,
+                max=of_problem["time_max"] / least,
+            )
+            at_costs = curves[~curves["real"]].sort_values("cost")
+            drawing.draw_panel(panel, at_costs, lines)
+            panel.set_ylim(0.9, AT_MOST)
+            drawing.number_lines(panel, at_costs[at_costs["median"] < AT_MOST], lines, numbers)
+            for cost in curves.loc[curves["real"], "cost"].unique():
+                panel.axvline(cost, color="black", linewidth=0.8, linestyle=":")
+            panel.xaxis.set_major_formatter(lambda cost, _: words.seconds(cost))
+            panel.yaxis.set_major_formatter(drawing.PLAIN)
+            drawing.set_heading(panel, style.problem_title(of_problem.iloc[0], ": "))
+        for panel in panels[:, 0]:
+            panel.set_ylabel("time / that of the best solver")
+        for panel in panels[-1]:
+            panel.set_xlabel("cost of a call of the oracle")
+    return figure
 
 
 def notes(table: pd.DataFrame) -> list[str]:
@@ -225,20 +247,18 @@ def notes(table: pd.DataFrame) -> list[str]:
     return [spread, TEXTS["crossover_real"]]
 
 
-def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
-    return [TEXTS["crossover"], *notes(table), *tables(table)]
+def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
+    """Yield the document with all numbers, and a figure for each gap."""
+    table = crossover(data.runs, data.gaps)
+    if not len(table):
+        return
+    said = notes(table)
+    blocks = [TEXTS["crossover"], *said, *tables(table)]
+    yield Output("crossover", table, "Time to a relative gap against the cost of a call", blocks)
+    for gap, rows in table.groupby("gap", sort=False):
+        if rows["time"].notna().any():
+            title = f"{data.title}: to a relative gap of {gap:g}"
+            yield Output(f"crossover-{gap:g}", rows, figure=partial(draw, rows, title, said))
 
 
-def _draw(data: FigureData, table: pd.DataFrame, _: Sequence[str]) -> Figure:
-    return draw(table, data.title, notes(table))
-
-
-KIND = table_kind(
-    "crossover",
-    "Time to a relative gap against the cost of a call",
-    crossover,
-    _blocks,
-    _draw,
-    Choices(("table",), gaps=True),
-    documents=True,
-)
+KIND = Kind("crossover", Choices(("table",), gaps=True), outputs, documents=True)

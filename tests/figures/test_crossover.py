@@ -73,22 +73,24 @@ def test_without_runs_at_several_costs_decades_are_taken():
 
 def test_the_document_says_who_is_first_and_what_a_solver_loses():
     data = FigureData(RUNS, "Toy", GAPS)
-    (output,) = crossover.KIND.files(data, ["table"])
+    output, *figures = crossover.KIND.files(data, ["table"])
     text = output.markdown()
     assert "First, by the cost of a call: MP-BCFW: 1 ms to 1 s." in text
     assert "6.80" in text
     assert "12 ms (real)" in text
     assert markdown([*crossover.tables(output.table)]) in text
-    figure = output.figure()
-    assert [panel.get_xscale() for panel in figure.axes] == ["log"] * len(GAPS)
-    (of_real, *_), *_ = (
-        [line for line in panel.lines if line.get_linestyle() == ":"] for panel in figure.axes
-    )
-    assert list(of_real.get_xdata()) == [REAL, REAL]
+    for gap, each in zip(GAPS, figures, strict=True):
+        assert each.name == f"crossover-{gap:g}"
+        (panel,) = each.figure().axes
+        assert panel.get_xscale() == panel.get_yscale() == "log"
+        (of_real,) = [line for line in panel.lines if line.get_linestyle() == ":"]
+        assert list(of_real.get_xdata()) == [REAL, REAL]
+        curves = [line for line in panel.lines if line is not of_real]
+        assert REAL not in {x for line in curves for x in line.get_xdata()}
 
 
 def test_gaps_that_nobody_reaches_are_said():
     data = FigureData(RUNS.where(solver="bcfw"), "Toy", GAPS)
-    (output,) = crossover.KIND.files(data, ["table"])
+    output, *figures = crossover.KIND.files(data, ["table"])
     assert "relative gap of 0.001: no solver got there." in output.markdown()
-    output.figure()
+    assert "crossover-0.001" not in [each.name for each in figures]

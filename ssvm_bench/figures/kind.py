@@ -197,6 +197,8 @@ class Kind:
         the page shows the outputs.
     documents : bool
         Whether the outputs' documents are also shown on a page that is not of an experiment.
+    chosen : sequence of str
+        Its choices on such a page; empty: all.
     embedded : bool
         Whether a page has its figures inside where there are no files of them.
     intro : str
@@ -214,6 +216,7 @@ class Kind:
     outputs: Callable[[FigureData, Sequence[str]], Iterable[Output]]
     of_instance: Callable[[FigureData], Iterable[Switched]] = lambda _: ()
     documents: bool = False
+    chosen: Sequence[str] = ()
     embedded: bool = False
     intro: str = ""
     at_top: bool = False

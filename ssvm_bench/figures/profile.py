@@ -397,5 +397,6 @@ KIND = Kind(
     Choices((CALLS, TIME, *CALL_COSTS), "cost", "costs", gaps=True),
     _outputs,
     documents=True,
+    chosen=(CALLS, TIME, "10ms"),
     embedded=True,
 )

@@ -733,7 +733,8 @@ def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
         try:
             mine = list(_of_instances(page, kind, bool(figures), anything))
             if not mine and (found.experiment or kind.documents):
-                outputs = [*_outputs(page, kind, asked.get(kind.name, kind.choices.names))]
+                choices = asked.get(kind.name, kind.chosen or kind.choices.names)
+                outputs = [*_outputs(page, kind, choices)]
                 mine = [shown for shown in outputs if isinstance(shown, Shown)]
                 documents += [shown for shown in outputs if not isinstance(shown, Shown)]
         except SsvmBenchError as error:  # no measurements, or a claim with a mistake

@@ -262,3 +262,5 @@ def test_a_page_of_own_runs_has_the_profile_inside(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "data:image/svg+xml;base64," in page
     assert "Profiles: the share of all targets reached" in page
+    shown = [cost for cost in profile.KIND.choices.names if f"In {profile.heading(cost)}<" in page]
+    assert shown == [*profile.KIND.chosen]

@@ -268,7 +268,8 @@ def _published_before(folder: Path, results: Path) -> Digests:
         return {}
     if not folder.is_dir():
         raise ConfigError(f"{folder} is a file. Choose a folder that is new or empty.")
-    there = sorted(path.name for path in folder.iterdir() if path.name not in IGNORED)
+    names = (path.name for path in folder.iterdir())  # what a killed call has left is removed later
+    there = sorted(name for name in names if name not in IGNORED and files.MARK not in name)
     if not there:
         return {}
     if LIST not in there:

@@ -125,6 +125,7 @@ def commands(made, results):
         ("report", into),
         ("report", "--experiment", grid, into),
         ("merge", made / "results", "--into", results),
+        ("publish", results.with_name("public"), into),
         ("verify", into),
         ("experiment", grid, "--status", into),
     )

@@ -34,7 +34,7 @@ SECRET = "hunter2-of-the-environment"
 PLACE, DONE = "SSVM_BENCH_DATA", "done"
 """The variable with the folder of a call; the file in it that says that a run would be made."""
 
-COMMANDS = ("run", "run -m", "experiment", "plot", "report", "list", "data", "data show")
+COMMANDS = ("run", "run -m", "experiment", "plot", "report", "publish", "list", "data", "data show")
 OPTIONS = (
     *("seed", "lam", "path", "clock", "results_dir", "force", "quiet", "budget.max_iterations"),
     *("budget.max_seconds", "budget.gap_tol", "eval.every", "eval.growth", "dataset.source"),

@@ -79,6 +79,7 @@ def _commands(grid: Path, made: Path, results: Path) -> tuple[tuple, ...]:
         ("report", "--experiment", grid, into),
         ("compare", "bcfw", "mpbcfw", into),
         ("verify", into),
+        ("publish", results.with_name("public"), into),
         ("merge", made, "--into", results),
         ("merge", results, "--into", results.with_name("merged")),
     )

@@ -61,6 +61,7 @@ def _readers(results: Path, run: Path, experiment: Path) -> dict[str, list[objec
         "compare": ["compare", "bcfw", "mpbcfw", where],
         "compare folders": ["compare", results, results, where],
         "verify": ["verify", where],
+        "publish": ["publish", results.with_name("public"), where],
         "merge": ["merge", results, "--into", results.with_name("merged")],
         "score": ["score", run],
         "predict": ["predict", run, "--out", results.with_name("labels")],

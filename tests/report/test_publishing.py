@@ -253,9 +253,13 @@ def _listed(folder, path):
 
 def test_a_call_that_died_half_way_is_repeated(results, tmp_path, monkeypatch):
     folder, write = tmp_path / "public", publishing.files.write
+    folder.mkdir()
+    left_over = folder / f".{publishing.LIST}{publishing.files.MARK}0"
+    left_over.touch()
     publish(folder, results)
+    assert not left_over.exists()
     stored_traces.write([trace("fw")], results, "third")
-    for count in range(1, 6):
+    for count in (1, 2, 4):
         left = [count]
 
         def dies(path, content, within=None, left=left):

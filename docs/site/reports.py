@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,15 +25,10 @@ PLACE = "results/report"
 LARGEST = 1_000_000
 """No page has more bytes."""
 
-EXPLAIN = (
-    "results/*.md",
-    "docs/papers/*.md",
-    "experiments/*.md",
-    "docs/algorithms/*.md",
-    "docs/*.md",
-)
-"""Where experiments are explained; of several pages, the first one counts."""
+EXPLAIN = ("results/*.md", "docs/papers/*.md", "experiments/*.md", "docs/algorithms/*.md")
+"""Where experiments are explained."""
 
+_NAMED = re.compile(r"(?:figures/|experiments?[ /]|`)(\w+)")
 _PICTURE = re.compile(r'<img src="([^"]+)"')
 
 
@@ -54,21 +50,22 @@ def contents() -> Sequence[page.Contents]:
 
 
 @functools.cache
-def mentioned() -> Mapping[str, Sequence[str]]:
-    """Return page of the repository → names of the experiments with an interactive page on it."""
-    names = [each.name for each in contents()]
-    paths = [path for pattern in EXPLAIN for path in sorted(ROOT.glob(pattern))]
+def mentioned() -> Mapping[str, Mapping[str, int]]:
+    """Return page of the repository → experiment → how often it is named; if it has runs."""
+    names = {each.name for each in contents()}
     found = {}
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
-        named = {*re.findall(r"(?:figures/|experiments?[ /]|`)(\w+)", text)}
-        found[path.relative_to(ROOT).as_posix()] = [name for name in names if name in named]
+    for path in (path for pattern in EXPLAIN for path in sorted(ROOT.glob(pattern))):
+        if not path.name.startswith("claims"):  # a table, that other pages explain
+            counts = Counter(_NAMED.findall(path.read_text(encoding="utf-8")))
+            found[path.relative_to(ROOT).as_posix()] = {
+                name: count for name, count in counts.items() if name in names
+            }
     return found
 
 
 def title(path: str) -> str:
     """Return the first heading of a page."""
-    (heading,) = re.findall(r"^# (.+)$", (ROOT / path).read_text(encoding="utf-8"), re.M)[:1]
+    heading, *_ = re.findall(r"^# (.+)$", (ROOT / path).read_text(encoding="utf-8"), re.M)
     return heading
 
 
@@ -83,9 +80,11 @@ def files(config, address_of) -> Iterator[File]:
         Page of the repository → its place in the site, in HTML.
     """
     explained = {}
-    for path, names in mentioned().items():
-        link = posixpath.relpath(address_of(path), PLACE), title(path)
-        explained |= {name: explained.get(name, link) for name in names}
+    for name in (each.name for each in contents()):
+        path = max(mentioned(), key=lambda path: mentioned()[path].get(name, 0))
+        if name not in mentioned()[path]:
+            raise PluginError(f"No page explains the experiment {name}: name it in results/")
+        explained[name] = posixpath.relpath(address_of(path), PLACE), title(path)
     where, folder, seen = results_folder(ROOT / "results", ()), ROOT / PLACE, set()
     for name, content in page.rendered(contents(), where, folder, explained=explained):
         if len(content) > LARGEST:

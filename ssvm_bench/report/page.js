@@ -122,8 +122,8 @@ class Plot {
       onclick: () => this.change(() => { this.log[k] = !this.log[k]; this.unpack(); }),
     }, `log ${name}`));
     this.legend = this.data.curves.map((curve, k) => make("button", {
-      onclick: () => this.change(() => this.toggle(k)),
-      ondblclick: () => this.change(() => this.only(k)),
+      onclick: event => { if (event.detail < 2) this.change(() => this.toggle(k)); },
+      ondblclick: () => this.change(() => this.only(k), true),
       title: "Click: hide or show; double click: this one alone",
     }, svg("svg", { width: 34, height: 10, "aria-hidden": "true" }, this.line(curve, "M1,5H33")),
     curve.name));
@@ -206,10 +206,10 @@ class Plot {
     this.draw();
   }
 
-  change(how) {
+  change(how, same) {
     how();
     this.draw();
-    remember();
+    remember(same);
   }
 
   along(k) {
@@ -323,7 +323,7 @@ class Plot {
     }
     const empty = shown.length ? "" : this.hidden.size ? "all solvers are hidden" : this.data.empty[panel.k];
     grid.append(svg("text", { class: "empty", x: LEFT + wide / 2, y: TOP + high / 2, "text-anchor": "middle" },
-      said.length ? "" : empty || this.data.empty[panel.k] || ""));
+      said.length ? "" : empty || this.data.empty[panel.k] || "no value is above zero"));
     panel.mark = svg("g", {});
     inside.append(panel.mark);
     node.setAttribute("aria-label", `${panel.name} against ${this.axis.label}. ${said.join("; ") || empty}. ` +
@@ -506,23 +506,32 @@ function sieve() {
 
 // ---- the view in the address: filter=…, then in=TITLE and what was chosen in that figure
 
-function remember(same) {
+function view() {
   const words = new URLSearchParams(filter.value ? { filter: filter.value } : {});
   for (const figure of figures) {
     const chosen = [...figure.plot ? figure.plot.chosen() : figure.chosen || []];
     for (const [word, value] of chosen.length ? [["in", named(figure)], ...chosen] : []) words.append(word, value);
   }
-  const to = words.size ? `#${words}` : location.pathname + location.search;
-  try { history[same ? "replaceState" : "pushState"](null, "", to); } catch { /* a page in a frame has no address */ }
+  return String(words);
+}
+
+// The browser's back button returns to the view before, unless it is the same entry of its history.
+function remember(same) {
+  const to = view(), address = to ? `#${to}` : location.pathname + location.search;
+  try { history[same ? "replaceState" : "pushState"](to, "", address); } catch { /* a page in a frame has none */ }
 }
 
 function restore() {
-  const text = location.hash.slice(1), found = new Map(), words = new URLSearchParams(text);
-  if (text && !/^(filter|in)=/.test(text)) {
+  let text = location.hash.slice(1), chosen;
+  if (text && !/^(filter|in)=/.test(text)) { // a place on the page is no other view
     try { reveal(document.getElementById(decodeURIComponent(text))); } catch { /* no name */ }
-    return;
+    if (history.state == null) {
+      try { history.replaceState(view(), ""); } catch { /* as above */ }
+      return;
+    }
+    text = history.state;
   }
-  let chosen;
+  const found = new Map(), words = new URLSearchParams(text);
   for (const [word, value] of words)
     if (word == "in") found.set(value, chosen = found.get(value) || []);
     else chosen?.push([word, value]);

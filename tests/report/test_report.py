@@ -556,6 +556,13 @@ def test_the_view_is_in_the_address(results, opened):
     assert (page.url, seen(plot)) == views[1]
     page.locator("nav a", has_text="Tables").click()  # a place on the page is no other view
     assert seen(plot) == views[1][1]
+    plot.locator(".legend button").nth(1).dblclick()  # one change of the view
+    assert seen(plot)[2] == 3
+    page.go_back()
+    assert page.url.endswith("#numbers")
+    assert seen(plot) == views[1][1]
+    page.go_back()
+    assert (page.url, seen(plot)) == views[1]
 
 
 def test_a_zoomed_panel_is_in_the_address(results, opened):

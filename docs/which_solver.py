@@ -25,7 +25,7 @@ from ssvm_bench.figures import style
 from ssvm_bench.results import loading, words
 from ssvm_bench.results.table import Run, Runs, flatten, grouped, labels
 from ssvm_bench.runs import recommendation
-from ssvm_bench.runs.recommendation import PRESETS, Problem, Ranked, Table, Times, named
+from ssvm_bench.runs.recommendation import PASSES, PRESETS, Problem, Ranked, Table, Times, named
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_suffix(".md")
@@ -66,9 +66,9 @@ def table(results: Path = RESULTS, name: str = NAME) -> Table:
 
 
 def _visit(run: Run) -> float:
-    """Return the seconds of a visit of a run of bcfw without those of the call."""
-    outside = run["cpu_time"][-1] - run["oracle_time"][-1]
-    return float(outside / run["oracle_calls"][-1])
+    """Return the seconds of a visit without those of the call, in the first passes of bcfw."""
+    k = np.flatnonzero(run["iteration"] <= PASSES)[-1]
+    return float((run["cpu_time"][k] - run["oracle_time"][k]) / run["oracle_calls"][k])
 
 
 def _problem(run: Run, call: float, visit: float) -> Problem:

@@ -238,10 +238,21 @@ def test_a_call_and_a_visit_are_measured(monkeypatch):
 
 
 def test_few_costly_calls_are_measured_on_few_examples(monkeypatch):
-    monkeypatch.setattr(recommendation, "SECONDS", 1e-9)  # every pass takes too long for more
+    made = []
+
+    def counted(config, dataset):
+        made.append(dataset.n)
+        return 0.5, 1e-6
+
+    monkeypatch.setattr(recommendation, "_first_passes", counted)
+    monkeypatch.setattr(recommendation, "SECONDS", 1e-9)
     (config,) = compose_runs([*USPS, "solver=bcfw"])
-    found = recommendation._passes(config, load_dataset(config.dataset))
-    assert len(found) == 2
+    assert recommendation.measure(config, load_dataset(config.dataset)) == (0.5, 1e-6)
+    assert made == [2]
+    monkeypatch.setattr(recommendation, "SECONDS", 1000.0)
+    monkeypatch.setattr(recommendation.time, "perf_counter", lambda: 1000.0 * len(made))
+    recommendation.measure(config, load_dataset(config.dataset))
+    assert made[1:] == [2, 8, 30]  # until a pass takes a hundredth of the time
 
 
 # ---- after a run --------------------------------------------------------------------------------

@@ -54,14 +54,13 @@ def table(results: Path = RESULTS, name: str = NAME) -> Table:
     found = pd.read_csv(file, keep_default_na=False, na_values=[""])
     problems, times = [], list[Times]()
     for instance, of in runs.groups("problem").items():
-        rows = found[(found["fingerprint"] == instance.fingerprint)]
+        rows = found[found["fingerprint"] == instance.fingerprint]
         rows = rows[np.isclose(rows["lam"], instance.lam, rtol=1e-5)]
         visits = [_visit(run) for run in of.where(solver="bcfw")]
         if len(rows) and visits:
             call = float(rows.loc[rows["real"], "cost"].iloc[0])
             problems.append(_problem(of[0], call, float(np.median(visits))))
-            named = dict(zip(labels(of), of, strict=True))
-            times += _times(problems[-1].name, rows, named)
+            times += _times(problems[-1].name, rows, dict(zip(labels(of), of, strict=True)))
     return Table(problems, times)
 
 

@@ -24,7 +24,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvm_bench.api import Run, load_runs, run, sweep
+    from ssvm_bench.api import Run, Runs, load_runs, run, sweep
     from ssvm_bench.datasets.base import Dataset
     from ssvm_bench.estimator import StructuredSVM
     from ssvm_bench.results.scores import chunk_scores
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Dataset",
     "Run",
+    "Runs",
     "StructuredSVM",
     "__version__",
     "chunk_scores",

@@ -219,8 +219,12 @@ class Run:
         return True
 
     def __repr__(self) -> str:
-        """Return what the run is of."""
-        return f"<Run {self.title}>"
+        """Return what the run is of, and what it had reached when it ended."""
+        primal, gap = (_number(self.end.get(of)) for of in ("primal", "gap"))
+        values = {"primal": primal, "relative gap": float(relative_gap(primal, gap))}
+        reached = [f"{of} {value:.3g}" for of, value in values.items() if not math.isnan(value)]
+        after = f" after iteration {self.end['iteration']}" if "iteration" in self.end else ""
+        return f"<Run {self.title}: {', '.join([*reached, self.stop_reason])}{after}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, without what was derived from them."""

@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -133,7 +134,12 @@ def test_a_frame_has_a_row_per_evaluation_and_ends_one_per_run(runs):
         assert ends[name].tolist() == frame[name][::3].tolist()
     assert set(ends["stop_reason"]) == {"max_iterations"}
     assert runs._repr_html_().count("<tr") == 1 + len(runs)
-    assert repr(runs[3]) == "<Run toy/mpbcfw/hash/seed=0>"
+    assert repr(runs[3]) == "<Run toy/mpbcfw/hash/seed=0: max_iterations>"
+    end = {"iteration": 12, "primal": 0.5, "gap": 0.005, "stop_reason": "gap_tol"}
+    reached = "primal 0.5, relative gap 0.01, gap_tol after iteration 12"
+    assert repr(replace(runs[3], end=end)) == f"<Run toy/mpbcfw/hash/seed=0: {reached}>"
+    without = repr(replace(runs[3], end={**end, "gap": None}))
+    assert without == "<Run toy/mpbcfw/hash/seed=0: primal 0.5, gap_tol after iteration 12>"
     assert repr(runs) == "<Runs: 8 of bcfw, mpbcfw, ssg on toy>"
     assert (len(Runs().frame), len(Runs().ends)) == (0, 0)
     assert [*Runs().ends] == [*ends]

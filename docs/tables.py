@@ -157,13 +157,15 @@ def completion() -> str:
         "shared": {group: _completed(cls) for group, cls in SHARED.items()},
         "run": _completed(RunConfig),
     }
-    parts = (
-        f'"{key}": {{\n'
-        + ",\n".join(f'  "{of}": {json.dumps(has)}' for of, has in part.items())
-        + "\n}"
-        for key, part in table.items()
-    )
-    return "{" + ",\n".join(parts) + "}\n"
+    return f"{_lines(table, 3)}\n"
+
+
+def _lines(value: Any, levels: int) -> str:
+    """Return a value as JSON, with a line for each entry of its so many upper levels."""
+    if not (levels and isinstance(value, dict)):
+        return json.dumps(value)
+    entries = (f"{json.dumps(key)}: {_lines(each, levels - 1)}" for key, each in value.items())
+    return "{\n" + ",\n".join(entries) + "\n}"
 
 
 def _completed(cls: Any) -> dict[str, Any]:

@@ -47,8 +47,10 @@ from ssvm_bench.datasets.own_files import columns, npz, svmlight
 from ssvm_bench.datasets.own_files.svmlight import BASES
 from ssvm_bench.datasets.reading import ContentError, ensure
 from ssvm_bench.datasets.vocabulary import (
+    BLANKS,
     BOUNDARIES,
     LEARNED_POTTS,
+    SEPARATORS,
     Vocabulary,
     check_classes,
     read_templates,
@@ -86,7 +88,7 @@ def text(raw: bytes) -> bytes:
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
-def recognised(path: Path, raw: bytes, stated: str | None = None) -> str:
+def recognised(path: Path, raw: bytes, stated: str | None = None, separator: str = BLANKS) -> str:
     """Return the format of a file.
 
     Parameters
@@ -96,6 +98,8 @@ def recognised(path: Path, raw: bytes, stated: str | None = None) -> str:
         Its unpacked content, as `text` returns it.
     stated : str, optional
         The format that options state.
+    separator : str
+        Of columns.
 
     Raises
     ------
@@ -119,12 +123,13 @@ def recognised(path: Path, raw: bytes, stated: str | None = None) -> str:
     ensure(not any(b"\0" in line for line in lines), "it is no text, and no .npz")
     objections = {
         svmlight.FORMAT: svmlight.objection(lines),
-        columns.FORMAT: columns.objection(lines, stated == columns.FORMAT),
+        columns.FORMAT: columns.objection(lines, stated == columns.FORMAT, separator),
     }
     for name, found in objections.items():
         if found is None and stated in (None, name):
             return name
-    raise ContentError(_unknown(lines, {k: found for k, found in objections.items() if found}))
+    against = {name: found for name, found in objections.items() if found}
+    raise ContentError(_unknown(lines, against, separator))
 
 
 def _head(raw: bytes) -> list[bytes]:
@@ -150,7 +155,7 @@ def _first(lines: Sequence[bytes]) -> int:
     return next(k for k, line in enumerate(lines, 1) if line.strip())
 
 
-def _unknown(lines: Sequence[bytes], objections: dict[str, tuple[int, str]]) -> str:
+def _unknown(lines: Sequence[bytes], objections: dict[str, tuple[int, str]], separator: str) -> str:
     """Return what speaks against each format that comes near, the nearest one first.
 
     A format comes near if some lines fit, or resemble its, or if no other one comes nearer.
@@ -167,17 +172,18 @@ def _unknown(lines: Sequence[bytes], objections: dict[str, tuple[int, str]]) -> 
         k, why = objections[name]
         line = lines[k - 1].strip()[:200].decode(errors="replace")
         said.append(f"{name} (line {k}, {shown(repr(line), 50)}: {why})")
-    forced = [name for name in near if _reads(name, lines)]
+    forced = [name for name in near if _reads(name, lines, separator)]
     advice = f". dataset.format={' or '.join(forced)} would read it as such" if forced else ""
     return f"no format is recognised: not {', and not '.join(said)}{advice}"
 
 
-def _reads(name: str, lines: Sequence[bytes]) -> bool:
+def _reads(name: str, lines: Sequence[bytes], separator: str) -> bool:
     """Whether a format that is forced upon lines finds labels and features to learn from."""
     module = MODULES[name]
     usual = {"zero_based": svmlight.AUTO} if name == svmlight.FORMAT else _USUAL
     with suppress(ContentError):
-        vocabulary, _ = module.learned(module.parse(b"".join(lines)), **usual)
+        parsing = dict.fromkeys(module.PARSING, separator)
+        vocabulary, _ = module.learned(module.parse(b"".join(lines), **parsing), **usual)
         check_classes(vocabulary.labels)
         return True
     return False
@@ -200,6 +206,9 @@ class Config(FileConfig, BiasConfig):
     ----------
     format : str
         ``"columns"``, ``"svmlight"`` or ``"npz"``; ``"auto"``: detected.
+    separator : str
+        What separates columns: ``"blanks"``, any number of blanks or tabs; or one ``"tab"``,
+        ``"comma"``, ``"semicolon"`` or ``"bar"``, between entries that may have blanks.
     zero_based : str
         Whether the indices of svmlight begin at 0: ``"true"`` or ``"false"``; ``"auto"``: they do
         if an index is 0.
@@ -214,6 +223,7 @@ class Config(FileConfig, BiasConfig):
     """
 
     format: Annotated[str, one_of((AUTO, *FORMATS))] = AUTO
+    separator: Annotated[str, one_of(SEPARATORS)] = BLANKS
     zero_based: Annotated[str, one_of(BASES)] = BASES[0]
     validation: float | Path | None = None
     test: float | Path | None = None
@@ -434,9 +444,10 @@ def _read(config: Config) -> _Content:
         raw = text(reading.content_of_users(config.path))
         form = config.format
         if form == AUTO:
-            form = recognised(config.path, raw, next(iter(config._stated()), None))
+            stated = next(iter(config._stated()), None)
+            form = recognised(config.path, raw, stated, config.separator)
         module, splits = MODULES[form], dict[str, dict[str, Any]]()
-        found = module.parse(raw)
+        found = module.parse(raw, **_parsing(module, config))
         parts = found if form == "npz" else {"": found}
         training = parts.pop("")
         how = {name: getattr(config, name) for name in module.OPTIONS}
@@ -459,6 +470,11 @@ def _read(config: Config) -> _Content:
     return _Content(vocabulary, splits, notes)
 
 
+def _parsing(module: Any, of: Config | Vocabulary) -> dict[str, str]:
+    """Return the options by which a format is parsed."""
+    return {name: getattr(of, name) for name in module.PARSING}
+
+
 def _labelled(fields: dict[str, Any]) -> dict[str, Any]:
     ensure("y" in fields, "there are no labels (of an .npz: test.y beside test.x)")
     return fields
@@ -475,13 +491,13 @@ def _fields(
     ensure(form in FORMATS, f"the run was trained on {shown(form)}, which is no format of files")
     module = MODULES[form]
     try:
-        found = module.parse(raw)
+        found = module.parse(raw, **_parsing(module, vocabulary))
         content = found[""] if form == "npz" else found
         fields = dict(module.fields(content, vocabulary))
     except ContentError as error:
         other = form
         with suppress(ContentError):
-            other = recognised(path, raw)
+            other = recognised(path, raw, separator=vocabulary.separator)
         near = form == "svmlight" and other == "columns" and begins_as_svmlight(raw)
         if format_ is not None or other == form or near:
             raise

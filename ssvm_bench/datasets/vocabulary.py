@@ -45,6 +45,10 @@ FORMAT = 1
 BOUNDARIES = ("marks", "ends")
 """What templates can see beyond the ends of a sequence."""
 
+BLANKS = "blanks"
+SEPARATORS = {BLANKS: None, "tab": b"\t", "comma": b",", "semicolon": b";", "bar": b"|"}
+"""What separates columns: any number of blanks and tabs, or one character."""
+
 OPTION = "dataset.templates"
 
 MOST_TEMPLATES = 1000
@@ -206,6 +210,8 @@ class Vocabulary:
         Number of features of an edge in a file.
     zero_based : bool
         Whether the indices in files of the format ``"svmlight"`` begin at 0.
+    separator : str
+        What separates columns: one of `SEPARATORS`.
     """
 
     labels: tuple[str, ...]
@@ -219,6 +225,7 @@ class Vocabulary:
     bias: float = 0.0
     edge_features: int = 0
     zero_based: bool = False
+    separator: str = BLANKS
 
     @classmethod
     def of(cls, dataset: Any) -> Vocabulary:
@@ -338,6 +345,7 @@ class Vocabulary:
             if type(value) is not int or not least <= value <= most:
                 raise ContentError(f"its {name} is no integer from {least} to {most}")
         ensure(type(self.zero_based) is bool, "its zero_based is not true or false")
+        ensure(self.separator in [*SEPARATORS], "its separator is not known")
         bias = self.bias
         if type(bias) not in (int, float) or not math.isfinite(bias) or abs(bias) > LARGEST:
             raise ContentError("its bias is no number of a feature")

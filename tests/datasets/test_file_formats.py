@@ -19,6 +19,7 @@ from test_own_files import load, saved
 from ssvm_bench import StructuredSVM
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.datasets.arrays import why_no_label
+from ssvm_bench.datasets.reading import ContentError
 from ssvm_bench.datasets.vocabulary import Vocabulary
 from ssvm_bench.results.trace import read
 
@@ -772,3 +773,64 @@ def test_no_examples_have_no_labels(models, tmp_path):
         load(empty)
     with pytest.raises(RunFailedError, match="its y has no labels"):
         load(saved(tmp_path, x=NUMBERS[:0], y=LABELS[:0]))
+
+
+# ---- what separates columns ---------------------------------------------------------------------
+
+PLACES = (
+    "He\tPRP\tO\nleft\tVBD\tO\nNew York\tNNP\tB-LOC\n.\t.\tO\n\n"
+    "She\tPRP\tO\nsaw\tVBD\tO\nSan José\tNNP\tB-LOC\n\n"
+)
+NAMED = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_entries_with_blanks_have_another_separator(tmp_path, name):
+    path = written(tmp_path, PLACES.replace("\t", NAMED[name]), "places.txt")
+    dataset = load(path, f"dataset.separator={name}")
+    assert np.diff(dataset.offsets).tolist() == [4, 3]
+    assert dataset.label_names == ("O", "B-LOC")
+    assert "%x[0,0]=New York" in dataset.vocabulary.features
+    same = load(written(tmp_path, PLACES.replace(" ", "_"), "joined.txt"))
+    assert (dataset.x != same.x).nnz == 0
+    with pytest.raises(RunFailedError, match=f"dataset.separator={name} would read it"):
+        load(path)
+
+
+def test_lines_of_separators_end_a_sequence_and_entries_may_be_empty(tmp_path):
+    lines = "a\tX\n\tY\n\t\nb\tX\n \t \nc\tY\n"
+    dataset = load(written(tmp_path, lines), "dataset.separator=tab")
+    assert np.diff(dataset.offsets).tolist() == [2, 1, 1]
+    assert "%x[0,0]=" in dataset.vocabulary.features
+    for wrong, message in (
+        ("a\tX\nb\t\n", "label"),
+        ("a\tX\nb\tX\tY\n", "line 2.*3 columns, and line 1 has 2"),
+        ("a X\nb Y\n", "one column, expected two or more"),
+        ("\t\n\t\n", "separators|empty"),
+    ):
+        with pytest.raises(RunFailedError, match=message):
+            load(written(tmp_path, wrong), "dataset.separator=tab")
+    with pytest.raises(ConfigError, match="Valid: bar, blanks, comma"):
+        load(written(tmp_path, lines), "dataset.separator=;")
+    with pytest.raises(ConfigError, match="a file has one format"):
+        load(written(tmp_path, lines), "dataset.separator=tab", "dataset.zero_based=true")
+
+
+def test_a_run_remembers_what_separates_columns(tmp_path):
+    path = written(tmp_path, PLACES, "places.tsv")
+    data = ("dataset=file", f"dataset.path={path}", "dataset.separator=tab", f"dataset.test={path}")
+    made = run_here(tmp_path / "r", "solver=bcfw", "budget.max_iterations=5", data=data)
+    assert read(made.folder).vocabulary.separator == "tab"
+    unlabelled = written(tmp_path, "New York\tNNP\n.\t.\n", "new.tsv")
+    predicted = call("predict", made.folder, "--data", unlabelled)
+    assert predicted.stdout.split() == ["B-LOC", "O"], predicted.stderr
+    assert call("score", made.folder, "--data", path).exit_code == 0
+
+
+def test_a_vocabulary_of_an_earlier_version_has_blanks_between_columns():
+    known = Vocabulary(("0", "1"), "svmlight", "independent", 3)
+    values = json.loads(gzip.decompress(known.dumped()))
+    del values["separator"]
+    assert Vocabulary.read(json.dumps(values).encode()) == known
+    with pytest.raises(ContentError, match="separator is not known"):
+        Vocabulary.read(json.dumps({**values, "separator": "x"}).encode())

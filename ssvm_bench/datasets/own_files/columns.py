@@ -5,7 +5,8 @@
     He        PRP  B-NP
     reckons   VBZ  B-VP
 
-Columns are separated by any number of blanks or tabs; every line has the same number of columns.
+Columns are separated by any number of blanks or tabs, or by one character of `SEPARATORS`; then
+entries may have blanks or be empty. Every line has the same number of columns.
 The last column is the label. Templates in CRF++'s notation turn the others into features:
 ``%x[r,c]`` is the entry of column c, counted from 0, r lines below the part's line (r < 0: above).
 A template is a text with such references; filled in for a part, it names a feature of that part:
@@ -43,13 +44,24 @@ from ssvm_bench.base.memory import check_room
 from ssvm_bench.datasets.arrays import csr, names, normalised
 from ssvm_bench.datasets.own_files.svmlight import NUMBER
 from ssvm_bench.datasets.reading import ContentError, check_room_of_lines, ensure
-from ssvm_bench.datasets.vocabulary import OPTION, Template, Vocabulary, parse_template
+from ssvm_bench.datasets.vocabulary import (
+    BLANKS,
+    OPTION,
+    SEPARATORS,
+    Template,
+    Vocabulary,
+    parse_template,
+)
 
 FORMAT = "columns"
 NAMES = (".conll", ".iob", ".bio")
 """Ends of the names of such files."""
 
-OPTIONS = ("templates", "boundary", "min_count")
+PARSING = ("separator",)
+"""Options that decide how a file is parsed; a `Vocabulary` remembers them for later files."""
+
+OPTIONS = (*PARSING, "templates", "boundary", "min_count")
+OPTION_OF_SEPARATOR = "dataset.separator"
 ENDS = ("__BOS__", "__EOS__")
 
 MOST_COLUMNS = 10_000
@@ -81,6 +93,14 @@ _MARKED = re.compile(rb"[\[{,;|].*|.*[\]},;:]|__label__.*")
 _JOINED = re.compile(rb".*[,;].*|[^=]+=.*|.+/.+")
 
 
+def _entries(line: bytes, separator: str, most: int = -1) -> list[bytes]:
+    """Return the entries of a line, at most so many and a rest; none if it separates sequences."""
+    mark = SEPARATORS[separator]
+    if mark is None:
+        return line.split(None, most)
+    return line.rstrip(b"\n").split(mark, most) if line.strip(mark + b" \t\n") else []
+
+
 class TextColumn(NamedTuple):
     """One column: the entry of part p is ``values[codes[p]]``."""
 
@@ -105,7 +125,9 @@ class Columns(NamedTuple):
     lines: np.ndarray
 
 
-def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] | None:
+def objection(
+    lines: Sequence[bytes], stated: bool = False, separator: str = BLANKS
+) -> tuple[int, str] | None:
     """Return the first line (from 1) that speaks against columns, and why; None if nothing does.
 
     Any table with as many fields in each line could be one sequence. For columns speaks that empty
@@ -118,14 +140,21 @@ def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] |
     stated : bool
         Whether the name of the file, or an option, says that it has columns. A lack of evidence
         then does not matter, but another format does.
+    separator : str
+        One of `SEPARATORS`.
     """
-    rows = [(k, fields) for k, line in enumerate(lines, 1) if (fields := line.split())]
+    split = (_entries(line, separator) for line in lines)
+    rows = [(k, fields) for k, fields in enumerate(split, 1) if fields]
+    if not rows:
+        return 1, f"nothing but separators ({OPTION_OF_SEPARATOR}={separator})"
     first, width = rows[0][0], len(rows[0][1])
     for k, fields in rows:
         if len(fields) != width:
-            return k, f"{len(fields)} columns, and line {first} has {width}"
+            why = f"{len(fields)} columns, and line {first} has {width}"
+            return k, why + _other_separator(lines, separator)
     if width == 1:
-        return first, "one column, expected two or more, the last one for the labels"
+        why = "one column, expected two or more, the last one for the labels"
+        return first, why + _other_separator(lines, separator)
     pairs = [(k, field) for k, fields in rows for field in fields if _PAIR.fullmatch(field)]
     if 2 * len({k for k, _ in pairs}) > len(rows):
         k, field = pairs[0]
@@ -133,6 +162,17 @@ def objection(lines: Sequence[bytes], stated: bool = False) -> tuple[int, str] |
     columns = [*zip(*(fields for _, fields in rows), strict=True)]
     why = _other_table(columns) or ("" if stated else _no_evidence(columns, _sequences(rows)))
     return (first, why) if why else None
+
+
+def _other_separator(lines: Sequence[bytes], separator: str) -> str:
+    """Return the advice to name the separator of lines whose columns no blanks separate."""
+    if separator == BLANKS:
+        for other in SEPARATORS.keys() - {BLANKS}:
+            if any(SEPARATORS[other] in line for line in lines) and not objection(
+                lines, False, other
+            ):
+                return f"; {OPTION_OF_SEPARATOR}={other} would read it"
+    return ""
 
 
 def _is_pair(field: bytes) -> str:
@@ -214,8 +254,14 @@ def _no_evidence(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
     return ""
 
 
-def parse(raw: bytes) -> Columns:
+def parse(raw: bytes, separator: str = BLANKS) -> Columns:
     """Return the columns of an unpacked file.
+
+    Parameters
+    ----------
+    raw : bytes
+    separator : str
+        One of `SEPARATORS`.
 
     Raises
     ------
@@ -230,7 +276,7 @@ def parse(raw: bytes) -> Columns:
     check_room_of_lines(raw)
     # each distinct line is split only once
     of, texts = pd.factorize(np.array(raw.splitlines(), object))
-    different = [text.split(None, MOST_COLUMNS) for text in texts]
+    different = [_entries(text, separator, MOST_COLUMNS) for text in texts]
     counts = np.fromiter(map(len, different), np.int64, len(different))
     at = np.flatnonzero(counts[of]) + 1
     ensure(at.size, "the file is empty")
@@ -245,7 +291,7 @@ def parse(raw: bytes) -> Columns:
         fields = different[of[wrong[0]]]
         raise ContentError(
             f"line {at[wrong[0]]}: {len(fields)} columns, and line {at[0]} has {first} "
-            f"(blanks and tabs separate columns): {_quoted(fields)}"
+            f"({OPTION_OF_SEPARATOR}={separator}): {_quoted(fields)}"
         )
     of = (np.cumsum(counts > 0) - 1)[of]
     rows = zip(*filter(None, different), strict=True)
@@ -398,6 +444,7 @@ def learned(
     boundary: str,
     min_count: int,
     labels: tuple[str, ...] | None = None,
+    separator: str = BLANKS,
 ) -> tuple[Vocabulary, dict[str, Any]]:
     """Return the vocabulary of a training file, and its `fields`.
 
@@ -415,6 +462,8 @@ def learned(
         Features that occur in fewer parts are left out.
     labels : tuple of str, optional
         The labels, if they are known.
+    separator : str
+        By which the file was parsed, and later ones are.
 
     Raises
     ------
@@ -426,8 +475,9 @@ def learned(
     n_columns = len(found.columns)
     if n_columns < 2:
         raise ContentError(
-            "line 1: one column, expected two or more, between blanks: what is observed, and in "
-            "the last the label. For tables of numbers there are svmlight and npz"
+            f"line 1: one column, expected two or more ({OPTION_OF_SEPARATOR}={separator}): what "
+            "is observed, and in the last the label. For tables of numbers there are svmlight and "
+            "npz"
         )
     if templates is None and n_columns - 1 > _MOST_OBSERVED:
         raise ContentError(
@@ -445,17 +495,22 @@ def learned(
         indices = np.where(indices >= 0, number[indices], -1)
     ensure(names, f"no feature is there {min_count} times (dataset.min_count)")
     labels = labels or tuple(found.columns[-1].values)
-    vocabulary = vocabulary_of(labels, names, n_columns, used, boundary)
+    vocabulary = vocabulary_of(labels, names, n_columns, used, boundary, separator)
     return vocabulary, _fields(found, vocabulary, indices)
 
 
 def vocabulary_of(
-    labels: tuple[str, ...], names: Sequence[str], n_columns: int, used: Any, boundary: str
+    labels: tuple[str, ...],
+    names: Sequence[str],
+    n_columns: int,
+    used: Any,
+    boundary: str,
+    separator: str = BLANKS,
 ) -> Vocabulary:
     """Return the vocabulary of labels and features with these names; see `learned`."""
     templates = tuple(each.text for each in used)
     about = FORMAT, "chain", len(names), tuple(names), n_columns, templates, boundary
-    return Vocabulary(labels, *about)
+    return Vocabulary(labels, *about, separator=separator)
 
 
 def fields(found: Columns, vocabulary: Vocabulary) -> dict[str, Any]:

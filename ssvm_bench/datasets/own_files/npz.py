@@ -43,6 +43,7 @@ from ssvm_bench.datasets.vocabulary import Vocabulary
 
 FORMAT = "npz"
 NAMES = (".npz",)
+PARSING = ()
 OPTIONS = ()
 HELD_OUT = ("validation", "test")
 BIAS = "__BIAS__"

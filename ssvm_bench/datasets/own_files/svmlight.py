@@ -28,6 +28,7 @@ FORMAT = "svmlight"
 NAMES = (".svm", ".svmlight", ".libsvm")
 """Ends of the names of such files."""
 
+PARSING = ()
 OPTIONS = ("zero_based",)
 AUTO, FROM_0, FROM_1 = BASES = ("auto", "true", "false")
 

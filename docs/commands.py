@@ -3,9 +3,8 @@
     python docs/commands.py [NAME …]
 
 Each command is one of ``ssvm-bench run``, in a results folder of its own, which is deleted after;
-``clock=work``, so that passes do not depend on the machine. Of each run, the table in
-``results/figures/commands`` has λ n, the passes over the examples, the relative gap, why it ended,
-and what else distinguishes it.
+``clock=work``, so that nothing depends on the machine. The table in ``results/figures/commands``
+has of each run λ n, solver, iterations, the relative gap, and why it ended.
 """
 
 import subprocess
@@ -30,12 +29,11 @@ def ends(name):
         words = [*COMMANDS[name].split(), "clock=work", f"results_dir={folder}"]
         subprocess.run([sys.executable, "-m", "ssvm_bench", "run", "-m", *words], check=True)
         for run in load_runs(folder):
-            last = {column: run[column][-1] for column in ("oracle_calls", "gap", "primal")}
             yield {
                 "lam_n": round(run.problem.lam * run.n, 6),
                 "solver": run.solver,
-                "passes": last["oracle_calls"] / run.n,
-                "gap": last["gap"] / last["primal"],
+                "iterations": run["iteration"][-1],
+                "gap": run["gap"][-1] / run["primal"][-1],
                 "ended": run.end["stop_reason"],
             }
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from time import process_time
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel
@@ -126,29 +127,24 @@ def measure(dataset, config, path):
         yield {"ms": 1e3 * alone / dataset.n, **ratios, "fixed": fixed, "same": same / dataset.n}
 
 
-def print_rows(name, dataset, config, path):
-    """Print the rows of a dataset."""
+def rows(name, dataset, config, path):
+    """Yield the rows of a dataset."""
     repeats = [list(measure(dataset, config, path)) for _ in range(REPEATS)]
     for t in SHOWN:
         row = {key: np.median([made[t - 1][key] for made in repeats]) for key in repeats[0][0]}
-        shares = f"{row.pop('fixed'):.1%} | {row.pop('same'):.1%}"
-        times = f"{row.pop('ms'):.2f} | " + " | ".join(f"{ratio:.2f}" for ratio in row.values())
-        print(f"| {name} | {dataset.n_labels} | {t} | {shares} | {times} |", flush=True)
+        yield {"data": name, "K": dataset.n_labels, "call": t, **row}
 
 
-def main():
-    """Print the table."""
-    columns = "data", "K", "call", "fixed", "same labeling", "alone, ms", *RATIOS
-    print(f"| {' | '.join(columns)} |")
-    print("|---" * len(columns) + "|")
+def table():
+    """Yield the rows of the table."""
     for name in ("weizmann", "stanford"):
         dataset, config, path = of_training(name)
-        print_rows(name.capitalize(), dataset, config, path)
+        yield from rows(name, dataset, config, path)
     few = dataset.head(100)  # of Stanford
     for K in CLASSES:
         made, path = of_classes(few, K)
-        print_rows("random classes", made, config, path)
+        yield from rows("random classes", made, config, path)
 
 
 if __name__ == "__main__":
-    main()
+    keep("partial_optimality/partial_optimality", table())

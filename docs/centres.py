@@ -19,6 +19,7 @@ import sys
 from statistics import median
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -106,10 +107,8 @@ def passes(problem, config, centre):
     return MOST
 
 
-def main(names):
-    """Print the table."""
-    print(f"| data | {' | '.join(CENTRES)} |")
-    print("|---" * (len(CENTRES) + 1) + "|")
+def table(names):
+    """Yield the rows of the table."""
     for name in names:
         options = [f"dataset={name}", "dataset.source=real", "solver=mpbcfw_fast"]
         options += ["solver.in_out=null", "clock=work", "seed=range(3)"]
@@ -117,12 +116,11 @@ def main(names):
         data = components.load_dataset(runs[0].dataset)
         oracle = components.build_oracle(runs[0].oracle, runs[0].dataset)
         problem = Problem(oracle, runs[0].lam_of(data.n))
-        cells = []
-        for centre in CENTRES.values():
+        for title, centre in CENTRES.items():
             found = [passes(problem, run, Centre(*centre)) for run in runs]
-            cells.append(f"{median(found)} ({min(found)} – {max(found)})")
-        print(f"| {name.capitalize()} | {' | '.join(cells)} |", flush=True)
+            row = {"dataset": name, "centre": title, "passes": median(found)}
+            yield {**row, "passes_min": min(found), "passes_max": max(found)}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ("weizmann", "stanford"))
+    keep("centres/centres", table(sys.argv[1:] or ("weizmann", "stanford")))

@@ -26,7 +26,7 @@ references: “Figure 4”, “claims 28 to 30”, and the columns that `REFEREN
 **A formula** has sums, differences, products and quotients of numbers, and cells
 ``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results
 folder, a bench's JSON file, ``reference/optima.json`` (``best_primal_value`` and so on), or
-``traces/EXPERIMENT``: of runs the table `Runs.ends`. A value with blanks is quoted; an
+``traces/EXPERIMENT``: of runs the table `Runs.ends`, and the last values of the traces' columns. A value with blanks is quoted; an
 empty one is that of empty cells. ``NAME~TEXT`` asks for cells that contain a text. Blanks in names
 of columns are written ``_``. Conditions with several rows give several values.
 
@@ -203,7 +203,9 @@ class Sources:
         if name.startswith("traces/"):
             if not (runs := Runs(loading.stored(self.root, path.name))):
                 raise ConfigError(f"{self.root} has no {name}.")
-            return runs.ends
+            last = [{name: run[name][-1] for name in run.columns} for run in runs]
+            ends = runs.ends
+            return ends.join(pd.DataFrame(last).drop(columns=ends.columns, errors="ignore"))
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise ConfigError(f"{name} is outside of the results folder.")
         try:

@@ -24,9 +24,9 @@ formulas, comments and what a program writes between two comments are no text. N
 references: “Figure 4”, “claims 28 to 30”, and the columns that `REFERENCES` head.
 
 **A formula** has sums, differences, products and quotients of numbers, and cells
-``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results
-folder, a bench's JSON file, ``reference/optima.json`` (``best_primal_value`` and so on), or
-``traces/EXPERIMENT``: of runs the table `Runs.ends`, and the last values of the traces' columns. A value with blanks is quoted; an
+``FILE[NAME=VALUE NAME=VALUE].COLUMN``. FILE is a CSV file of the results folder, a bench's JSON
+file, ``reference/optima.json`` (``best_primal_value`` and so on), or ``traces/EXPERIMENT``: of runs
+the table `Runs.ends`, and the last values of the traces' columns. A value with blanks is quoted; an
 empty one is that of empty cells. ``NAME~TEXT`` asks for cells that contain a text. Blanks in names
 of columns are written ``_``. Conditions with several rows give several values.
 

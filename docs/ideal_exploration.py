@@ -24,9 +24,11 @@ examples for each new one, by fifths of the pass.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.datasets import usps
 
@@ -151,8 +153,8 @@ def one_pass(dual: Dual, rule: Rule) -> np.ndarray:
     return steps
 
 
-def main(n: int, lam: float) -> None:
-    """Print the table."""
+def table(n: int, lam: float) -> Iterator[dict[str, Any]]:
+    """Yield a row for each rule."""
     data = usps.load(usps.Config("usps", "usps", n_samples=n))
     x, y = data.x.astype(np.float64), data.y.astype(int)
     rules = {"ideal": ideal, "gap, 5 %": gap(0.05), "ten": ten}
@@ -168,13 +170,13 @@ def main(n: int, lam: float) -> None:
     near = 1 - optimum / dual.primal(every)
     print(f"USPS ({data.source}), the first {n} examples, λ = {lam:g}: one pass")
     print(f"(the optimum is known to a relative gap of {near:.2g})\n")
-    print("| rule | dual / optimum | relative gap | steps for each new example, by fifths |")
-    print("|---|---|---|---|")
     for name, (value, primal, steps) in found.items():
-        fifths = " ".join(f"{of.mean():.1f}" for of in np.array_split(steps, 5))
-        print(f"| {name} | {value / optimum:.3f} | {1 - value / primal:.3f} | {fifths} |")
+        row = {"rule": name, "dual": value / optimum, "gap": 1 - value / primal}
+        fifths = enumerate(np.array_split(steps, 5), 1)
+        yield row | {f"steps_{k}": of.mean() for k, of in fifths}
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    main(int(given[0]) if given else 1000, float(given[1]) if given[1:] else 0.01)
+    n = int(given[0]) if given else 1000
+    keep(f"ideal_exploration/{n}", table(n, float(given[1]) if given[1:] else 0.01))

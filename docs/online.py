@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config import registry
@@ -71,9 +73,8 @@ def first_pass(
     )
 
 
-if __name__ == "__main__":
-    print("| dataset | new ones pass | visits of cached ones | ten each: new step | cached step |")
-    print("|---|---|---|---|---|")
+def table() -> Iterator[dict[str, Any]]:
+    """Yield a row for each tenth of a dataset."""
     for name, lam in {"adult": "1/n", "usps": "0.001", "mnist": "0.001"}.items():
         (config,) = compose_runs([f"dataset={name}", "dataset.source=real", f"lam={lam}"])
         data = load_dataset(config.dataset)
@@ -82,7 +83,10 @@ if __name__ == "__main__":
         passed, _, _ = first_pass(data, build, weight, "one_pass")
         _, visits, _ = first_pass(data, build, weight, "gap")
         easy, _, stepped = first_pass(data, build, weight, "larank")
-        shares = passed, 1 - easy, stepped
-        passed, new, old = (" ".join(f"{share:.0%}" for share in of) for of in shares)
-        print(f"| {name}, λ = {lam} | {passed} | {' '.join(f'{v:.0f}' for v in visits)}", end=" | ")
-        print(f"{new} | {old} |")
+        names = ("pass", "visits", "new_step", "cached_step")
+        for tenth, of in enumerate(zip(passed, visits, 1 - easy, stepped, strict=True), 1):
+            yield {"dataset": name, "tenth": tenth, **dict(zip(names, of, strict=True))}
+
+
+if __name__ == "__main__":
+    keep("online/online", table())

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import math
 import shlex
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -53,6 +53,8 @@ from ssvm_bench.runs import Outcome, components
 from ssvm_bench.runs.resolved import check_requirements, resolve
 from ssvm_bench.solvers.base import SolverConfig
 
+logger = logging.getLogger(__name__)
+
 Row = TypeVar("Row", bound=NamedTuple)
 
 FOLDER = Path(__file__).with_name("crossover")
@@ -72,6 +74,9 @@ SECONDS, PASSES = 1.0, 10
 
 _FEW, _SHARE = 2, 0.01
 """Examples that are measured first; there are more, while a pass takes less of `SECONDS`."""
+
+DISAGREE = 1.1
+"""Ratio of wall to processor time above which a warning says so."""
 
 
 # ---- the table of the crossover -----------------------------------------------------------------
@@ -241,7 +246,8 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     """Measure what a call and the rest of a visit take, for a second.
 
     These are means over the first passes of bcfw, on as many of the first examples as take little
-    time, with λ = 1/n. The passes are repeated, and the least disturbed ones count.
+    time, with λ = 1/n. The passes are repeated, and the least disturbed ones count. The clock is
+    the run's, wall or cpu. A warning says if the two disagree.
 
     Parameters
     ----------
@@ -256,9 +262,10 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     """
     try:
         components.warm_up(config, dataset)
+        clocks, found = Clock("wall"), list[tuple[float, float]]()
+        size = min(_FEW, dataset.n)
         with threadpool_limits(1):
-            begin, size, found = time.perf_counter(), min(_FEW, dataset.n), [(math.inf, math.inf)]
-            while len(found) < 2 or time.perf_counter() - begin < SECONDS:
+            while not found or clocks.wall() < SECONDS:
                 means = _first_passes(config, dataset.head(size))
                 if size < dataset.n and sum(means) * size < SECONDS * _SHARE:
                     size = min(4 * size, dataset.n)
@@ -271,6 +278,13 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
             f"oracle={config.oracle.name} failed while its calls were measured: "
             f"{described(error)}. `ssvm-bench check oracle {config.oracle.name}` says more."
         ) from error
+    wall, cpu = clocks.wall(), clocks.cpu()
+    if config.clock != "cpu" and wall > DISAGREE * cpu:
+        logger.warning(
+            "%.2g s of measuring were %.2g s of processor time: other programs run here, or the "
+            "oracle waits. clock=cpu measures processor time.",
+            *(wall, cpu),
+        )
     call, visit = min(found, key=sum)
     return call + config.oracle.delay, visit
 
@@ -279,13 +293,13 @@ def _first_passes(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     """Return the mean seconds of a call, and of the rest of a visit, over passes of a new run."""
     terms = components.oracle_of(config.oracle, dataset)
     prior = components.prior_of(config.prior, terms.d)
-    clock = Clock("wall")
+    clock = Clock("cpu" if config.clock == "cpu" else "wall")
     with clock.paused():
         problem = components.problem_of(terms, 1.0 / dataset.n, prior)
         solver = components.build_solver(config, problem, clock)
     for k in range(PASSES):
         solver.iterate()
-        if k > 0 and clock.now() > SECONDS:
+        if k > 0 and clock.wall() > SECONDS:
             break
     inside = clock.oracle_time
     return inside / clock.oracle_calls, (clock.now() - inside) / clock.oracle_calls

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from program import OCR, USPS, call, error_of
 
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.runs import Outcome, recommendation
 from ssvm_bench.runs.components import load_dataset
@@ -250,9 +251,20 @@ def test_few_costly_calls_are_measured_on_few_examples(monkeypatch):
     assert recommendation.measure(config, load_dataset(config.dataset)) == (0.5, 1e-6)
     assert made == [2]
     monkeypatch.setattr(recommendation, "SECONDS", 1000.0)
-    monkeypatch.setattr(recommendation.time, "perf_counter", lambda: 1000.0 * len(made))
+    monkeypatch.setattr(Clock, "wall", lambda self: 1000.0 * (len(made) > 3))
     recommendation.measure(config, load_dataset(config.dataset))
     assert made[1:] == [2, 8, 30]  # until a pass takes a hundredth of the time
+
+
+def test_it_is_said_if_the_clocks_disagree(monkeypatch, caplog):
+    monkeypatch.setattr(recommendation, "_first_passes", lambda config, dataset: (1.0, 1.0))
+    monkeypatch.setattr(Clock, "wall", lambda self: 2.0)
+    for processor, clock, said in ((1.9, "wall", False), (1.0, "wall", True), (1.0, "cpu", False)):
+        monkeypatch.setattr(Clock, "cpu", lambda self, of=processor: of)
+        (config,) = compose_runs([*USPS, "solver=bcfw", f"clock={clock}"])
+        caplog.clear()
+        recommendation.measure(config, load_dataset(config.dataset))
+        assert ("clock=cpu measures processor time" in caplog.text) == said
 
 
 # ---- after a run --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from itertools import takewhile
@@ -115,14 +115,17 @@ def tables() -> Iterator[str]:
             if changed or kind != name:
                 of = "" if kind == name else f"`{kind}`"
                 differing.append((f"`{name}`", of, " ".join(changed)))
-        yield from ("Of some:", "")
-        each = ((row[0], row[1], _list(names), row[2]) for row, names in own.items())
-        yield from _table(("option", "default", "of", "meaning"), each)
+        families: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
+        for row, names in own.items():
+            families.setdefault(tuple(names), []).append(row)
+        for names, of_family in families.items():
+            yield from (f"Of {_list(names)}:", "")
+            yield from _table(header, iter(of_family))
         yield from (f"Choices that set options to other values than these, `{group}=NAME`:", "")
         yield from _table(("name", "another of", "sets"), iter(differing))
 
 
-def _list(names: list[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

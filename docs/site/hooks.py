@@ -31,6 +31,9 @@ SOURCE = re.compile(r"^Source: \[`([\w.]+)`\]\(([^)]+\.py)\)$", re.MULTILINE)
 LISTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md")
 """Pages outside docs/ that the navigation names."""
 
+LARGEST = 200_000
+"""The size of the largest text file that is shown as a page, in bytes; others are linked as such."""
+
 _HIDDEN = "---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 _origins: dict[str, str] = {}
 """Page of the site → the file of the repository that it was made of."""
@@ -120,7 +123,7 @@ def page_of(path: str) -> str:
         return f"{path.removesuffix('README.md')}index.md"
     if path.startswith("docs/") and (ROOT / path).is_file() and not path.endswith(".py"):
         return path.removeprefix("docs/")
-    if path.endswith((".md", ".png", ".svg", ".gif")):
+    if path.endswith((".md", ".png", ".svg", ".gif")) or _is_large(ROOT / path):
         return path
     return f"files/{path}.md"
 
@@ -139,6 +142,10 @@ def part(file: Path, name: str) -> str:
         node = {child.name: child for child in node.body if hasattr(child, "name")}[each]
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return textwrap.dedent("\n".join(text.splitlines()[first - 1 : node.end_lineno]))
+
+
+def _is_large(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > LARGEST
 
 
 def _path(origin: str, link: str) -> str:
@@ -171,7 +178,7 @@ def _shown(path: str) -> str | None:
         names = sorted(f"{each.name}{'/' * each.is_dir()}" for each in file.iterdir())
         lines = "\n".join(_entry(path, name) for name in names if name[0] not in "._")
         return f"{_HIDDEN}# `{path}/`\n\nA folder of the repository, with\n\n{lines}\n"
-    if file.suffix in (".md", ".png", ".svg", ".gif"):
+    if file.suffix in (".md", ".png", ".svg", ".gif") or _is_large(file):
         return None
     language = {".py": "python", ".yaml": "yaml", ".cff": "yaml", ".toml": "toml"}
     kind = language.get(file.suffix, "text")

@@ -120,19 +120,15 @@ def _of_component(
     chosen = {**table["defaults"], **{key: value.partition(",")[0] for key, value in said.items()}}
 
     def read(group: str) -> Any:
-        from ssvm_bench.config import (
-            catalog,
-        )  # slow to import, and needed for files of others alone
+        from ssvm_bench.config import catalog  # slow to import; files of others alone need it
 
         return catalog.read(group, chosen[group], catalog.entries(group, folders))
 
     if group == "oracle" and "oracle" not in said:
-        of = chosen["dataset"]
-        known = of in table["names"]["dataset"]
-        chosen["oracle"] = (table["oracles"][of] if known else read("dataset").oracle) or chosen[
-            "oracle"
-        ]
-    kind, own = table["names"][group].get(chosen[group]), {}
+        known = table["oracles"].get(chosen["dataset"])
+        chosen["oracle"] = known or read("dataset").oracle or chosen["oracle"]
+    kind: str | None = table["names"][group].get(chosen[group])
+    own: dict[str, list[str]] = {}
     if kind is None:
         options = read(group).options
         kind, own = options["kind"], {key: [] for key in options if key not in ("name", "kind")}

@@ -16,6 +16,7 @@ from ssvm_bench.cli import PROGRAM, Command
 from ssvm_bench.config import catalog
 
 TOPICS = {
+    "faq": "Questions: the first run, λ, the gap, slow oracles, GPUs, …",
     "howto": "Recipes: train on your data, choose λ, compare solvers, …",
     "options": "Commands and options.",
     "components": "Solvers, datasets and oracles; what to install.",

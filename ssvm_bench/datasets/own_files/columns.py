@@ -166,12 +166,9 @@ def objection(
 
 def _other_separator(lines: Sequence[bytes], separator: str) -> str:
     """Return the advice to name the separator of lines whose columns no blanks separate."""
-    if separator == BLANKS:
-        for other in SEPARATORS.keys() - {BLANKS}:
-            if any(SEPARATORS[other] in line for line in lines) and not objection(
-                lines, False, other
-            ):
-                return f"; {OPTION_OF_SEPARATOR}={other} would read it"
+    for other, mark in SEPARATORS.items() if separator == BLANKS else ():
+        if mark and any(mark in line for line in lines) and not objection(lines, False, other):
+            return f"; {OPTION_OF_SEPARATOR}={other} would read it"
     return ""
 
 

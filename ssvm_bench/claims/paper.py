@@ -60,6 +60,8 @@ class Paper:
         paper shows them.
     experiments : tuple of str
         The experiments whose runs have its settings; empty: every run has.
+    begins : tuple of str
+        What the names of its experiments begin with: a list of pages shows them together.
     solvers : frozenset of str
         Its own methods: it is judged on problem instances with runs of any of these.
     beside_runs_of : frozenset of str
@@ -92,6 +94,7 @@ class Paper:
     titles: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
     experiments: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()
     solvers: frozenset[str] = frozenset()
     beside_runs_of: frozenset[str] = frozenset()
     stands_for: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +115,7 @@ class Paper:
         with located(str(file)):
             said = read_mapping(file)
             _check_about(said)
-            said["experiments"] = tuple(said.get("experiments", ()))
+            said |= {name: tuple(said.get(name, ())) for name in ("experiments", "begins")}
             said |= {name: frozenset(said.get(name, ())) for name in ("solvers", "beside_runs_of")}
             said["looks"] = {name: Look(*look) for name, look in said.get("looks", {}).items()}
         with located(module):
@@ -212,7 +215,7 @@ class Paper:
             return read_mapping(file) if file.is_file() else {}
 
 
-_NAMES = ("experiments", "solvers", "beside_runs_of")
+_NAMES = ("experiments", "begins", "solvers", "beside_runs_of")
 
 _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("title", "short", "file", "costs_in"), (str, "a text")),

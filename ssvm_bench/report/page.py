@@ -228,19 +228,37 @@ def rendered(
 
 
 def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes:
-    """Return the page that lists all other pages."""
-    rows = []
-    for each in found:
-        row: dict[str, object] = {"page": _link(each.file, each.title)}
-        if explained:
-            row["explained in"] = _link(*explained[each.name]) if each.name in explained else NONE
-        row |= {"experiment": code(each.name), "runs": len(each.runs)}
-        row["datasets"] = listed(dict.fromkeys(map(dataset_name, each.runs)))
-        row["solvers"] = listed(dict.fromkeys(map(solver_name, each.runs)))
-        rows.append(row)
-    table = block(plain("A page for each experiment that has runs here.", rows))
+    """Return the page that lists all other pages: those of a paper's experiments together."""
+    tables, named = [], []
+    for title, pages in _by_paper(found).items():
+        rows = []
+        for each in pages:
+            row: dict[str, object] = {"page": _link(each.file, each.title)}
+            if explained:
+                why = explained.get(each.name)
+                row["explained in"] = _link(*why) if why else NONE
+            row |= {"experiment": code(each.name), "runs": len(each.runs)}
+            row["datasets"] = listed(dict.fromkeys(map(dataset_name, each.runs)))
+            row["solvers"] = listed(dict.fromkeys(map(solver_name, each.runs)))
+            rows.append(row)
+        id_ = f"group-{len(tables)}"
+        named.append((f"#{id_}", title))
+        table = block(plain("A page for each experiment that has runs here.", rows))
+        tables.append(_section(id_, title, table))
     about = details("About these pages", _about(found))
-    return _whole("All experiments", (), intro, table, about)
+    return _whole("All experiments", named if len(named) > 1 else (), intro, *tables, about)
+
+
+def _by_paper(found: Sequence[Contents]) -> dict[str, list[Contents]]:
+    """Return heading → pages: the user's own runs, those of no paper, then paper by paper."""
+    titles = {paper.begins: paper.title for paper in registry.papers().values()}
+    groups: dict[str, list[Contents]] = {"Your runs": [], "Beyond the papers": []}
+    groups |= {f"{title[0].upper()}{title[1:]}": [] for title in titles.values()}
+    headings = [*groups]
+    for each in found:
+        of = [k for k, begins in enumerate(titles, 2) if each.name.startswith(begins)]
+        groups[headings[0 if each.file == OWN else of[0] if of else 1]].append(each)
+    return {title: pages for title, pages in groups.items() if pages}
 
 
 def _link(to: str, text: str) -> Html:

@@ -254,6 +254,19 @@ def test_what_is_committed_is_on_pages_of_experiments_alone(tmp_path):
     assert {"href": "index.html"} in kept.all("a")
 
 
+def test_pages_are_listed_by_paper(tmp_path):
+    runs = [read_trace(store(tmp_path, run_of("bcfw"), "ocr"))]
+    for name in ("mpbcfw_mine", "bmrm_mine", "kept"):
+        stored_traces.write(runs, tmp_path, name)
+    page = Page(report.build(tmp_path, every=True).read_text())
+    links = [link["href"] for link in page.all("a")[1:]]
+    groups = ["#group-0", "#group-1", "#group-2", "#group-3"]
+    assert links == [*groups, "own.html", "kept.html", "mpbcfw_mine.html", "bmrm_mine.html"]
+    headings = "Your runs", "Beyond the papers", "The MP-BCFW paper", "The bundle-method report"
+    places = [page.text.rindex(heading) for heading in headings]
+    assert places == sorted(places)
+
+
 NAMES = (
     *(
         "index",
@@ -288,6 +301,7 @@ def test_a_link_leads_to_the_page_of_its_name_alone(tmp_path):
         stored_traces.write(runs, tmp_path, name)
     index = report.build(tmp_path, every=True)
     links = [link["href"] for link in Page(index.read_text()).all("a")[1:]]
+    links = [link for link in links if not link.startswith("#group-")]
     files = [path.name for path in index.parent.iterdir()]
     assert sorted([*links, "index.html"]) == sorted(files)  # each as it stands in the address
     assert len({file.lower() for file in files}) == len(NAMES) + 2  # own runs, and the list

@@ -216,7 +216,9 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of correct labels; if labelings are not labels, 1 − their mean loss.
 
-        An example of weight 2 counts as two.
+        An example of weight 2 counts as two. This is what a search maximises without ``scoring``.
+        The metrics of scikit-learn, as ``scoring="accuracy"``, refuse the lists of chains and
+        graphs: name ``make_scorer(flat_accuracy_score)``, of `ssvm_bench.estimator.metrics`.
 
         Raises
         ------

@@ -52,7 +52,7 @@ CONTAINERS = (
 )
 PARAMETERS = {
     "structure": ("multiclass", "chain", "graph", "independent", "regression", "latent", "crf"),
-    "solver": ("bcfw", "nope", "mpbcfw_fast"),
+    "solver": ("bcfw", "nope", "mpbcfw_fast", lambda *made: made, StructuredSVM),
     "lam": ("1/n", "10/n", "0/n", "n", "1e-3", 1e-3, 5),
     "oracle": (
         *("viterbi", "multiclass", "latent", lambda made: made, lambda made: None, StructuredSVM),

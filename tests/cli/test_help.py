@@ -74,6 +74,7 @@ def test_messages_name_no_file_that_a_package_lacks():
     named = {
         (file.name, text): found[0]
         for file in sorted((ROOT / "ssvm_bench").rglob("*.py"))
+        if file.name != "new.py"  # which writes such files
         for text in texts(file)
         if (found := only_here.search(text))
     }

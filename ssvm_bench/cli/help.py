@@ -19,6 +19,7 @@ TOPICS = {
     "faq": "Questions: the first run, λ, the gap, slow oracles, GPUs, …",
     "howto": "Recipes: train on your data, choose λ, compare solvers, …",
     "options": "Commands and options.",
+    "which_solver": "The solver for a problem, by what a call of its oracle costs.",
     "components": "Solvers, datasets and oracles; what to install.",
     "own_data": "Files of your own: columns, LIBSVM's format, arrays.",
     "own_oracle": "An oracle of your own.",

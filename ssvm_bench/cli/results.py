@@ -236,11 +236,11 @@ def publish_command(
     experiments: tuple[str, ...],
     whose: str,
 ) -> None:
-    """Write your runs into FOLDER, with a page for each experiment, to show and to compare.
+    """Write your runs and their pages into a folder to show.
 
-    FOLDER is new, empty, or what an earlier call has written. It has pages for any web server (or a
-    zip), thinned traces, which `compare` reads on another machine, and where the numbers come from.
-    It names no path, no user and no computer.
+    Others can compare their runs with it. FOLDER is new, empty, or what an earlier call has
+    written. It has pages for any web server (or a zip), thinned traces, which `compare` reads on
+    another machine, and where the numbers come from. It names no path, no user and no computer.
 
     .. code-block:: console
 

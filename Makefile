@@ -107,6 +107,7 @@ beyond: $(WITH_EXTRAS) ## what each option beyond the papers buys, on the real d
 figures: $(WITH_EXTRAS) ## redraw the figures and the claims from the stored traces
 	$(call draw,quickstart segmentation $(FIGURES) beyond second_order in_out shrinking by_seconds certified kernel parallel all_solvers agreement)
 	$(BIN)/python docs/verdicts.py
+	$(BIN)/python docs/prose.py
 
 options: $(DEVELOPMENT) ## the tables of docs/options.md and of completion, from the code
 	$(BIN)/python docs/tables.py

@@ -31,8 +31,9 @@ from ssvm_bench.report import prose
 COLUMNS = {"time", "seconds", "seconds_from"}
 _NAMED = re.compile(r"(?:^|_)time(?:$|[-.])")
 
-BEGIN, END = "<!-- made by `python docs/prose.py` -->", "<!-- end of times -->"
-_MARK = re.compile(rf"\n*{re.escape(BEGIN)}.*?{re.escape(END)}\n", re.DOTALL)
+BEGIN = "**Times that were not measured alike.** <!-- made by docs/prose.py -->"
+END = "<!-- end of times -->"
+_MARK = re.compile(rf"\n*{re.escape(BEGIN)}.*?{re.escape(END)}\n")
 
 
 class Times(NamedTuple):
@@ -117,10 +118,10 @@ def marked(page: str, file: Path, results: Path, unlike: Iterable[Times]) -> str
         for place, times in of.items()
     ]
     text = (
-        "**Times that were not measured alike.** Their runs are of several versions of the program "
-        f"or processors, or were timed beside others: {'; '.join(items)}."
+        "Their runs are of several versions of the program or processors, or were timed beside "
+        f"others: {'; '.join(items)}."
     )
-    mark = f"\n\n{BEGIN}\n\n{text}\n\n{END}\n" if items else "\n"
+    mark = f"\n\n{BEGIN} {text}{END}\n" if items else "\n"
     if _MARK.search(page):
         return _MARK.sub(lambda _: mark, page)
     return f"{page.rstrip(chr(10))}{mark}" if items else page

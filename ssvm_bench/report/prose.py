@@ -34,7 +34,6 @@ of columns are written ``_``. Conditions with several rows give several values.
 ``min max median mean``          of all values of the arguments, without empty cells
 ``log(x)``                       the natural logarithm
 ``count(cells)``                 how many there are
-``last(cells)``                  of the last row
 ``after("words", cells)``        the first number after these words, in cells of text
 ===============================  ===================================================================
 """
@@ -252,8 +251,6 @@ def _evaluated(node: ast.AST, cells: Mapping[str, np.ndarray]) -> Any:
             return _OPERATORS[type(op)](_evaluated(left, cells), _evaluated(right, cells))
         case ast.Call(func=ast.Name(id="count"), args=[ast.Name(id=name)]) if name in cells:
             return len(cells[name])
-        case ast.Call(func=ast.Name(id="last"), args=[ast.Name(id=name)]) if name in cells:
-            return cells[name][-1:].astype(float)
         case ast.Call(
             func=ast.Name(id="after"), args=[ast.Constant(value=str() as words), ast.Name(id=name)]
         ) if name in cells:

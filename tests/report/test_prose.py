@@ -73,7 +73,6 @@ OCR = "figures/t.csv[dataset=ocr gap=0.010].time"
         ("count(notes.csv[of_all=].key)", 1),
         ("max(notes.csv[].of_all)", 8),
         ("mean(log(notes.csv[key=b].of_all)) / log(2)", 2),
-        ("last(notes.csv[key=b].of_all)", 8),
         ("after('to 0.1:', notes.csv[key=a].note)", 0.25),
         ("after('BCFW', notes.csv[key=a].note)", 0.03),
     ],

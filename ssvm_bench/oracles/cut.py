@@ -22,6 +22,7 @@ becomes a part of d_l; only nodes that are not decided are cut.
 **Flows are remembered.** A flow f along an edge, −c ≤ f ≤ c, moves f from d of one end to d of
 the other, and changes no energy. So the last flow for a similar energy is sent first, and only the
 rest is searched for (Kohli and Torr, PAMI 2007). That flow changes only the time, not the result.
+It is kept as precisely as it was found: where nothing has changed, nothing is left to search for.
 
 **The cut is compiled**: a maximum flow by augmenting paths in a search tree that grows from the
 sink. The tree grows backwards along arcs that are not saturated. When it reaches a node to which
@@ -308,7 +309,7 @@ class Energy(NamedTuple):
         c, even numbers.
     found : Flow
         Flow and tree of its minimum cut.
-    last : ndarray of float32, shape (rows, edges of all examples)
+    last : ndarray of float64, shape (rows, edges of all examples)
         The last flow through each edge, from its lower to its higher node, as a share of the
         capacity; a row for each kind of energy. No rows: PyMaxflow computes flows.
     """
@@ -377,7 +378,7 @@ class Minimiser:
 
     def __init__(self, of: Graphs, rows: int, engine: str = AUTO) -> None:
         self._graphs, self.compiled = of, engine != PYMAXFLOW
-        last = np.zeros((rows if self.compiled else 0, of.tail.size), np.float32)
+        last = np.zeros((rows if self.compiled else 0, of.tail.size), np.float64)
         self.energy = self._energy(np.zeros(of.back.size, np.int64), last)
         if not self.compiled:
             with needed("graphs", "oracle.engine=pymaxflow"):

@@ -96,6 +96,26 @@ def test_the_smallest_minimiser_is_found_whatever_is_decided_before(engine, ener
     assert of.x.tolist() == best.min(axis=0).tolist()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_flow_that_is_remembered_is_maximal_to_the_last_unit(seed):
+    # as large numbers as those of an energy of hundreds of edges
+    rng, L = np.random.default_rng(seed), 60
+    data = random_graphs([L], 2, 3, seed=seed)
+    neighbours = cut.graphs(data.edges, data.edge_offsets, data.offsets)
+    minimiser = cut.Minimiser(neighbours, 1)
+    of, found = minimiser.energy, []
+    of.d[:] = rng.integers(-(2**50), 2**50, L)
+    of.capacity[:] = 2 * rng.integers(0, 2**48, len(data.edges))
+    for _ in range(2):
+        of.x[:] = cut.OPEN
+        assert not cut.minimise(neighbours, 0, of, np.zeros(L, np.uint8), 0)
+        found.append(of.x.copy())
+        paths = of.found.known[of.found.tree == cut.INSIDE]
+    assert 0 < found[0].sum() < L
+    assert found[0].tolist() == found[1].tolist()
+    assert paths.max() == 0
+
+
 def test_both_engines_find_the_same_cuts_of_random_graphs():
     pytest.importorskip("maxflow")
     assert random_cuts.compare(2000, seed=0) == 0

@@ -147,8 +147,9 @@ def of_one_clock(runs: Runs) -> Runs:
 
 
 def _real(runs: Sequence[Run]) -> float:
-    """Return the seconds of a real call, the median over some runs."""
-    return float(np.median([run["seconds_per_call"][-1] for run in runs]))
+    """Return the seconds of a real call, the median over some runs; NaN if they made none."""
+    known = [run["seconds_per_call"][-1] for run in runs if run["oracle_calls"][-1] > 0]
+    return float(np.median(known)) if known else math.nan
 
 
 def _column(run: Run, cost: str, real: float) -> np.ndarray:

@@ -13,7 +13,6 @@ import click
 
 from ssvm_bench.base.errors import ConfigError, nearest, shown
 from ssvm_bench.cli import PROGRAM, Command
-from ssvm_bench.config import catalog
 
 TOPICS = {
     "faq": "Questions: the first run, λ, the gap, slow oracles, GPUs, …",
@@ -46,6 +45,8 @@ _MARKED = re.compile(
 
 def page(topic: str) -> str:
     """Return the text of a page, in which links name what a reader of a terminal can open."""
+    from ssvm_bench.config import catalog
+
     text = (catalog.shipped("docs") / f"{topic}.md").read_text(encoding="utf-8")
     return _MARKED.sub(_readable, text)
 
@@ -67,6 +68,8 @@ def _readable(found: re.Match[str]) -> str:
 
 def _source(path: str, part: str) -> str:
     """Return the source of a class or function, in a file of the package or of its examples."""
+    from ssvm_bench.config import catalog
+
     folder, _, file = path.partition("/")
     where = catalog.shipped(folder) if folder == "examples" else Path(__file__).parents[1]
     code = (where / file).read_text(encoding="utf-8")

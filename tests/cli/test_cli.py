@@ -163,6 +163,7 @@ MISSING = [
     *("predict {}", "score {}", "merge {} --into {here}.into", "compare {} mine"),
     *("verify results_dir={}", "report results_dir={}", "report --all results_dir={}"),
     *("plot quickstart results_dir={}", "compare bcfw mpbcfw results_dir={}"),
+    "publish public results_dir={}",
     "data show weizmann 0 --source synthetic --run {}",
 ]
 

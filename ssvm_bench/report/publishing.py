@@ -34,7 +34,7 @@ from ssvm_bench.config import registry
 from ssvm_bench.figures.document import Html, address
 from ssvm_bench.report import page
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results import checks, loading, optima, stored_traces
+from ssvm_bench.results import loading, optima, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
     MARKER,
@@ -185,8 +185,7 @@ def _contents(
     contents[Path(MARKER)] = NOTE.encode()
     contents[Path(".nojekyll")] = b""
     came = {name: provenance_of(Runs(of_name)) for name, of_name in sorted(runs.items())}
-    text = json.dumps({"format": FORMAT, "experiments": came}, indent=2)
-    contents[Path("provenance.json")] = f"{text}\n".encode()
+    contents[Path("provenance.json")] = _json(experiments=came)
     pictures = _pictures(side)
     with files.temporary_folder(folder) as place:
         for path, content in {**contents, **pictures}.items():
@@ -278,7 +277,7 @@ def _published_before(folder: Path, results: Path) -> Digests:
             "folder that is new or empty."
         )
     try:
-        found = checks.opened(files.read(folder / LIST, within=folder))
+        found = json.loads(files.read(folder / LIST, within=folder))
         if found["format"] != FORMAT:
             raise ValueError(f"format version {found['format']}; this program reads {FORMAT}")
         for path, digests in found["files"].items():
@@ -286,7 +285,7 @@ def _published_before(folder: Path, results: Path) -> Digests:
             if not parts or {"..", "/"} & {*parts} or not isinstance(digests, list):
                 raise ValueError(f"{shown(repr(path))} is no file of a published folder")
         return dict(found["files"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{folder} is not known as published: {LIST} cannot be read: {described(error)}. "
             "Choose a folder that is new or empty."
@@ -343,4 +342,8 @@ def _digest(content: bytes) -> str:
 
 
 def _listed(digests: Digests) -> bytes:
-    return checks.sealed({"format": FORMAT, "files": digests})
+    return _json(files=digests)
+
+
+def _json(**content: object) -> bytes:
+    return (json.dumps({"format": FORMAT, **content}, indent=2) + "\n").encode()

@@ -32,7 +32,7 @@ LISTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md")
 """Pages outside docs/ that the navigation names."""
 
 LARGEST = 200_000
-"""The size of the largest text file that is shown as a page, in bytes; others are linked as such."""
+"""The size of the largest text file that a page shows, in bytes; others are linked as such."""
 
 _HIDDEN = "---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 _origins: dict[str, str] = {}

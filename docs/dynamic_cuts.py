@@ -1,6 +1,6 @@
 """What minimum cuts save that begin at the last flow, and how much there is to remember.
 
-    python docs/dynamic_cuts.py [DATASET …]
+    python docs/dynamic_cuts.py
 
 CPU microseconds of a call of the oracle along the same points, those after each of ``PASSES``
 iterations of `mpbcfw_fast` under ``clock=work``, with λ = 1/n, on 100 photographs of Stanford and
@@ -10,12 +10,12 @@ of labels that change from one point to the next, and ‖w − w'‖/‖w‖ of 
 medians over the points.
 """
 
-import sys
 from itertools import pairwise
 from statistics import median
 from time import process_time
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -68,23 +68,24 @@ def microseconds(oracle, ws, forgets=False):
     return 1e6 * seconds / (len(ws) * oracle.n), np.array(labelings)
 
 
-def main(names):
-    """Print the table."""
-    print("| | last flow | forgotten | PyMaxflow | labels that change | ‖w − w'‖/‖w‖ |")
-    print(f"|---|{'---:|' * 5}")
-    for name in names:
-        ws, ours = points(name), problem_of(composed(name)).oracle
-        kept, same = microseconds(ours, ws)
-        forgotten, again = microseconds(ours, ws, forgets=True)
-        theirs = problem_of(composed(name, "oracle.engine=pymaxflow")).oracle
-        package, others = microseconds(theirs, ws)
-        assert (same == again).all()
-        assert (same == others).all()
-        changed = median((now != before).mean() for before, now in pairwise(same))
-        moved = median(np.linalg.norm(w - v) / np.linalg.norm(w) for v, w in pairwise(ws))
-        cells = f"{kept:.0f} | {forgotten:.0f} | {package:.0f} | {changed:.0%} | {moved:.2f}"
-        print(f"| {name} | {cells} |", flush=True)
+def measured(name):
+    """Return the row of a dataset."""
+    ws, ours = points(name), problem_of(composed(name)).oracle
+    kept, same = microseconds(ours, ws)
+    forgotten, again = microseconds(ours, ws, forgets=True)
+    theirs = problem_of(composed(name, "oracle.engine=pymaxflow")).oracle
+    package, others = microseconds(theirs, ws)
+    assert (same == again).all()
+    assert (same == others).all()
+    return {
+        "dataset": name,
+        "last_flow": kept,
+        "forgotten": forgotten,
+        "pymaxflow": package,
+        "changed": median((now != before).mean() for before, now in pairwise(same)),
+        "moved": median(np.linalg.norm(w - v) / np.linalg.norm(w) for v, w in pairwise(ws)),
+    }
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or DATA)
+    keep("dynamic_cuts", map(measured, DATA))

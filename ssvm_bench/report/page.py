@@ -229,7 +229,8 @@ def rendered(
 
 def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes:
     """Return the page that lists all other pages: those of a paper's experiments together."""
-    tables, named = [], []
+    tables: list[Html] = []
+    named: list[tuple[str, str]] = []
     for title, pages in _by_paper(found).items():
         rows = []
         for each in pages:

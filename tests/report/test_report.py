@@ -532,6 +532,7 @@ def test_page_works_in_a_browser(results, opened):
 def first_plot(page):
     """Return the first figure of curves, drawn."""
     plot = page.locator("figure.plot").first
+    plot.scroll_into_view_if_needed()
     plot.locator(".legend button").first.wait_for()
     return plot
 
@@ -686,6 +687,7 @@ def test_a_page_is_light_or_dark_and_fits_a_telephone(results, opened):
     assert page.evaluate(background) == "rgb(255, 255, 255)"
     page.reload()
     assert page.evaluate(background) == "rgb(255, 255, 255)"  # as it was chosen
+    page.locator("figure.plot").first.scroll_into_view_if_needed()
     page.locator("figure.plot .line").first.wait_for(state="attached")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 

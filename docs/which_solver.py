@@ -161,13 +161,17 @@ def _cells(
     yield f"`{picked[0].solver}`" + f" `{options}`" * bool(options)
     passes = [one.times.passes for one in picked]
     yield words.span((min(passes), max(passes)), "{:.0f}".format)
-    yield words.span((picked[0].seconds, picked[-1].seconds))
+    yield words.span((picked[0].seconds, picked[-1].seconds), _duration)
     rest = [[one for one in ranked if one.solver != picked[0].solver] for ranked in rankings]
     evidence = f"next: {_best(rest, picked)}"
     if picked[0].solver not in PRESETS:
         presets = [[one for one in ranked if one.solver in PRESETS] for ranked in rest]
         evidence += f"; presets: {_best(presets, picked)}"
     yield evidence
+
+
+def _duration(seconds: float) -> str:
+    return words.seconds(seconds) if seconds < 60 else words.duration(seconds)
 
 
 def _best(rankings: list[list[Ranked]], picked: list[Ranked]) -> str:

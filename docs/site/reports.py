@@ -25,7 +25,10 @@ PLACE = "results/report"
 LARGEST = 1_000_000
 """No page has more bytes."""
 
-EXPLAIN = ("results/*.md", "docs/papers/*.md", "experiments/*.md", "docs/algorithms/*.md")
+EXPLAIN = (
+    *("docs/which_solver.md", "results/*.md", "docs/papers/*.md"),
+    *("experiments/*.md", "docs/algorithms/*.md"),
+)
 """Where experiments are explained."""
 
 _NAMED = re.compile(r"(?:figures/|experiments?[ /]|`)(\w+)")

@@ -84,8 +84,8 @@ SOURCES = {
 
 
 def as_written(text: str) -> str:
-    """Return a text that matplotlib draws literally, without formulas between ``$``."""
-    return text.replace("$", r"\$")
+    """Return a text that matplotlib draws literally: no formulas between ``$``, all of it UTF-8."""
+    return text.encode(errors="backslashreplace").decode().replace("$", r"\$")
 
 
 def looks() -> dict[str, Look]:

@@ -333,7 +333,7 @@ def test_runs_are_never_compared_with_themselves(tmp_path):
     for words in (("committed", "mine", where), (results, results)):
         assert "are the same runs" in error_of(call("compare", *words), 2)
     run_here(other, *few, data=USPS)  # the same configuration, executed once more
-    assert ratio(call("compare", results, other, where, "--format", "svg")) == 1.0
+    assert ratio(call("compare", results, other, where, "--gap", "0.99", "--format", "svg")) == 1.0
 
 
 def test_a_folder_is_compared_by_its_own_runs_or_its_committed_ones(committed, tmp_path):

@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 N_PICTURES = 6
 TARGETS = (
     *("run", "test", "test-processors", "test-whole", "coverage", "check"),
-    *("kernels", "docs", "bench", "bench-all", "quickstart", "rivals", "beyond"),
+    *("kernels", "docs", "bench", "bench-all", "answer", "quickstart", "rivals", "beyond"),
     *("figures", "options", "pictures", "papers-pages", "update-reference", "lock", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder
     *("reproduce", "reproduce-quick", "fidelity"),

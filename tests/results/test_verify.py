@@ -147,7 +147,7 @@ def test_missing_data_and_nothing_at_all(made, results, tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "kept_in", lambda raw, source: None)
     printed = verified(made, results)
     assert "skipped: the data of usps are not prepared" in printed
-    assert error_of(call("verify", f"results_dir={tmp_path / 'empty'}"), 1)
+    assert error_of(call("verify", f"results_dir={tmp_path / 'empty'}"), 2)
     assert "results_dir=" in error_of(call("verify", "seed=3"), 2)
 
 

@@ -217,7 +217,7 @@ def test_an_oracle_that_fails_is_named(tmp_path, monkeypatch):
     assert call("new", "oracle", "mine").exit_code == 0
     file = tmp_path / "mine" / "oracle" / "mine.py"
     text = file.read_text()
-    asked = "dataset=queries", "oracle=mine", "--config-dir", "mine"
+    asked = "dataset=queries", "oracle=mine", "clock=cpu", "--config-dir", "mine"
     file.write_text(text.replace("return (2.0 *", "return 1 // 0 + (2.0 *"))
     message = error_of(call("recommend", *asked), 1)
     assert "mine.py" in message

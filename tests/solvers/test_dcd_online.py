@@ -196,9 +196,11 @@ def test_larank_visits_ten_for_each_new_example_and_one_pass_none():
     assert 10 * 30 < larank < 11 * 40 + 2 * 40
 
 
-def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised():
+def test_later_most_new_examples_change_nothing_and_old_ones_are_optimised(monkeypatch):
     """Section 4, exploration vs optimization: within the first pass, tenth by tenth."""
-    first_pass = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "online.py"))["first_pass"]
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    first_pass = runpy.run_path(str(docs / "online.py"))["first_pass"]
     data = helpers.random_multiclass(600, 3, 8, seed=7)
     passed, visits, _ = first_pass(data, helpers.oracle, 0.01, "one_pass")
     assert passed[0] < 0.5 < passed[-3:].mean()

@@ -91,7 +91,7 @@ def test_an_experiment_and_the_report_show_solvers_without_a_dual(tmp_path, blan
     file, results = tmp_path / "mixed.yaml", tmp_path / "results"
     file.write_text(EXPERIMENT)
     options = ("dataset=usps", "dataset.source=synthetic", "dataset.n_samples=30")
-    options += ("budget.max_iterations=5", f"results_dir={results}")
+    options += ("budget.max_iterations=20", f"results_dir={results}")
     made = call("experiment", file, *options)
     assert made.exit_code == 0, made.stderr
     (summary, *_) = (

@@ -239,7 +239,7 @@ def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes
                 why = explained.get(each.name)
                 row["explained in"] = _link(*why) if why else NONE
             row |= {"experiment": code(each.name), "runs": len(each.runs)}
-            row["datasets"] = listed(dict.fromkeys(map(dataset_name, each.runs)))
+            row["datasets"] = listed(dict.fromkeys(map(_marked_dataset, each.runs)))
             row["solvers"] = listed(dict.fromkeys(map(solver_name, each.runs)))
             rows.append(row)
         id_ = f"group-{len(tables)}"
@@ -529,6 +529,11 @@ def mark(run: Run) -> str:
 def dataset_name(run: Run) -> str:
     """Return the name of the dataset in headings."""
     return style.dataset_name(run.dataset)
+
+
+def _marked_dataset(run: Run) -> str:
+    """Return the name of the dataset, with its mark if the data are not the real ones."""
+    return f"{dataset_name(run)} ({mark(run)})" if mark(run) else dataset_name(run)
 
 
 def solver_name(run: Run) -> str:

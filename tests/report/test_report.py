@@ -255,7 +255,7 @@ def test_what_is_committed_is_on_pages_of_experiments_alone(tmp_path):
 
 
 def test_pages_are_listed_by_paper(tmp_path):
-    runs = [read_trace(store(tmp_path, run_of("bcfw"), "ocr"))]
+    runs = [read_trace(store(tmp_path, run_of("bcfw", source="synthetic"), "ocr"))]
     for name in ("mpbcfw_mine", "bmrm_mine", "kept"):
         stored_traces.write(runs, tmp_path, name)
     page = Page(report.build(tmp_path, every=True).read_text())
@@ -265,6 +265,7 @@ def test_pages_are_listed_by_paper(tmp_path):
     headings = "Your runs", "Beyond the papers", "The MP-BCFW paper", "The bundle-method report"
     places = [page.text.rindex(heading) for heading in headings]
     assert places == sorted(places)
+    assert "OCR (SYNTHETIC)" in page.text
 
 
 NAMES = (

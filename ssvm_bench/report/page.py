@@ -66,6 +66,7 @@ from ssvm_bench.results.folder import (
 )
 from ssvm_bench.results.provenance import provenance, provenance_of
 from ssvm_bench.results.table import (
+    MORE,
     NOT_A_CURVE,
     ProblemInstance,
     Run,
@@ -681,7 +682,8 @@ def _finding(table: pd.DataFrame) -> str:
     """Return which solvers are first and second at the smallest gap reached, as a sentence."""
     there = table[table["time"].notna()]
     if there.empty:
-        return "no solver got to a relative gap below 1, so that there is nothing to compare yet."
+        most = " in most of its runs" * bool(table["reached"].any())
+        return f"no solver got to a relative gap of {table['gap'].max():g}{most} yet: {MORE}."
     gap = there["gap"].min()
     first = there[there["gap"] == gap].sort_values("time", kind="stable").to_dict("records")
     of = [

@@ -817,14 +817,20 @@ def target(runs: Iterable[Run], y: str = "gap", what: str = "duality gap") -> fl
 DECADES = (1e-1, 1e-2, 1e-3)
 """Relative gaps that are compared wherever a curve reached them."""
 
+LARGEST = 0.9
+"""The largest relative gap of one digit that says something: at w = 0, it is 1."""
+
+MORE = "more iterations (budget.max_iterations) show who is ahead"
+"""What to do where no curve reached it."""
+
 
 def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
     """Return relative gaps to which curves can be compared, the largest first.
 
     They are the smallest one that every curve reached, the `DECADES` that any curve reached, and
     the smallest one that any did, if that is not below the decades. The first and the last of these
-    are rounded up to one digit. A gap of 1 says nothing, so all are below; if no curve got there,
-    the largest decade is the only one.
+    are rounded up to one digit. A gap of 1 says nothing, so none is above `LARGEST`; if no curve
+    got there, that is the only one.
 
     Parameters
     ----------
@@ -840,7 +846,7 @@ def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
     best = min(least, default=math.inf)
     found = {max(least, default=math.inf), max(best, DECADES[-1])}
     found |= {gap for gap in DECADES if gap >= best}
-    return tuple(sorted((gap for gap in found if gap < 1), reverse=True)) or DECADES[:1]
+    return tuple(sorted((gap for gap in found if gap <= LARGEST), reverse=True)) or (LARGEST,)
 
 
 def _one_digit(value: float) -> float:

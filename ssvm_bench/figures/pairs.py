@@ -30,6 +30,7 @@ from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, costs
 from ssvm_bench.results import words
 from ssvm_bench.results.table import (
+    MORE,
     ProblemInstance,
     Run,
     band,
@@ -151,7 +152,8 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
     -------
     DataFrame
         The problem instance, ``a, b, around, clock, machines, gap``; the number of ``pairs``, and
-        in how many of them A and B reached the gap (``reached_a, reached_b``); median, ``_min`` and
+        in how many of them A and B reached the gap (``reached_a, reached_b``); the smallest gaps of
+        all runs (``least_a, least_b``, infinite if none is known); median, ``_min`` and
         ``_max`` of ``time`` and ``calls``, NaN where there is no ratio or seconds are not compared;
         and, with these names before them, the fields of a `paired_tests.Difference`.
     """
@@ -162,10 +164,11 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
         sides = [*zip(*pairs.runs, strict=True)]
         asked = gaps or gaps_reached(sides)
         spent = (costs(side, asked) for side in sides)
+        least = {f"least_{name}": _least(side) for name, side in zip("ab", sides, strict=True)}
         for gap, a, b in zip(asked, *spent, strict=True):
             row = {**about, "a": pairs.a, "b": pairs.b, "around": pairs.around}
             row |= {"clock": pairs.clock, "machines": machines, "gap": gap}
-            row["pairs"] = len(pairs.runs)
+            row |= {"pairs": len(pairs.runs), **least}
             for side, of in (("a", a), ("b", b)):
                 row[f"reached_{side}"] = int(np.isfinite(of["time"]).sum())
             for name in COSTS:
@@ -181,6 +184,12 @@ def ratios(found: Sequence[Pairs], gaps: Sequence[float], seconds: bool) -> pd.D
                 row |= {f"{name}_{field}": value for field, value in test.items()}
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _least(side: Sequence[Run]) -> float:
+    """Return the smallest relative gap in the rows of some runs; infinite if none is known."""
+    known = np.concatenate([run["relative_distance"] for run in side])
+    return float(np.min(known, where=np.isfinite(known), initial=math.inf))
 
 
 # ---- output -----------------------------------------------------------------------------------
@@ -206,7 +215,8 @@ def output(
         TEXTS["paired_tests"],
         *TESTS.tables(_by_cost(table)),
     ]
-    figure = (lambda: draw(table, title, said)) if number <= MOST else None
+    some = table["calls"].notna().any()
+    figure = (lambda: draw(table, title, said)) if some and number <= MOST else None
     return Output(name, table, title, blocks, figure)
 
 
@@ -247,15 +257,26 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
         of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
         about = f"{style.problem_title(row)}, {of} {row['around']}".strip()
         pairs = int(row["pairs"])
-        gap = f"a gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
+        gap = f"a relative gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):
-            yield f"{about}: neither got to {gap}."
+            yield f"{about}: neither got to {gap}{_smallest(row)}."
         elif not numbers.any():
             alone = "B" if row["calls"] == 0 else "A"
             yield f"{about}: only {alone} got to {gap}; {_tests(row)}."
         else:
             said = [f"{shown(row, cost)} of the {NEEDS[cost]}" for cost in COSTS if row[cost] > 0]
             yield f"{about}: {' and '.join(said)} to {gap}; {_tests(row)}."
+
+
+def _smallest(row: Any) -> str:
+    """Return how far each side got, as the end of a sentence."""
+    text = words.beside([row["gap"]], words.figures)
+    names = (row["a"], row["b"]) if row["a"] != row["b"] else ("A", "B")
+    far = zip(names, (row["least_a"], row["least_b"]), strict=True)
+    said = [f"{text(least)} of {name}" for name, least in far if math.isfinite(least)]
+    if not said:
+        return ": none is known"
+    return f" yet: {MORE}. The smallest is {' and '.join(said)}"
 
 
 def _tests(row: Any) -> str:
@@ -324,7 +345,7 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     """Draw a row of panels per problem instance: ratios of time, if there are any, and of calls."""
     from ssvm_bench.figures.drawing import draw_grid, draw_range, gaps_of, label_log_x, set_heading
 
-    drawn = [cost for cost in COSTS if table[cost].notna().any()] or ["calls"]
+    drawn = [cost for cost in COSTS if table[cost].notna().any()]
     shades, legend = gaps_of(table)
     table = table.assign(
         name=[

@@ -46,9 +46,9 @@ def test_runs_without_a_known_gap_have_none_in_common(dual):
     table = pairs.ratios(found, (), seconds=False)
     assert not table["calls"].notna().any()
     assert not table[["reached_a", "reached_b"]].to_numpy().any()
-    assert list(table["gap"]) == [0.1]
+    assert list(table["gap"]) == [0.9]
     (said,) = pairs.sentences(table)
-    assert "neither got to" in said
+    assert said.endswith("neither got to a relative gap of 0.9 (1 pair): none is known.")
 
 
 def test_a_row_without_a_gap_is_left_out():
@@ -175,6 +175,25 @@ def test_too_many_comparisons_have_no_figure(tmp_path, monkeypatch):
     done = call("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", stem)
     assert "1 comparisons are too many" in done.stdout
     assert {path.suffix for path in stem.parent.iterdir()} == {".md", ".csv", ".tex"}
+
+
+def test_where_no_side_has_got_anywhere_the_smallest_gaps_are_said_and_nothing_is_drawn(tmp_path):
+    runs = [trace("bcfw"), trace("mpbcfw")]
+    for run, gap in zip(runs, (0.97, 0.9001), strict=True):
+        set_columns(run, slice(1, None), dual=1 - gap, gap=gap)
+    stored_traces.write(runs, tmp_path, "made_up")
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", tmp_path / "c")
+    done = call(*words, "--format", "svg")
+    assert done.exit_code == 0, done.output
+    assert (
+        "neither got to a relative gap of 0.9 (1 pair) yet: more iterations "
+        "(budget.max_iterations) show who is ahead. The smallest is 0.97 of bcfw and 0.9001 of "
+        "mpbcfw."
+    ) in done.stdout
+    assert {path.suffix for path in tmp_path.glob("c.*")} == {".md", ".csv", ".tex"}
+    asked = call(*words, "--gap", 0.95)
+    assert "only B got to a relative gap of 0.95" in asked.stdout
+    assert (tmp_path / "c.png").is_file()
 
 
 def test_a_picture_of_an_earlier_comparison_is_named(tmp_path, monkeypatch):
@@ -325,7 +344,7 @@ def test_own_runs_are_never_compared_with_committed_ones(committed, monkeypatch,
 
 def test_runs_are_never_compared_with_themselves(tmp_path):
     results, other = tmp_path / "results", tmp_path / "other"
-    few = ("solver=bcfw", "budget.max_iterations=5")
+    few = ("solver=bcfw", "budget.max_iterations=50")  # to a relative gap below 0.9
     made = run_here(results, *few, data=USPS)
     stored_traces.write([read_trace(made.folder)], results, "made_up")
     (results / folder.MARKER).touch()

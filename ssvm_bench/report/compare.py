@@ -75,7 +75,8 @@ def compare(
     Raises
     ------
     ConfigError
-        If a side is neither a folder nor a solver with runs.
+        If a side is neither a folder nor a solver with runs, or both are one solver with the same
+        options.
     RunFailedError
         If no two runs can be paired.
     """
@@ -209,14 +210,30 @@ def _of_solvers(
     """
     everything = _of_datasets(Runs(run for runs in read.values() for run in runs), datasets)
     chosen = [_of_solver(name, everything) for name in names]
+    if len({*map(_asked, names)}) == 1:
+        raise ConfigError(
+            f"Both sides are {shown(repr(names[0]))}. Name two solvers, or two curves of one by "
+            "options that differ, as 'mpbcfw T=5' and 'mpbcfw T=10'."
+        )
     for side, runs in read.items():
         here = {id(run) for run in runs}
         both = [Runs(run for run in of if id(run) in here) for of in chosen]
         if found := pairs.paired(both[0], both[1], same_curve=False):
             if side.whose == MINE and len(read) > 1:
                 logger.info("These are your own runs; --runs %s compares others.", COMMITTED)
+            elif len(read) > 1:
+                logger.info("%s; committed runs are compared.", _lacking(names, chosen, here))
             return both, found, side.whose
     return chosen, [], next(iter(read)).whose
+
+
+def _lacking(names: Sequence[str], chosen: Sequence[Runs], committed: set[int]) -> str:
+    """Return why the user's own runs of two solvers are not compared; ``committed`` are not own."""
+    own = [any(id(run) not in committed for run in runs) for runs in chosen]
+    none = [plain_values(name) for name, some in zip(names, own, strict=True) if not some]
+    if not none:
+        return "Your own runs of both have no two to compare"
+    return f"You have no such runs of {' and '.join(none)}"
 
 
 def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Runs:
@@ -237,9 +254,16 @@ def _of_datasets(runs: Runs, datasets: Sequence[str]) -> Runs:
     return runs.where(dataset=set(datasets)) if datasets else runs
 
 
+def _asked(side: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    """Return a solver's name and the options that follow it, pairs of key and value."""
+    name, *options = side.split() or [side]
+    parts = (option.removeprefix("solver.").partition("=") for option in options)
+    return name, frozenset((key, value.lower()) for key, _, value in parts)
+
+
 def _of_solver(side: str, runs: Runs) -> Runs:
     """Return the runs of a solver with the options that follow its name."""
-    name, *options = side.split() or [side]
+    name, asked = _asked(side)
     solvers = {run.solver for run in runs}
     if name not in solvers:
         raise ConfigError(
@@ -248,10 +272,7 @@ def _of_solver(side: str, runs: Runs) -> Runs:
         )
 
     def has(run: Run) -> bool:
-        asked = (option.partition("=") for option in options)
-        return all(
-            str(run.solver_options.get(key.removeprefix("solver."))).lower() == value.lower()
-            for key, _, value in asked
-        )
+        options = run.solver_options
+        return all(str(options.get(key)).lower() == value for key, value in asked)
 
     return runs.where(has, solver=name)

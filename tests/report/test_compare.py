@@ -223,6 +223,8 @@ def test_messages(tmp_path):
         (("bcfw", "mpbcwf"), 2, "Did you mean mpbcfw?"),
         ((tmp_path, "bcfw"), 2, "no results folder"),
         (("bcfw", "mpbcfw", "--dataset", "ocr"), 2, "no runs on 'ocr'"),
+        (("bcfw", "bcfw"), 2, "Both sides are 'bcfw'. Name two solvers"),
+        (("mpbcfw T=5 N=9", "mpbcfw solver.N=9 T=5"), 2, "Both sides are 'mpbcfw T=5 N=9'"),
         (("bcfw", "mpbcfw"), 1, "no two runs to compare"),
         (("bcfw", "mpbcfw", "--gap", "nan"), 2, "--gap must be a number above 0, got nan"),
         (("bcfw", "mpbcfw", "--gap", "inf"), 2, "--gap must be a number above 0, got inf"),
@@ -340,6 +342,24 @@ def test_own_runs_are_never_compared_with_committed_ones(committed, monkeypatch,
     for path in (committed / folder.OWN).glob("traces/*/*-bcfw*"):
         path.unlink()
     error_of(call(*words), 1)
+
+
+def test_committed_runs_take_the_place_of_own_ones_only_with_a_word(committed, monkeypatch):
+    monkeypatch.chdir(committed.parent)
+    words = ("compare", "bcfw", "mpbcfw", "--format", "svg")
+    own = committed / folder.OWN
+    for runs, said in (
+        ([trace("bcfw")], "You have no such runs of mpbcfw;"),
+        ([trace("ssg")], "You have no such runs of bcfw and mpbcfw;"),
+        ([trace("bcfw"), trace("mpbcfw", 1)], "Your own runs of both have no two to compare;"),
+    ):
+        for path in own.glob("traces/*/*"):
+            path.unlink()
+        stored_traces.write(runs, own, "made_up")
+        done = call(*words)
+        assert ratio(done) == 0.5
+        assert f"{said} committed runs are compared." in done.stderr
+    assert "committed runs" not in call(*words, "--runs", "committed").stderr
 
 
 def test_runs_are_never_compared_with_themselves(tmp_path):

@@ -371,7 +371,9 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
             height = names.index(row["name"]) + 0.8 * below / len(here)
             draw_range(panel, height, row, cost, shades[row["gap"]], style.color(str(row["b"])))
             if not 0 < row[cost] < math.inf:
-                text = f"{row['gap']:g}: {NOBODY.get(row[cost], 'neither')}"
+                # a pair with calls to the gap has seconds to it, too
+                none = "neither" if math.isnan(row["calls"]) else "left out"
+                text = f"{row['gap']:g}: {NOBODY.get(row[cost], none)}"
                 place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
                 panel.text(0.02, height, text, transform=place, va="center", size=6)
         low, high = panel.get_xlim()

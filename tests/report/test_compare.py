@@ -102,6 +102,16 @@ def test_seconds_of_different_machines_and_clocks_are_left_out():
     assert math.isnan(row["time"])
 
 
+def test_a_figure_tells_seconds_that_are_left_out_from_gaps_that_nobody_reached():
+    """There is a panel of time, because the times of other pairs can be compared."""
+    b = [trace("mpbcfw", cpu="other"), trace("fw")]
+    table = ratios([trace("bcfw")], b, gaps=(0.1, 0.001))
+    figure = pairs.draw(table, "title", [])
+    time, calls = ([text.get_text() for text in panel.texts] for panel in figure.axes)
+    assert time == ["0.1: left out", "0.001: neither", "0.001: neither"]
+    assert calls == ["0.001: neither", "0.001: neither"]
+
+
 def test_folders_pair_the_same_options_and_solvers_all_of_them():
     a = [trace("mpbcfw", options={"T": T}) for T in (5, 10)]
     b = [trace("mpbcfw", factor=T / 10, options={"T": T}) for T in (5, 10)]

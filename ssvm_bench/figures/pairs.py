@@ -17,6 +17,7 @@ Different processors are compared on request; counted time (``clock=work``) depe
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,6 +55,9 @@ COMPARED = ["fingerprint", "lam", "a", "b", "around", "clock"]
 
 MOST = 60
 """The largest number of comparisons in a readable figure."""
+
+WRAPPED = 32
+"""The line width of the labels of rows in the figure, in characters."""
 
 CHOOSE = "choose some by --experiment, --dataset, or a solver's options, as 'mpbcfw T=10'."
 
@@ -347,15 +351,17 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
 
     drawn = [cost for cost in COSTS if table[cost].notna().any()]
     shades, legend = gaps_of(table)
+    names = [
+        " ".join(filter(None, (a if a == b else f"{b} ÷ {a}", around)))
+        for a, b, around in zip(table["a"], table["b"], table["around"], strict=True)
+    ]
     table = table.assign(
-        name=[
-            " ".join(filter(None, (a if a == b else f"{b} ÷ {a}", around)))
-            for a, b, around in zip(table["a"], table["b"], table["around"], strict=True)
-        ]
+        name=[textwrap.fill(name, WRAPPED, break_on_hyphens=False) for name in names]
     )
     problems = style.by_problem(table)
     most = max(problem["name"].nunique() for problem in problems)
-    lines = max(len(set(problem["gap"])) for problem in problems)
+    gaps = max(len(set(problem["gap"])) for problem in problems)
+    lines = max(1 + name.count("\n") for name in table["name"])
     rows = [[problem.assign(cost=cost) for cost in drawn] for problem in problems]
 
     def draw_panel(panel: Axes, k: int, rows: pd.DataFrame) -> None:
@@ -386,5 +392,5 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.set_yticks(range(len(names)), [style.as_written(name) for name in names])
 
-    height = 0.7 + 0.13 * lines * most
+    height = 0.7 + most * max(0.13 * gaps, 0.16 * lines)
     return draw_grid(title, notes, rows, legend, draw_panel, finish, panel_height=height)

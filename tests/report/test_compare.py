@@ -112,6 +112,23 @@ def test_a_figure_tells_seconds_that_are_left_out_from_gaps_that_nobody_reached(
     assert calls == ["0.001: neither", "0.001: neither"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("separator", [" ", "_"])
+def test_long_labels_of_rows_are_wrapped_and_whole(separator):
+    paths = [separator.join(["somewhere"] * 14) + f"{k}" for k in range(3)]
+    b = [trace("mpbcfw", options={"start": path}) for path in paths]
+    table = ratios([trace("bcfw")], b)
+    assert table["b"].str.len().min() > 145
+    figure = pairs.draw(table, "title", [])
+    panel = figure.axes[0]
+    extents = [label.get_window_extent() for label in panel.get_yticklabels()]
+    assert len(extents) == 3
+    left = panel.get_window_extent().x0
+    assert all(extent.x0 >= 0 and extent.x1 <= left for extent in extents)
+    for above, below in itertools.pairwise(extents):
+        assert above.y0 >= below.y1
+
+
 def test_folders_pair_the_same_options_and_solvers_all_of_them():
     a = [trace("mpbcfw", options={"T": T}) for T in (5, 10)]
     b = [trace("mpbcfw", factor=T / 10, options={"T": T}) for T in (5, 10)]

@@ -323,11 +323,13 @@ def score_command(
     """
     import json
 
-    from ssvm_bench.datasets.reading import DESCRIPTOR
+    from ssvm_bench.datasets.reading import DESCRIPTOR, check_file
     from ssvm_bench.results.folder import write_file
     from ssvm_bench.runs import prediction
 
     folders = prediction.find_all(run)
+    if data["data"] is not None:
+        check_file(data["data"], descriptors=True)  # one message for all runs
     if len(folders) > 1 and DESCRIPTOR.fullmatch(str(data["data"])):
         raise ConfigError(
             f"--data {data['data']} can be read once, and {run} has {len(folders)} runs. Store the "

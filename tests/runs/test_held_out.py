@@ -178,6 +178,9 @@ def test_several_runs_are_scored_in_one_call(tmp_path):
     assert "--data - can be read once" in error_of(
         call("score", tmp_path / "tune", "--data", "-"), 2
     )
+    # a file that is missing is named once
+    missing = call("score", tmp_path / "tune", "--data", tmp_path / "nix")
+    assert error_of(missing, 2).endswith("nix: there is no such file or folder.")
     # one that is damaged is named, and the others are scored
     (find_runs(tmp_path / "tune")[0] / "weights.npz").write_bytes(b"")
     done = call("score", tmp_path / "tune")

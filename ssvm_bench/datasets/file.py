@@ -26,8 +26,8 @@ import hashlib
 import io
 import logging
 import math
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -442,24 +442,25 @@ def _read(config: Config) -> _Content:
             reading.check_file(file)
     with _explained(config.path):
         raw = text(reading.content_of_users(config.path))
-        form = config.format
-        if form == AUTO:
-            stated = next(iter(config._stated()), None)
-            form = recognised(config.path, raw, stated, config.separator)
-        module, splits = MODULES[form], dict[str, dict[str, Any]]()
-        found = module.parse(raw, **_parsing(module, config))
-        parts = found if form == "npz" else {"": found}
-        training = parts.pop("")
-        how = {name: getattr(config, name) for name in module.OPTIONS}
-        vocabulary, splits[""] = module.learned(training, **how)
-        occurring = np.unique(splits[""]["y"]) if vocabulary.labels else ()
-        check_classes([vocabulary.labels[k] for k in occurring])
-        notes = _notes(config.path, module, training, vocabulary)
-        for name, content in parts.items():
-            try:
-                splits[name] = _labelled(module.fields(content, vocabulary))
-            except ContentError as error:
-                raise ContentError(f"its {name} examples: {error}") from error
+        with _separated(raw, config):
+            form = config.format
+            if form == AUTO:
+                stated = next(iter(config._stated()), None)
+                form = recognised(config.path, raw, stated, config.separator)
+            module, splits = MODULES[form], dict[str, dict[str, Any]]()
+            found = module.parse(raw, **_parsing(module, config))
+            parts = found if form == "npz" else {"": found}
+            training = parts.pop("")
+            how = {name: getattr(config, name) for name in module.OPTIONS}
+            vocabulary, splits[""] = module.learned(training, **how)
+            occurring = np.unique(splits[""]["y"]) if vocabulary.labels else ()
+            check_classes([vocabulary.labels[k] for k in occurring])
+            notes = _notes(config.path, module, training, vocabulary)
+            for name, content in parts.items():
+                try:
+                    splits[name] = _labelled(module.fields(content, vocabulary))
+                except ContentError as error:
+                    raise ContentError(f"its {name} examples: {error}") from error
     for name, file in config._held_out():
         if isinstance(file, Path):
             with _explained(file):
@@ -468,6 +469,21 @@ def _read(config: Config) -> _Content:
                 splits[name] = _labelled(fields)
                 notes += said
     return _Content(vocabulary, splits, notes)
+
+
+@contextmanager
+def _separated(raw: bytes, config: Config) -> Iterator[None]:
+    """Let an error about a text say which other separator of columns would read it."""
+    try:
+        yield
+    except ContentError as error:
+        lines, stated = _head(raw), [*config._stated()]
+        head = b"".join(lines).decode(errors="replace")
+        if stated in ([], [columns.FORMAT]) and "\0" not in head and "\ufffd" not in head:
+            other = columns.other_separator(lines, bool(stated), config.separator)
+            if other:
+                error.advice = f"{columns.OPTION_OF_SEPARATOR}={other} would read it."
+        raise
 
 
 def _parsing(module: Any, of: Config | Vocabulary) -> dict[str, str]:

@@ -50,7 +50,15 @@ _LONGEST_TEXT = 1 << 14
 
 
 class ContentError(ValueError):
-    """Foreign content is not as it should be; the message says where and how."""
+    """Foreign content is not as it should be; the message says where and how.
+
+    Attributes
+    ----------
+    advice : str
+        The sentence that says what to do, if it is not the usual one.
+    """
+
+    advice = ""
 
 
 def ensure(good: object, why_not: str) -> None:
@@ -82,7 +90,8 @@ def explained(what: str, advice: str) -> Iterator[None]:
             reason = "it takes more memory than there is"
         elif isinstance(error, OSError) and str(error.filename or "") in what:
             reason = error.strerror or error
-        raise RunFailedError(f"{what}: {reason}. {advice}") from error
+        do = getattr(error, "advice", "") or advice
+        raise RunFailedError(f"{what}: {reason}. {do}") from error
 
 
 def check_named(path: Path, descriptors: bool = False) -> Path:

@@ -793,8 +793,20 @@ def test_entries_with_blanks_have_another_separator(tmp_path, name):
     assert "%x[0,0]=New York" in dataset.vocabulary.features
     same = load(written(tmp_path, PLACES.replace(" ", "_"), "joined.txt"))
     assert (dataset.x != same.x).nnz == 0
-    with pytest.raises(RunFailedError, match=f"dataset.separator={name} would read it"):
-        load(path)
+    other = "comma" if name == "tab" else "tab"
+    for options in ((), (f"dataset.separator={other}",), ("dataset.format=columns",)):
+        with pytest.raises(RunFailedError, match=rf"\. dataset.separator={name} would read it\.$"):
+            load(path, *options)
+    blanks = written(tmp_path, PLACES.replace(" ", "_").replace("\t", " "), "blanks.txt")
+    with pytest.raises(RunFailedError, match=r"dataset.separator=blanks would read it\.$"):
+        load(blanks, f"dataset.separator={name}")
+
+
+def test_no_separator_is_advised_for_what_none_reads(tmp_path):
+    for content in ("a\tX\nb\t\n", "a\tX\nb\tX\tY\n", "a\nb\n"):
+        path = written(tmp_path, content)
+        with pytest.raises(RunFailedError, match=r"Correct the file\.$"):
+            load(path, "dataset.separator=tab")
 
 
 def test_lines_of_separators_end_a_sequence_and_entries_may_be_empty(tmp_path):

@@ -150,11 +150,9 @@ def objection(
     first, width = rows[0][0], len(rows[0][1])
     for k, fields in rows:
         if len(fields) != width:
-            why = f"{len(fields)} columns, and line {first} has {width}"
-            return k, why + _other_separator(lines, separator)
+            return k, f"{len(fields)} columns, and line {first} has {width}"
     if width == 1:
-        why = "one column, expected two or more, the last one for the labels"
-        return first, why + _other_separator(lines, separator)
+        return first, "one column, expected two or more, the last one for the labels"
     pairs = [(k, field) for k, fields in rows for field in fields if _PAIR.fullmatch(field)]
     if 2 * len({k for k, _ in pairs}) > len(rows):
         k, field = pairs[0]
@@ -164,11 +162,18 @@ def objection(
     return (first, why) if why else None
 
 
-def _other_separator(lines: Sequence[bytes], separator: str) -> str:
-    """Return the advice to name the separator of lines whose columns no blanks separate."""
-    for other, mark in SEPARATORS.items() if separator == BLANKS else ():
-        if mark and any(mark in line for line in lines) and not objection(lines, False, other):
-            return f"; {OPTION_OF_SEPARATOR}={other} would read it"
+def other_separator(lines: Sequence[bytes], stated: bool, separator: str) -> str:
+    """Return the separator that reads lines which this one does not split into columns, or "".
+
+    The parameters are those of `objection`.
+    """
+    widths = {len(fields) for line in lines if (fields := _entries(line, separator))}
+    if len(widths) == 1 and widths != {1}:
+        return ""
+    for other in SEPARATORS:
+        # an option that says blanks says no more than the default
+        if other != separator and not objection(lines, stated and other != BLANKS, other):
+            return other
     return ""
 
 

@@ -293,7 +293,7 @@ class RawFile(ABC):
         target = self.places()[-1]
         try:
             for part in self.missing(target):
-                if os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0"):
+                if _is_offline():
                     raise TransferError("SSVM_BENCH_OFFLINE=1 forbids to download it")
                 if not again and (before := _failed_before(part)):
                     raise TransferError(f"{before}. It is not tried again now")
@@ -311,10 +311,12 @@ class RawFile(ABC):
         """Return the error for raw data that are not found and, for a reason, not downloaded."""
         looked = " or ".join(str(self.first_missing(place)) for place in self.places())
         preferred = self.parts(self.places()[0])[0].parent
+        call = f"`ssvm-bench data fetch {self.dataset}`"
+        way = f"unset SSVM_BENCH_OFFLINE, then {call}" if _is_offline() else call
         return MissingDataError(
             f"The real {self.dataset} data is missing: no {looked}, and {why}. To get it: "
-            f"`ssvm-bench data fetch {self.dataset}` with internet access, or put "
-            f"{self.missing_names()} from {self.url} into {preferred}."
+            f"{way} with internet access, or put {self.missing_names()} from {self.url} into "
+            f"{preferred}."
         )
 
     def _download(self, part: Path) -> None:
@@ -365,6 +367,10 @@ class RawFile(ABC):
 
 TRIED_SECONDS = 3600.0
 """For so long, a download that has failed is not tried again where synthetic data replace it."""
+
+
+def _is_offline() -> bool:
+    return os.environ.get("SSVM_BENCH_OFFLINE", "0") not in ("", "0")
 
 
 def _mark_of(part: Path) -> Path:

@@ -570,14 +570,17 @@ def test_a_folder_with_all_files_is_where_the_data_is(pair, tmp_path):
     assert "what is in a.gz has the sha256" in told(pair)
 
 
-def test_a_missing_file_is_named(pair, tmp_path):
+def test_a_missing_file_is_named(pair, tmp_path, monkeypatch):
     path, message = put_part(pair, "a.gz"), told(pair, "real")
     place = tmp_path / "data" / "pair"
     assert f"no {place}/b.gz or {tmp_path}/user/pair/a.gz" in message
-    assert (
-        "To get it: `ssvm-bench data fetch pair` with internet access, or put b.gz from "
+    advice = (
+        "`ssvm-bench data fetch pair` with internet access, or put b.gz from "
         f"{pair.url} into {place}."
-    ) in message
+    )
+    assert f"To get it: unset SSVM_BENCH_OFFLINE, then {advice}" in message
+    monkeypatch.setenv("SSVM_BENCH_OFFLINE", "0")
+    assert f"To get it: {advice}" in str(pair.missing_error("it is not there"))
     found = sources.status("pair")
     assert (found.state, found.path) == ("missing", place / "b.gz")
     assert found.hint.endswith("Or put b.gz there.")

@@ -334,6 +334,15 @@ def test_description_is_the_first_comment(tmp_path):
         assert catalog.description(file) == expected
 
 
+@pytest.mark.parametrize("kind", ["budget", "dataset", "oracle", "solver", "experiments"])
+def test_descriptions_are_whole(kind):
+    for file in catalog.entries(kind).values():
+        first, second, *_ = [*file.read_text(encoding="utf-8").splitlines(), ""]
+        assert first == f"# {catalog.description(file)}"
+        assert not re.search(r"[,:;(-]$", first), file
+        assert not re.match(r"# *[^ (A-Z]", second), f"{file}: the first line goes on in the second"
+
+
 def test_the_hash_covers_what_changes_the_result():
     def digest(*overrides, source="real"):
         return one(*overrides).with_source(source).hash()

@@ -115,7 +115,7 @@ def new_command(settings: Settings, kind: str, name: str, package: bool) -> None
 
         ssvm-bench new solver mine
         ssvm-bench check solver mine --config-dir mine
-        ssvm-bench run solver=mine dataset=usps --config-dir mine
+        ssvm-bench run solver=mine dataset=optdigits --config-dir mine
         ssvm-bench new oracle matching --package
         pip install -e 'matching[test]' && pytest matching
     """
@@ -141,7 +141,7 @@ def _renamed(kind: str, name: str, package: bool) -> dict[str, str]:
 def _options(kind: str, name: str, components: dict[str, str]) -> tuple[str, str]:
     """Return what ``check`` and ``run`` need to use a new component."""
     if kind == "solver":
-        return "", f"solver={name} dataset=usps"
+        return "", f"solver={name} dataset=optdigits"
     data = f"dataset={components['dataset']}"
     return (f" {data}", f"{data} oracle={name}") if kind == "oracle" else ("", data)
 

@@ -530,8 +530,11 @@ def test_a_new_package_can_be_installed_and_its_test_passes(tmp_path, monkeypatc
     installed = {"PYTHONPATH": path_with(tmp_path / "site")}
     assert python("-m", "pytest", "-q", "mine", **installed).returncode == 0
     (run,) = re.findall(r"^  ssvm-bench (run .*)$", told, re.MULTILINE)
-    done = python("-m", "ssvm_bench", *run.split(), "budget.max_iterations=1", **installed)
+    assert f"ssvm-bench {run}\n" in (tmp_path / "mine" / "README.md").read_text()
+    without_data = installed | {"SSVM_BENCH_DATA": ""}
+    done = python("-m", "ssvm_bench", *run.split(), "budget.max_iterations=1", **without_data)
     assert done.returncode == 0, done.stderr
+    assert "NOT THE REAL" not in done.stderr
     listed = python("-m", "ssvm_bench", "list", f"{kind}s", **installed).stdout
     assert re.search(r"^mine +\w", listed, re.MULTILINE)
 

@@ -19,6 +19,13 @@ from sklearn import metrics
 from ssvm_bench.base.errors import shown
 from ssvm_bench.datasets import given as examples
 
+__all__ = [
+    "flat_accuracy_score",
+    "flat_classification_report",
+    "flat_f1_score",
+    "sequence_accuracy_score",
+]
+
 
 def flat_accuracy_score(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
     """Return the share of correct labels.

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import ConfigError, described, shown
+from ssvm_bench.base.errors import ConfigError, described, nearest, shown
 from ssvm_bench.config import compose, overrides, registry
 from ssvm_bench.config.schema import RunConfig
 from ssvm_bench.config.validation import NamedNumbers, check_choice, convert, lam_number
@@ -361,8 +361,10 @@ def check_parameters(model: Any) -> tuple[Path, ...]:
             continue
         _check(name, getattr(model, name), kind, words)
     if model.oracle is None and model.structure not in STRUCTURES:
-        known = f"{', '.join(STRUCTURES)} (or give an oracle)"
-        raise ConfigError(f"structure={shown(repr(model.structure))} is unknown: {known}")
+        raise ConfigError(
+            f"structure={shown(repr(model.structure))} is unknown. "
+            f"{nearest(model.structure, STRUCTURES)} Any other needs an oracle."
+        )
     folders = convert(tuple[Path, ...], model.config_dirs, "config_dirs")
     return tuple(Path(os.path.realpath(folder)) for folder in folders)
 

@@ -6,9 +6,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 from program import call, error_of
 
+from ssvm_bench.cli import commands
 from ssvm_bench.cli import help as pages
 from ssvm_bench.config import catalog
 
@@ -40,6 +42,22 @@ def test_topics_are_listed_and_commands_have_help_too():
     assert "own_data (`ssvm-bench help own_data`)" not in call("help", "own_data").stdout
     assert "Your own data (`ssvm-bench help own_data`)" in call("help", "howto").stdout
     assert "Did you mean own_data?" in error_of(call("help", "own_dat"), status=2)
+
+
+def test_the_page_on_options_lists_the_commands_with_json():
+    def with_json(group, before=""):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from with_json(command, f"{name} ")
+            elif any("--json" in each.opts for each in command.params):
+                yield before + name
+
+    context = click.Context(commands.main)
+    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    paragraph = text.partition("\nWith `--json`, ")[2].partition("\n\n")[0]
+    for name in with_json(commands.main):
+        assert f"`{name}" in paragraph, name
 
 
 def test_a_terminal_gets_a_page_that_fits(monkeypatch, capsys):

@@ -444,7 +444,8 @@ def test_a_plug_in_s_model_predicts_in_a_process_that_has_not_trained_it(tmp_pat
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"structure": "crf"}, r"'crf' is unknown: multiclass, chain, graph \(or give an oracle\)"),
+        ({"structure": "crf"}, "'crf' is unknown.* Valid: .*multiclass. Any other needs"),
+        ({"structure": "chian"}, "'chian' is unknown. Did you mean chain?"),
         ({"structure": None}, "structure must be a name, got None"),
         ({"class_weight": 3}, "class_weight must be 'balanced', a dict or None, got 3"),
         ({"class_weight": {0: "x"}}, "class_weight of 0 must be a number of usual size, got 'x'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -85,7 +86,7 @@ def compare(
     if len(folders) == 1:
         alone = b if _folder(a, where) else a
         raise ConfigError(
-            f"{shown(repr(alone))} is no results folder. Compare two folders ({MINE} and "
+            f"{shown(repr(alone))} {_no_folder(alone)}. Compare two folders ({MINE} and "
             f"{COMMITTED} are two), or two solvers of one."
         )
     if folders and whose:
@@ -160,6 +161,14 @@ def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:
     if side == MINE:
         return where.sides(MINE)[0]
     return where._replace(whose=side) if side == COMMITTED else None
+
+
+def _no_folder(side: str) -> str:
+    """Return why a side names no results folder, as the rest of a sentence."""
+    if Path(side).is_dir():
+        return "is a folder without runs"
+    missing = os.sep in side and not os.path.lexists(side)
+    return "does not exist" if missing else "is no results folder"
 
 
 def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:
@@ -267,7 +276,7 @@ def _of_solver(side: str, runs: Runs) -> Runs:
     solvers = {run.solver for run in runs}
     if name not in solvers:
         raise ConfigError(
-            f"{shown(repr(side))} is neither a results folder nor a solver with runs. "
+            f"{shown(repr(side))} {_no_folder(side)}, and is no solver with runs. "
             f"{nearest(name, solvers) if solvers else STORED}"
         )
 

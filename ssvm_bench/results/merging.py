@@ -15,6 +15,7 @@ Figures, claims and stored traces are derived from runs: ``ssvm-bench plot`` mak
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -87,10 +88,12 @@ def merge(roots: Sequence[Path], into: Path, source: str | None = None) -> Merge
     Raises
     ------
     ConfigError
-        If a folder has no runs.
+        If a folder has no runs, or the target is all there is to merge.
     RunFailedError
         If runs contradict each other, or cannot be written; or if none of those there can be read.
     """
+    if roots and {*map(os.path.realpath, roots)} == {os.path.realpath(into)}:
+        raise ConfigError(f"{into} cannot be merged into itself. Name another folder.")
     sweep(into)
     found: list[_Found] = []
     damaged, named = 0, ", ".join(map(str, roots))

@@ -171,6 +171,9 @@ def test_mistakes_of_merge(tmp_path):
     assert f"There are no runs in {empty}" in error_of(merged, 2)
     assert "Name the results folders" in error_of(call("merge", "--into", tmp_path / "c"), 2)
     assert "--into" in error_of(call("merge", empty), 2)
+    (empty / "runs").mkdir()
+    itself = call("merge", empty, "--into", tmp_path / "c" / ".." / "empty")
+    assert "cannot be merged into itself" in error_of(itself, 2)
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -248,7 +248,8 @@ def test_messages(tmp_path):
     stored_traces.write([trace("bcfw"), trace("mpbcfw", 1)], tmp_path, "made_up")
     for words, status, message in (
         (("bcfw", "mpbcwf"), 2, "Did you mean mpbcfw?"),
-        ((tmp_path, "bcfw"), 2, "no results folder"),
+        ((tmp_path, "bcfw"), 2, "'bcfw' is no results folder. Compare two"),
+        ((tmp_path, tmp_path / "nix"), 2, "/nix' does not exist. Compare two"),
         (("bcfw", "mpbcfw", "--dataset", "ocr"), 2, "no runs on 'ocr'"),
         (("bcfw", "bcfw"), 2, "Both sides are 'bcfw'. Name two solvers"),
         (("mpbcfw T=5 N=9", "mpbcfw solver.N=9 T=5"), 2, "Both sides are 'mpbcfw T=5 N=9'"),
@@ -260,8 +261,10 @@ def test_messages(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     message = error_of(call("compare", empty, empty, f"results_dir={empty}"), 2)
-    assert "is neither a results folder nor a solver with runs. There is none here." in message
+    assert "is a folder without runs, and is no solver with runs. There is none here." in message
     assert "come with the repository" in message
+    message = error_of(call("compare", tmp_path, empty), 2)
+    assert "/empty' is a folder without runs. Compare two folders" in message
 
 
 def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -47,6 +49,9 @@ def _forgotten_folders(tmp_path_factory):
     registry._PLUG_INS.__path__ = [
         str(one) for one in registry.folders() if one in before or temporary not in one.parents
     ]
+    for name in registry._imported_names():
+        if temporary in Path(getattr(sys.modules[name], "__file__", None) or "").parents:
+            del sys.modules[name]
 
 
 @pytest.fixture

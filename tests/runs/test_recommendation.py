@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import OCR, USPS, call, error_of, forget_data
+from program import OCR, USPS, call, error_of
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -219,7 +219,6 @@ def test_an_oracle_that_fails_is_named(tmp_path, monkeypatch):
     text = file.read_text()
     asked = "dataset=queries", "oracle=mine", "clock=cpu", "--config-dir", "mine"
     file.write_text(text.replace("return (2.0 *", "return 1 // 0 + (2.0 *"))
-    forget_data()  # another test's oracle of this name
     message = error_of(call("recommend", *asked), 1)
     assert "mine.py" in message
     assert "ZeroDivisionError" in message

@@ -72,7 +72,7 @@ MUCH_SOONER, LEAST_SECONDS = 2.0, 1.0
 SECONDS, PASSES = 1.0, 10
 """How long calls and visits are measured, and over how many passes of bcfw from its start."""
 
-_FEW, _SHARE = 2, 0.01
+_FEW, _SHARE = 2, 0.1
 """Examples that are measured first; there are more, while a pass takes less of `SECONDS`."""
 
 DISAGREE = 1.1

@@ -98,3 +98,12 @@ def few_pictures(picture_folder, request, monkeypatch):
     small_pictures(monkeypatch, request.module.N_PICTURES)
     yield
     forget_data()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return Chromium; without one, the test is skipped."""
+    from browser import chromium
+
+    with chromium() as started:
+        yield started

@@ -460,20 +460,6 @@ def test_texts_of_documents_have_the_marks_of_markdown():
     assert "<strong>Stop</strong>" in html(Warning("Stop"))
 
 
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    binary = next(filter(None, map(shutil.which, names)), None)
-    with sync_api.sync_playwright() as playwright:
-        binary = binary or playwright.chromium.executable_path
-        if not Path(binary).exists():
-            pytest.skip("no Chromium")
-        chromium = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture
 def opened(browser):
     """Returns a function that opens a page; what it says, and asks for, must be nothing."""

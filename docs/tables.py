@@ -33,6 +33,9 @@ SHARED = {"dataset": SourceConfig, "oracle": OracleConfig, "solver": SolverConfi
 LOOP: dict[str, str] = {}
 """What the options of MP-BCFW's loop mean, which several solvers have."""
 
+NAMED = 5
+"""The largest number of names in a heading."""
+
 SAID = ("name", "kind")
 """What a choice says of itself."""
 
@@ -99,9 +102,14 @@ def tables() -> Iterator[str]:
     header = ("option", "default", "meaning")
     LOOP.update(meanings(mpbcfw.Config))
     yield from ("## Options of every run", "")
-    yield from _table(header, rows(RunConfig, "", catalog.COMPONENTS))
+    sections: dict[str, list[tuple[str, str, str]]] = {}
+    for row in rows(RunConfig, "", catalog.COMPONENTS):
+        sections.setdefault(row[0].strip("`").rpartition(".")[0], []).append(row)
+    for section, of_section in sections.items():
+        yield from (f"### Every run: `{section}`" if section else "### Every run", "")
+        yield from _table(header, iter(of_section))
     for group, shared in SHARED.items():
-        yield from (f"## Options of {group}s", "", f"Of every {group}:", "")
+        yield from (f"## Options of {group}s", "", f"### Every {group}", "")
         yield from _table(header, rows(shared, f"{group}.", SAID))
         files = catalog.entries(group)
         known, own, differing = {each.name for each in fields(shared)}, {}, []
@@ -119,10 +127,20 @@ def tables() -> Iterator[str]:
         for row, names in own.items():
             families.setdefault(tuple(names), []).append(row)
         for names, of_family in families.items():
-            yield from (f"Of {_list(names)}:", "")
+            yield from _heading(group, names)
             yield from _table(header, iter(of_family))
-        yield from (f"Choices that set options to other values than these, `{group}=NAME`:", "")
+        yield from (f"### Set by `{group}=NAME`", "")
+        yield from ("Choices that set options to other values than the tables above have.", "")
         yield from _table(("name", "another of", "sets"), iter(differing))
+
+
+def _heading(group: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield the heading of options that these choices have; of many names, the others below it."""
+    shown = names if len(names) <= NAMED else names[: NAMED - 1]
+    kind, others = f"{group.capitalize()}{'s' * (len(names) > 1)}", names[len(shown) :]
+    yield from (f"### {kind} {_list(shown)}" + f" and {len(others)} more" * bool(others), "")
+    if others:
+        yield from (f"Also {_list(others)}.", "")
 
 
 def _list(names: Sequence[str]) -> str:

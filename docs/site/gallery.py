@@ -1,19 +1,20 @@
 """The gallery: scripts of ``examples/gallery``, run while the site is built.
 
-A script begins with a docstring, whose first line is its title, and saves its figures as SVG files
-where it runs.
+A script saves its figures as SVG files where it runs. Each has a page, and is a notebook to
+download, too.
 """
 
 from __future__ import annotations
 
-import ast
 import os
+import posixpath
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from mkdocs.structure.files import File
+from notebooks import described, notebook
 
 FOLDER = "examples/gallery/"
 ROOT = Path(__file__).parents[2]
@@ -38,22 +39,23 @@ def run(script: Path, folder: Path) -> str:
 
 
 def files(script: Path, place: str, config):
-    """Yield the page of a script and its figures."""
+    """Yield the page of a script; beside the list of all, its figures and its notebook."""
     text = script.read_text(encoding="utf-8")
-    title, _, prose = (ast.get_docstring(ast.parse(text)) or "").partition("\n")
-    code = text.split('"""', 2)[2].strip()
+    title, prose, code = described(text)
     with tempfile.TemporaryDirectory() as folder:
         printed = run(script, Path(folder))
         figures = {
             each.name: each.read_text("utf-8") for each in sorted(Path(folder).glob("*.svg"))
         }
-    beside = place.rpartition("/")[0]
-    pictures = "\n\n".join(f"![{title}]({name})" for name in figures)
+    to = posixpath.relpath(FOLDER, posixpath.dirname(place))
+    pictures = "\n\n".join(f"![{title}]({to}/{name})" for name in figures)
     said = f"It prints\n\n```text\n{printed.rstrip()}\n```\n" if printed else ""
     content = (
-        f"# {title.rstrip('.')}\n\n{prose.strip()}\n\n{pictures}\n\n"
-        f"`{FOLDER}{script.name}`:\n\n```python\n{code}\n```\n\n{said}"
+        f"# {title}\n\n{prose}\n\n{pictures}\n\n"
+        f"`{FOLDER}{script.name}`, [as a notebook]({to}/{script.stem}.ipynb):\n\n"
+        f"```python\n{code}\n```\n\n{said}"
     )
     yield File.generated(config, place, content=content)
     for name, figure in figures.items():
-        yield File.generated(config, f"{beside}/{name}", content=figure)
+        yield File.generated(config, f"{FOLDER}{name}", content=figure)
+    yield File.generated(config, f"{FOLDER}{script.stem}.ipynb", content=notebook(text))

@@ -17,9 +17,11 @@ import textwrap
 from pathlib import Path
 
 import api
+import checked
 import formulas
 import gallery
 import reports
+import shaped
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
@@ -31,8 +33,14 @@ SOURCE = re.compile(r"^Source: \[`([\w.]+)`\]\(([^)]+\.py)\)$", re.MULTILINE)
 LISTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md")
 """Pages outside docs/ that the navigation names."""
 
+AS_IT_IS = (".md", ".png", ".svg", ".gif")
+"""How the names of files end that are pages or pictures already."""
+
 LARGEST = 200_000
 """The size of the largest text file that a page shows, in bytes; others are linked as such."""
+
+FOUND = {"options.md": 2.0, "results/figures/": 0.5}
+"""How the place of a page begins → how much more its answers to a search count than others."""
 
 _HIDDEN = "---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 _origins: dict[str, str] = {}
@@ -85,6 +93,9 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     origin = _origins[here]
     folder = posixpath.dirname(here)
+    for begins, boost in FOUND.items():
+        if here.startswith(begins):
+            page.meta.setdefault("search", {"boost": boost})
 
     def lead(match):
         path, _, section = match[2].partition("#")
@@ -103,7 +114,8 @@ def on_page_markdown(markdown, page, config, files):
         parts += [LINK.sub(lead, SOURCE.sub(show, markdown[end : fence.start()])), fence[0]]
         end = fence.end()
     last = LINK.sub(lead, SOURCE.sub(show, markdown[end:]))
-    return "".join([*parts, last, reports.links(origin, folder)])
+    whole = "".join([*parts, last, reports.links(origin, folder)])
+    return shaped.SHAPES[here](whole) if here in shaped.SHAPES else whole
 
 
 def on_post_page(output, page, config):
@@ -111,6 +123,12 @@ def on_post_page(output, page, config):
     if found := FETCHED.search(output):
         raise PluginError(f"{page.file.src_uri} would fetch {found[0]}")
     return output
+
+
+def on_post_build(config):
+    """Look whether all links lead somewhere, on the pages of reports, too."""
+    if found := [*checked.faults(Path(config.site_dir))]:
+        raise PluginError("\n".join(["The site has faults:", *found]))
 
 
 def page_of(path: str) -> str:
@@ -121,9 +139,9 @@ def page_of(path: str) -> str:
         path = f"{path}/README.md"
     if path.endswith("/README.md"):
         return f"{path.removesuffix('README.md')}index.md"
-    if path.startswith("docs/") and (ROOT / path).is_file() and not path.endswith(".py"):
+    if path.endswith(AS_IT_IS):
         return path.removeprefix("docs/")
-    if path.endswith((".md", ".png", ".svg", ".gif")) or _is_large(ROOT / path):
+    if _is_large(ROOT / path):
         return path
     return f"files/{path}.md"
 
@@ -178,7 +196,7 @@ def _shown(path: str) -> str | None:
         names = sorted(f"{each.name}{'/' * each.is_dir()}" for each in file.iterdir())
         lines = "\n".join(_entry(path, name) for name in names if name[0] not in "._")
         return f"{_HIDDEN}# `{path}/`\n\nA folder of the repository, with\n\n{lines}\n"
-    if file.suffix in (".md", ".png", ".svg", ".gif") or _is_large(file):
+    if file.suffix in AS_IT_IS or _is_large(file):
         return None
     language = {".py": "python", ".yaml": "yaml", ".cff": "yaml", ".toml": "toml"}
     kind = language.get(file.suffix, "text")

@@ -220,10 +220,12 @@ class Plot {
 
   unpack() {
     const { axis, log: [logX, logY] } = this;
-    this.curves = axis.curves.map(([x, panels]) => {
+    // a number: the heights are those of an earlier axis
+    const heights = (of, k, p) => typeof of == "number" ? this.data.axes[of].curves[k][1][p] : of;
+    this.curves = axis.curves.map(([x, panels], k) => {
       const along = x === null ? [] : scaled(unpacked(x, axis.x), axis.log, logX);
-      return panels.map((values, p) => values && {
-        x: along, y: values.map(text => scaled(unpacked(text, axis.y[p]), this.data.log, logY)),
+      return panels.map((of, p) => of !== null && {
+        x: along, y: heights(of, k, p).map(text => scaled(unpacked(text, axis.y[p]), this.data.log, logY)),
       });
     });
     for (const panel of this.panels) panel.zoom = panel.at = null;

@@ -895,7 +895,8 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
         ``panels``, their names; ``empty``, why a panel has no curve; ``log``, whether y is on a log
         axis; ``curves``, name and look of each; and ``axes``. Each x axis has its button and label,
         whether it is logarithmic, the ends of ``x`` and, per panel, of ``y``. It also has the x of
-        each curve and, per panel, its median, and minimum and maximum where repeats differ.
+        each curve and, per panel, its median, and minimum and maximum where repeats differ;
+        or the number of an earlier axis where these are the same.
     """
     first = next(iter(shown.tables.values()))
     solvers = list(dict.fromkeys(first["solver"]))
@@ -919,6 +920,8 @@ def packed_figure(shown: Switched) -> dict[str, Any]:
         packed = [_curve(of_solver, ends_x, ends_y) for of_solver in of_solvers]
         about = {"button": AXES[axis].button, "label": shown.labels[axis], "log": log}
         axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
+    for k, of_axis in reversed([*enumerate(axes)]):  # those before it are still whole
+        _say_once(of_axis, axes[:k])
     empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
     return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
 
@@ -937,6 +940,17 @@ def _curve(
         shown = HEIGHTS if (curve["max"] > curve["min"]).any() else HEIGHTS[:1]
         panels.append([_packed(curve[name].to_numpy(), ends) for name in shown])
     return x, panels
+
+
+def _say_once(axis: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> None:
+    """Replace the heights that a curve has on an earlier axis by the number of that axis."""
+    for k, (_, panels) in enumerate(axis["curves"]):
+        for p, heights in enumerate(panels):
+            for j, other in enumerate(earlier):
+                same = other["curves"][k][1][p] == heights and other["y"][p] == axis["y"][p]
+                if heights is not None and same:
+                    panels[p] = j
+                    break
 
 
 def _drawn(values: np.ndarray, log: bool) -> np.ndarray:

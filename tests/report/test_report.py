@@ -432,6 +432,8 @@ def test_a_figure_has_the_curves_of_every_axis():
     assert [len(values) for values in panels] == [3, 1, 3]  # repeats do not differ in their dual
     assert [len(values) for values in others] == [1, 1, 1]
     assert unpacked(calls["curves"][0][0], calls["x"]) == pytest.approx([0, 7, 14], abs=1e-3)
+    # what a curve has on the first axis is not said again
+    assert [panels for _, panels in calls["curves"]] == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_lines_and_bands_are_interrupted_where_values_are_not_positive():

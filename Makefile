@@ -44,7 +44,7 @@ make-runs = for name in $(1); do \
 	done
 draw = printf '%s\n' $(1) | xargs -P $(JOBS) -n 4 sh -c '$(BIN)/ssvm-bench plot "$$@" $(2) $(COMMITTED)' -
 
-.PHONY: help run test test-processors test-whole coverage check kernels docs bench bench-all answer quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
+.PHONY: help run test test-processors test-whole test-site coverage check kernels docs bench bench-all answer quickstart rivals beyond figures options papers-pages pictures update-reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ test-processors: $(DEVELOPMENT) ## the numerical tests, as on an older processor
 
 test-whole: $(DEVELOPMENT) ## every solver on every dataset and type of features: hours
 	$(BIN)/python -m pytest -n $(JOBS) -m whole tests/solvers/test_every.py
+
+test-site: $(DEVELOPMENT) ## look at the site of `make docs` in Chromium: minutes
+	$(BIN)/python -m pytest tests/repository/test_site.py
 
 coverage: $(DEVELOPMENT) ## which lines of the kernels some of the tests reach, interpreted: minutes
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run tests/families.py > /dev/null

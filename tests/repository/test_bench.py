@@ -44,7 +44,7 @@ from ssvm_bench.runs.terminal import Display
 ROOT = Path(__file__).parents[2]
 N_PICTURES = 6
 TARGETS = (
-    *("run", "test", "test-processors", "test-whole", "coverage", "check"),
+    *("run", "test", "test-processors", "test-whole", "test-site", "coverage", "check"),
     *("kernels", "docs", "bench", "bench-all", "answer", "quickstart", "rivals", "beyond"),
     *("figures", "options", "pictures", "papers-pages", "update-reference", "lock", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NoReturn
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.config.overrides import file_name
@@ -94,7 +95,14 @@ def compare(
             f"--runs chooses among the runs of solvers, and these are folders. {MINE} and "
             f"{COMMITTED} are folders, too."
         )
-    _check_stored(experiment, [of for each in folders or [where] for of in _sides(each, whose)])
+    sides = [of for each in folders or [where] for of in _sides(each, whose)]
+    _check_stored(experiment, sides)
+    _check_named(() if folders else (a, b), datasets, sides, experiment)
+    if not folders and _asked(a) == _asked(b):
+        raise ConfigError(
+            f"Both sides are {shown(repr(a))}. Name two solvers, or two curves of one by options "
+            "that differ, as 'mpbcfw T=5' and 'mpbcfw T=10'."
+        )
     with SkippedFiles() as skipped:
         if folders:
             both = [_of_datasets(_first(of, experiment, skipped), datasets) for of in folders]
@@ -205,6 +213,38 @@ def _check_stored(experiment: str, sides: Sequence[ResultsFolder]) -> None:
         )
 
 
+def _check_named(
+    solvers: Sequence[str],
+    datasets: Sequence[str],
+    sides: Sequence[ResultsFolder],
+    experiment: str,
+) -> None:
+    """Raise `ConfigError` if no file is named for a solver or a dataset, before any is read."""
+
+    def wanted(name: str) -> bool:
+        return experiment == ALL or _is_of(name, experiment)
+
+    there = set().union(*(loading.names(side, wanted, experiment == ALL) for side in sides))
+    for side in solvers:
+        name, _ = _asked(side)
+        if not any(each.endswith(f"-{name}") for each in there):
+            _raise_no_solver(side, name, {each.rpartition("-")[2] for each in there})
+    for name in datasets:
+        if not any(each.startswith(f"{name}-") for each in there):
+            _raise_no_dataset(name, {each.rpartition("-")[0] for each in there})
+
+
+def _raise_no_solver(side: str, name: str, there: set[str]) -> NoReturn:
+    raise ConfigError(
+        f"{shown(repr(side))} {_no_folder(side)}, and is no solver with runs. "
+        f"{nearest(name, there) if there else STORED}"
+    )
+
+
+def _raise_no_dataset(name: str, there: set[str]) -> NoReturn:
+    raise ConfigError(f"There are no runs on {shown(repr(name))}. {nearest(name, there)}")
+
+
 def _is_of(name: str, experiment: str) -> bool:
     """Return whether traces stored with a name are those of an experiment, or of a pattern."""
     return name.count("/") == experiment.count("/") and fnmatchcase(name, experiment)
@@ -219,11 +259,6 @@ def _of_solvers(
     """
     everything = _of_datasets(Runs(run for runs in read.values() for run in runs), datasets)
     chosen = [_of_solver(name, everything) for name in names]
-    if len({*map(_asked, names)}) == 1:
-        raise ConfigError(
-            f"Both sides are {shown(repr(names[0]))}. Name two solvers, or two curves of one by "
-            "options that differ, as 'mpbcfw T=5' and 'mpbcfw T=10'."
-        )
     for side, runs in read.items():
         here = {id(run) for run in runs}
         both = [Runs(run for run in of if id(run) in here) for of in chosen]
@@ -259,7 +294,7 @@ def _of_datasets(runs: Runs, datasets: Sequence[str]) -> Runs:
     there = {run.dataset for run in runs}
     for name in datasets:
         if name not in there:
-            raise ConfigError(f"There are no runs on {shown(repr(name))}. {nearest(name, there)}")
+            _raise_no_dataset(name, there)
     return runs.where(dataset=set(datasets)) if datasets else runs
 
 
@@ -275,13 +310,33 @@ def _of_solver(side: str, runs: Runs) -> Runs:
     name, asked = _asked(side)
     solvers = {run.solver for run in runs}
     if name not in solvers:
-        raise ConfigError(
-            f"{shown(repr(side))} {_no_folder(side)}, and is no solver with runs. "
-            f"{nearest(name, solvers) if solvers else STORED}"
-        )
+        _raise_no_solver(side, name, solvers)
+
+    runs = runs.where(solver=name)
+    for key, value in sorted(asked):
+        _check_option(runs, name, key, value)
 
     def has(run: Run) -> bool:
-        options = run.solver_options
-        return all(str(options.get(key)).lower() == value for key, value in asked)
+        return all(_shown_option(run, key).lower() == value for key, value in asked)
 
-    return runs.where(has, solver=name)
+    return runs.where(has)
+
+
+def _check_option(runs: Runs, solver: str, key: str, value: str) -> None:
+    """Raise `ConfigError` if no run of a solver has an option, or none has this value of it."""
+    if not value:
+        raise ConfigError(
+            f"{shown(repr(key))} is no option and its value, as T=10 in 'mpbcfw T=10'."
+        )
+    names = {option for run in runs for option in run.solver_options} - {"name", "kind"}
+    if key not in names:
+        raise ConfigError(f"{shown(repr(key))} is no option of {solver}. {nearest(key, names)}")
+    values = {_shown_option(run, key) for run in runs}
+    if value not in map(str.lower, values):
+        raise ConfigError(
+            f"No run of {solver} has {shown(f'{key}={value}')}. {nearest(value, values)}"
+        )
+
+
+def _shown_option(run: Run, key: str) -> str:
+    return str(run.solver_options.get(key))

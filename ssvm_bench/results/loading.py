@@ -2,6 +2,7 @@
 
 .. code-block:: text
 
+    names(where)         datasets and solvers, by the names of files; none is read
     each(where)          each run folder and file of stored traces, with its runs or what is wrong
     load(where)          the runs of a results folder, each once
     stored(where, name)  the traces that are stored with an experiment
@@ -52,6 +53,17 @@ class Source(NamedTuple):
     name: str
     runs: Sequence[Run] = ()
     problem: RunFailedError | None = None
+
+
+def names(
+    where: ResultsFolder, wanted: Callable[[str], bool] = lambda _: True, raw: bool = True
+) -> set[str]:
+    """Return ``<dataset>-<solver>`` of all that `each` would read, which has the parameters."""
+    folders = find_runs(where.root) if raw and where.whose != COMMITTED else ()
+    found = {"-".join(folder.parts[-4:-2]) for folder in folders}
+    for name in filter(wanted, stored_traces.names(where)):
+        found |= {*map(stored_traces.named, stored_traces.files_of(where, name))}
+    return found
 
 
 def each(

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import RunFailedError
-from ssvm_bench.config import ALTERED, shown_as
+from ssvm_bench.config import ALTERED, LOADED_FROM, shown_as
 from ssvm_bench.results import checks
 from ssvm_bench.results.folder import ResultsFolder, SkippedFiles, as_folder, write_file
 from ssvm_bench.results.table import DUAL_OF_AVERAGE, LazyColumns, Run, grouped
@@ -184,6 +184,16 @@ def _file_name(trace: Run) -> str:
     solver = trace.solver
     name = f"{data['name']}-{solver}{suffix(data['source'])}.parquet"
     return name.replace(os.sep, "_")
+
+
+def named(path: Path) -> str:
+    """Return ``<dataset>-<solver>`` of a file of stored traces.
+
+    >>> named(Path("traces/quickstart/ocr-bcfw-synthetic.parquet"))
+    'ocr-bcfw'
+    """
+    ends = sorted(map(suffix, LOADED_FROM), key=len, reverse=True)
+    return next(path.stem.removesuffix(end) for end in ends if path.stem.endswith(end))
 
 
 def suffix(source: str) -> str:

@@ -12,7 +12,7 @@ from program import USPS, call, completed, error_of, run_here
 from traces import make_trace, set_columns
 
 from ssvm_bench.figures import document, pairs, targets
-from ssvm_bench.results import folder, stored_traces
+from ssvm_bench.results import folder, loading, stored_traces
 from ssvm_bench.results.table import Best, Runs, instance_of
 from ssvm_bench.results.trace import read_trace
 
@@ -265,6 +265,36 @@ def test_messages(tmp_path):
     assert "come with the repository" in message
     message = error_of(call("compare", tmp_path, empty), 2)
     assert "/empty' is a folder without runs. Compare two folders" in message
+
+
+@pytest.mark.parametrize("source", ["real", "synthetic", "real (altered)", "drawn"])
+def test_names_are_checked_before_any_trace_is_read(tmp_path, monkeypatch, source):
+    """With the traces of all papers, a misspelt name took a minute to be refused."""
+    runs = [trace("bcfw", source=source), trace("mpbcfw", source=source)]
+    stored_traces.write(runs, tmp_path, "made_up")
+    assert loading.names(folder.as_folder(tmp_path)) == {"toy-bcfw", "toy-mpbcfw"}
+    words = ("compare", "bcfw", "mpbcfw", f"results_dir={tmp_path}", "--out", tmp_path / "c")
+    assert call(*words).exit_code == 0
+    monkeypatch.setattr(loading, "each", lambda *_: pytest.fail("traces are read"))
+    for words, message in (
+        (("bcfw", "mpbcwf"), "Did you mean mpbcfw? Valid: bcfw, mpbcfw."),
+        (("bcwf T=3", "mpbcfw"), "Did you mean bcfw?"),
+        (("bcfw", "mpbcfw", "--dataset", "ty"), "no runs on 'ty'. Did you mean toy?"),
+        (("bcfw", "mpbcwf", "--experiment", "made_up"), "Did you mean mpbcfw?"),
+    ):
+        assert message in error_of(call("compare", *words, f"results_dir={tmp_path}"), 2)
+
+
+def test_an_option_that_no_run_has_is_named(tmp_path):
+    runs = [trace("mpbcfw", options={"T": T, "N": 9}, hash=f"{T:012x}") for T in (5, 10)]
+    stored_traces.write(runs, tmp_path, "made_up")
+    for b, message in (
+        ("mpbcfw t=10", "'t' is no option of mpbcfw. Valid: N, T."),
+        ("mpbcfw T=7", "No run of mpbcfw has T=7. Valid: 10, 5."),
+        ("mpbcfw T", "'T' is no option and its value, as T=10"),
+    ):
+        words = ("compare", "mpbcfw T=5", b, f"results_dir={tmp_path}")
+        assert message in error_of(call(*words), 2)
 
 
 def test_a_folder_without_runs_does_not_hide_the_solver_of_its_name(tmp_path, monkeypatch):

@@ -46,8 +46,31 @@ def output(paper: Paper, rows: Sequence[Judged]) -> Output:
     return Output(paper.file, table, title, list(blocks(paper, rows)))
 
 
-def blocks(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
-    """Yield a paper's claims: tables per source, then how each claim is measured."""
+def decided(paper: Paper, rows: Sequence[Judged]) -> Output:
+    """Return the claims that runs decide, as `output` does; it says how many these leave out."""
+    there = [row for row in rows if row.verdict != UNKNOWN]
+    claimed = [row for row in rows if not row.beside]
+    left = TEXTS["left_out"].format(
+        title=paper.title,
+        undecided=sum(row.verdict == UNKNOWN for row in claimed),
+        pairs=len(claimed),
+        experiments=" and ".join(f"`ssvm-bench experiment {of}`" for of in paper.experiments),
+    )
+    whole = output(paper, there)
+    if not there:
+        return whole._replace(lacking=left * bool(rows))
+    further = [left] * (len(there) < len(rows))
+    return whole._replace(blocks=[*further, *blocks(paper, there, _numbers(rows))])
+
+
+def blocks(
+    paper: Paper, rows: Sequence[Judged], numbers: Mapping[str, int] | None = None
+) -> Iterator[Block]:
+    """Yield a paper's claims: tables per source, then how each claim is measured.
+
+    ``numbers`` are those of the claims, in the order of the rows by default.
+    """
+    numbers = numbers or _numbers(rows)
     yield TEXTS["reading"]
     if any(row.clock for row in rows):
         yield TEXTS["noise"]
@@ -73,10 +96,14 @@ def blocks(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
             yield Warning(TEXTS["warning"])
         if counted:
             yield from _costs(paper, mine)
-        yield from _of_variants(paper, mine, _numbers(rows))
+        yield from _of_variants(paper, mine, numbers)
     yield Heading("How it is measured")
-    measured = [text for _, text in dict.fromkeys((row.key, row.measured) for row in rows)]
-    yield List([f"{text[0].upper()}{text[1:]}." for text in measured], numbered=True)
+    measured = dict.fromkeys((row.key, row.measured) for row in rows)
+    shown = {numbers[key]: f"{text[0].upper()}{text[1:]}." for key, text in measured}
+    if [*shown] == [*range(1, len(shown) + 1)]:
+        yield List([*shown.values()], numbered=True)
+    else:
+        yield List([f"Claim {number}: {text}" for number, text in shown.items()])
 
 
 def _costs(paper: Paper, rows: Sequence[Judged]) -> Iterator[Block]:
@@ -197,7 +224,8 @@ def _outputs(paper: Paper, data: FigureData) -> Iterator[Output]:
     bench = measurements.read(data.results_dir) if data.results_dir else ()
     runs, others = paper.at_settings(data.runs)
     usual_runs = usual(paper.questions, runs)
-    yield output(paper, judging.evaluate(paper, usual_runs, data.runs.best, bench, others))
+    judged = judging.evaluate(paper, usual_runs, data.runs.best, bench, others)
+    yield (decided if data.decided else output)(paper, judged)
 
 
 def kind(papers: Mapping[str, Paper]) -> Kind:

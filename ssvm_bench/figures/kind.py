@@ -38,7 +38,8 @@ class FigureData(NamedTuple):
     ``results_dir`` has the numbers that are not from runs. ``others`` are the experiment's runs on
     data of another source, for ratios over several datasets: nothing else shows real and synthetic
     data together. ``loaded`` is the kind's `Kind.loads`. ``log_x`` is what
-    `curves.is_log_x` is asked. ``stands_for``: dataset → the one that it stands for.
+    `curves.is_log_x` is asked. ``stands_for``: dataset → the one that it stands for. ``decided``:
+    whether claims that no run decides are left out.
     """
 
     runs: Runs
@@ -49,6 +50,7 @@ class FigureData(NamedTuple):
     loaded: Callable[[Run], Any] = lambda _: None
     log_x: bool | None = None
     stands_for: Mapping[str, str] = MappingProxyType({})
+    decided: bool = False
 
 
 FORMATS = ("png", "pdf")
@@ -69,7 +71,7 @@ class Output(NamedTuple):
 
     ``name`` is the name of the files, without suffix and without the mark of synthetic data.
     ``figure`` draws the figure, ``formats`` are its default formats. ``json`` is the content of a
-    JSON file that takes the place of numbers.
+    JSON file that takes the place of numbers. ``lacking`` says why there are no numbers, on a page.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Output(NamedTuple):
     figure: Callable[[], Figure] | None = None
     formats: Sequence[str] = FORMATS
     json: bytes = b""
+    lacking: str = ""
 
     @property
     def tables(self) -> list[document.Table]:

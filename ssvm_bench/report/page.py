@@ -840,7 +840,7 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
     if not found.experiment:
         runs = Runs(run for parts in page.groups.values() for run in _largest(parts))
     gaps = found.experiment.gaps if found.experiment else ()
-    whole = FigureData(runs, found.title, gaps, found.where.root)
+    whole = FigureData(runs, found.title, gaps, found.where.root, decided=not found.experiment)
     together = by_source(whole) if found.experiment else {"real": whole}
     for source, data in together.items():
         for output in kind.outputs(data, choices):
@@ -853,7 +853,9 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
             else:
                 if output.figure and kind.embedded:
                     yield Shown(title, _embedded(title, output))
-            if output.blocks and len(output.table):
+            if output.lacking:
+                yield Html(f"<p>{marked(output.lacking)}</p>\n")
+            elif output.blocks and len(output.table):
                 yield details(title, *map(block, output.blocks))
 
 

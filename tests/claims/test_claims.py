@@ -155,6 +155,32 @@ def test_claims_about_another_program_s_time_have_numbers_and_no_verdict():
     assert "| – 15 % |" in text
 
 
+def test_of_own_runs_the_claims_that_none_of_them_decides_are_left_out():
+    """A reader of a page on three runs met 68 lines of "not measurable"."""
+    unknown = [row._replace(verdict=judging.UNKNOWN) for row in usual()]
+    mixed = [
+        row if row.title == "USPS" else none for row, none in zip(usual(), unknown, strict=True)
+    ]
+    found = display.decided(MPBCFW, mixed)
+    assert set(found.table["title"]) == {"USPS"}
+    counts = [
+        sum(not row.beside for row in of)
+        for of in ([row for row in mixed if row.title != "USPS"], mixed)
+    ]
+    assert "{} of {} pairs of claim and dataset".format(*counts) in found.blocks[0]
+    assert not found.lacking
+    last = [row.claim for row in mixed if row.title == "USPS" and not row.beside][-1]
+    numbers = {
+        number
+        for made in (found, display.output(MPBCFW, usual()))
+        for number in re.findall(rf"\| (\d+) \| {re.escape(last)}", made.markdown())
+    }
+    assert len(numbers) == 1
+    nothing = display.decided(MPBCFW, unknown)
+    assert (len(nothing.table), len(display.decided(MPBCFW, []).lacking)) == (0, 0)
+    assert "`ssvm-bench experiment mpbcfw_claims`" in nothing.lacking
+
+
 def flipped(trace):
     """Return a run that contradicts everything: solvers swapped, oracle and planes reversed."""
     frame, name = trace.frame.copy(), dataset_of(trace)

@@ -189,7 +189,8 @@ def print_configs(configs: list[RunConfig], as_json: bool, several: bool) -> Non
         print_json(found if several else found[0])
         return
     texts = [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in found]
-    click.echo("---\n".join(texts), nl=False)
+    told = [text.replace("\nlam: null\n", "\nlam: null  # 1/n\n") for text in texts]
+    click.echo("---\n".join(told), nl=False)
 
 
 def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:
@@ -205,9 +206,13 @@ def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:
 
 
 def print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
-    """Print the closing table of the runs that are not quiet."""
-    from ssvm_bench.runs.terminal import print_results
+    """Print the closing table of the runs, and a line for each that is quiet."""
+    from ssvm_bench.runs.terminal import print_results, result_line
 
+    for config, outcome in outcomes:
+        if config.quiet:
+            of = outcome.status, outcome.summary, outcome.folder
+            click.echo(result_line(config, *of))
     shown = [(config, outcome) for config, outcome in outcomes if not config.quiet]
     if shown:
         rows = [(config, outcome.status, outcome.summary) for config, outcome in shown]

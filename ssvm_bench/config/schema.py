@@ -416,7 +416,7 @@ class RunConfig(Options):
     force : bool
         Run again even if the run has finished.
     quiet : bool
-        No status output.
+        No status output; the result in one line.
     checkpoint : Checkpoint
         When to write the state that is needed to resume.
     parallel : Parallel

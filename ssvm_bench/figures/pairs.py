@@ -259,7 +259,7 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
         row = (some if len(some) else rows).sort_values("gap").iloc[0]
         of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
-        about = f"{style.problem_title(row)}, {of} {row['around']}".strip()
+        about = f"{style.problem_title(row, value=True)}, {of} {row['around']}".strip()
         pairs = int(row["pairs"])
         gap = f"a relative gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):

@@ -175,10 +175,14 @@ def source_name(source: str, dataset: str = "") -> str:
     return SOURCES.get(source, source)
 
 
-def weight_of(fingerprint: str, lam: float, n: int) -> str:
-    """Return the weight of the regulariser on a problem instance, with its letter."""
+def weight_of(fingerprint: str, lam: float, n: int, value: bool = False) -> str:
+    """Return the weight of the regulariser on a problem instance, with its letter.
+
+    ``value`` adds the number to λ = K/n.
+    """
     letter = weight_in(fingerprint)
-    return f"{letter} = " + (words.lam(lam, n) if letter == "λ" else f"{lam:g}")
+    text = words.rule if value else words.lam
+    return f"{letter} = " + (text(lam, n) if letter == "λ" else f"{lam:g}")
 
 
 PROBLEM = ["fingerprint", "lam"]
@@ -190,11 +194,16 @@ def by_problem(table: pd.DataFrame) -> list[pd.DataFrame]:
     return [rows for _, rows in table.groupby(PROBLEM, sort=False)]
 
 
-def problem_title(row: Mapping[Any, Any] | pd.Series, between: str = ": ") -> str:
-    """Return the title of a row's problem instance: name, source, size, λ or ν, prior."""
+def problem_title(
+    row: Mapping[Any, Any] | pd.Series, between: str = ": ", value: bool = False
+) -> str:
+    """Return the title of a row's problem instance: name, source, size, λ or ν, prior.
+
+    ``value`` is that of `weight_of`.
+    """
     name, source = dataset_name(row["dataset"]), source_name(row["source"], row["dataset"])
     weight, named = (
-        weight_of(row["fingerprint"], row["lam"], row["n"]),
+        weight_of(row["fingerprint"], row["lam"], row["n"], value),
         named_in(row["fingerprint"]),
     )
     parts = f"{name}{between}{source}", f"n = {row['n']}, {weight}", named

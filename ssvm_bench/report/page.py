@@ -553,6 +553,12 @@ def weight_text(run: Run) -> str:
     return f"{weight_in(run.fingerprint)} = {shown}"
 
 
+def weight_and_rule(run: Run) -> str:
+    """Return λ, or ν, as a number, with K/n before it if it is one."""
+    text = weight_text(run)
+    return f"{text} = {run.lam:.4g}" if "/" in text else text
+
+
 def titles(groups: Groups) -> dict[ProblemInstance, str]:
     """Return problem instance → title: the dataset, and how it differs from others on that."""
     firsts = {problem: parts[0].runs[0] for problem, parts in groups.items()}
@@ -804,7 +810,7 @@ def _of_instances(
 def _data_of(run: Run) -> str:
     source = style.source_name(run.source, run.dataset)
     size = f"n = {run.n:,}, d = {run.data['d']:,}"
-    return f"{dataset_name(run)}, {source}: {size}, {weight_text(run)}."
+    return f"{dataset_name(run)}, {source}: {size}, {weight_and_rule(run)}."
 
 
 def _plot(title: str, shown: Switched, *notes: str) -> Html:
@@ -990,7 +996,7 @@ def _problems(page: Page) -> Table:
         first, known = runs[0], runs.best[problem]
         row: dict[str, object] = {"problem": page.names[problem]}
         row["data"] = style.source_name(first.source, first.dataset)
-        row |= {"n": f"{first.n:,}", "d": f"{first.data['d']:,}", "weight": weight_text(first)}
+        row |= {"n": f"{first.n:,}", "d": f"{first.data['d']:,}", "weight": weight_and_rule(first)}
         row["objective and data"] = code(problem.fingerprint)
         row["solvers"] = ", ".join(sorted({*map(solver_name, runs)}))
         row |= {"runs": len(runs), "lowest primal": f"{known.primal:.6g}"}

@@ -118,6 +118,16 @@ def lam(value: float, n: int) -> str:
     return f"{factor}/n" if factor >= 1 and abs(value * n - factor) < 1e-9 else f"{value:.3g}"
 
 
+def rule(value: float, n: int) -> str:
+    """Return λ with its rule, if it has one.
+
+    >>> rule(1 / 533, 533), rule(20.0, 50), rule(0.01, 50)
+    ('1/n = 0.001876', '1000/n = 20', '0.01')
+    """
+    text = lam(value, n)
+    return f"{text} = {value:.4g}" if "/" in text else f"{value:.4g}"
+
+
 def span(ends: tuple[float, float], text: Callable[[float], str] = seconds) -> str:
     """Return a range, or one value where both ends read the same."""
     return "–".join(dict.fromkeys(text(end) for end in ends))

@@ -25,6 +25,7 @@ from rich.text import Text
 from ssvm_bench.base import messages
 from ssvm_bench.config.schema import Budget, RunConfig
 from ssvm_bench.results import words
+from ssvm_bench.results.table import differences, flatten, relative_gap
 
 REDRAW_SECONDS = 0.1
 """A live line is redrawn at most this often."""
@@ -72,6 +73,9 @@ COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
 }
 """Trace columns shown in a line: heading, width, format."""
 
+RELATIVE = "relative gap"
+"""The heading of gap/max(|primal|, 1e-12) in the closing table."""
+
 
 class PlainLines(Display):
     """Prints one aligned line per evaluated iteration; for pipes and log files.
@@ -96,8 +100,8 @@ class PlainLines(Display):
         prior = config.prior.text()
         run = f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}:"
         about = (
-            f"n = {n:,}, d = {d:,}, lam = {lam:.4g}, {f'prior {prior}, ' if prior else ''}"
-            f"clock = {config.clock}"
+            f"n = {n:,}, d = {d:,}, lam = {words.rule(lam, n)}, "
+            f"{f'prior {prior}, ' if prior else ''}clock = {config.clock}"
         )
         fits = cell_len(f"{run} {about}") <= self.console.width
         for line in [f"{run} {about}"] if fits or not self.console.is_terminal else [run, about]:
@@ -210,7 +214,7 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
             table.add_row(name, value)
         return table
     table = Table(box=box.ASCII2, show_edge=False, pad_edge=False)
-    numeric = [*(name for name, _, _ in COLUMNS.values()), *map(_named, losses)]
+    numeric = [*(name for name, _, _ in COLUMNS.values()), RELATIVE, *map(_named, losses)]
     for name in entries[0] if entries else ():
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
     for entry in entries:
@@ -271,11 +275,11 @@ def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
     """Return, for each of several runs, the options that tell it from its solver's other runs."""
     if len(runs) < 2:
         return [""] * len(runs)
-    from ssvm_bench.results.table import differences, flatten
-
     configs = [config for config, _, _ in runs]
     groups = [(config.solver.name, config.dataset.name) for config in configs]
-    return differences([flatten(config.resolved()) for config in configs], groups, _NOT_TOLD)
+    options = [flatten(config.resolved()) for config in configs]
+    given = [{**of, "lam": "1/n"} if of["lam"] is None else of for of in options]
+    return differences(given, groups, _NOT_TOLD)
 
 
 def _data(config: RunConfig, summary: Row) -> str:
@@ -290,6 +294,8 @@ def _entries(
         name: show(summary[key]) if key in summary else "-"
         for key, (name, _, show) in COLUMNS.items()
     }
+    planes = shown.pop("planes")
+    shown |= {RELATIVE: _relative(summary), "planes": planes}
     shown |= {_named(loss): words.number(summary.get(loss), ".5g", "-") for loss in losses}
     ended = str(summary.get("stop_reason") or status)
     if ended.startswith("max_") and not config.solver.has_dual:  # else the gap says so
@@ -301,6 +307,25 @@ def _entries(
         head["options"] = options
     head |= {"dataset": _data(config, summary), "seed": str(config.seed)}
     return {**head, **shown, "stopped by": ended}
+
+
+def _relative(summary: Row) -> str:
+    """Return the gap that ``budget.gap_tol`` and targets are about."""
+    if not {"primal", "gap"} <= summary.keys():
+        return "-"
+    return words.number(float(relative_gap(summary["primal"], summary["gap"])), ".2g", "-")
+
+
+def result_line(config: RunConfig, status: str, summary: Row, folder: Path) -> str:
+    """Return the result of a run in one line; parameters are those of `closing_table`."""
+    entries = _entries(config, status, summary, None, _held_out([(config, status, summary)]))
+    told = [
+        f"{name} {text}"
+        for name, text in entries.items()
+        if name not in ("solver", "dataset", "seed", "planes") and text != "-"
+    ]
+    of = f"{entries['solver']} on {entries['dataset']}, seed {entries['seed']}"
+    return f"{of}: {', '.join(told)}: {folder}"
 
 
 def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path]) -> None:

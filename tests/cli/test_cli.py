@@ -185,17 +185,23 @@ def test_a_folder_that_no_call_names_need_not_exist(tmp_path, monkeypatch):
     assert "There are no runs in results" in error_of("report", status=1)
 
 
-def test_quiet_prints_nothing(runs):
-    result = call("run", "quiet=true")
-    assert (result.exit_code, result.output) == (0, "")
-    assert len(runs) == 1
+def test_quiet_prints_the_result_in_a_line_and_nothing_else(runs):
+    result = call("run", "quiet=true", "dataset=usps", "dataset.source=real")
+    assert (result.exit_code, result.stderr) == (0, "")
+    (line,) = result.stdout.splitlines()
+    assert line.startswith("mpbcfw on usps (real), seed 0: iteration 5, exact calls 34,385, time ")
+    assert ", primal 0.5, dual 0.0125, gap 4.9e-01, relative gap 0.97, stopped by " in line
+    assert line.endswith("max_iterations: results/runs/ocr/mpbcfw/0123456789ab/seed=0")
+    assert len(call("run", "-m", "seed=range(3)", "quiet=true").stdout.splitlines()) == 3
+    assert call("run", "quiet=true", "--json").stdout.count("\n") > 3
+    assert len(runs) == 5
 
 
 def test_the_table_of_a_sweep_says_what_tells_its_runs_apart(runs):
     result = call("run", "-m", "solver=mpbcfw", "solver.T=5,10", "lam=0.1,null")
     heading, _, *rows = result.stdout.splitlines()
     assert "options" in heading
-    for row, text in zip(rows, ("T=5 lam=0.1", "T=5 lam=null", "T=10 lam=0.1"), strict=False):
+    for row, text in zip(rows, ("T=5 lam=0.1", "T=5 lam=1/n", "T=10 lam=0.1"), strict=False):
         assert sorted(text.split()) == sorted(row.split("|")[1].split())
 
 
@@ -405,7 +411,7 @@ def test_nothing_wraps_on_a_terminal_of_80_columns():
     lines = re.sub(r"\x1b\[[\d?;]*[A-Za-z]", "", text.replace("\r", "\n")).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0] == "mpbcfw_fast on conll2000 (synthetic data), seed 0:"
-    assert lines[1].startswith("n = 10, d = 20, lam = 0.1, prior N(0, 0.25), clock = wall")
+    assert lines[1].startswith("n = 10, d = 20, lam = 1/n = 0.1, prior N(0, 0.25), clock")
     # a file has one line, however long
     assert shown(terminal.PlainLines, {}, **asked).splitlines()[0] == " ".join(lines[:2])
 

@@ -307,7 +307,7 @@ def test_runs_of_a_sweep_are_told_apart_by_their_priors(tmp_path):
 def test_the_first_line_of_a_run_names_its_prior(options, named, tmp_path):
     text = io.StringIO()
     PlainLines(Console(file=text)).start(config_of(tmp_path, *options), "synthetic", 30, D, 0.1)
-    assert ("lam = 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
+    assert ("= 0.1, prior N(0, 2), clock = wall" in text.getvalue()) == named
 
 
 PER_WEIGHT = "must be one number per weight, got the shape "

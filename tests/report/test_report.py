@@ -180,7 +180,7 @@ def test_failures_are_listed_with_their_reasons(results, page):
 
 def test_synthetic_data_are_marked_and_apart(results, page):
     assert "USPS (SYNTHETIC)" in page.text
-    assert "USPS, synthetic, no real data: n = 50, d = 1, λ = 1/n." in page.text
+    assert "USPS, synthetic, no real data: n = 50, d = 1, λ = 1/n = 0.02." in page.text
     (warning,) = [p for p in page.all("p") if p.get("class") == "warning"]
     assert warning["role"] == "note"
     for parts in groups_of(results).values():

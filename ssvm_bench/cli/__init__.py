@@ -38,7 +38,8 @@ runs_option = click.option(
     "whose",
     type=click.Choice(("mine", "committed")),
     callback=lambda _, __, whose: whose or "",
-    help="Whose runs, in a folder with committed results. [default: your own if there are any]",
+    help="Whose runs: yours, or those that came with the folder. [default: yours, if there "
+    "are any]",
 )
 
 json_option = click.option(

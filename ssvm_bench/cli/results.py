@@ -133,7 +133,7 @@ def compare_command(
     gaps, as medians with bands and tests, go to a figure, a text, a CSV file and LaTeX tables.
     Seconds of different processors are left out without --seconds.
 
-    A and B are folders, where `mine` is what this machine ran and `committed` what is stored in the
+    A and B are folders, where `mine` is what this machine ran and `committed` what came with the
     results folder; or solvers, as legends name them.
 
     .. code-block:: console
@@ -170,7 +170,7 @@ def compare_command(
     "--experiment",
     metavar="NAME",
     shell_complete=completed("experiments"),
-    help="Show the runs of an experiment, including committed ones.",
+    help="Show the runs of an experiment, including stored ones.",
 )
 @click.option("--all", "every", is_flag=True, help="A page for each experiment, and an index.")
 @cli.runs_option
@@ -228,6 +228,11 @@ def report_command(
     help="Only the runs of an experiment; may be repeated.",
 )
 @cli.runs_option
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Delete the runs in FOLDER that are not among these.",
+)
 @click.pass_obj
 def publish_command(
     settings: Settings,
@@ -235,12 +240,14 @@ def publish_command(
     overrides: tuple[str, ...],
     experiments: tuple[str, ...],
     whose: str,
+    replace: bool,
 ) -> None:
     """Write your runs and their pages into a folder to show.
 
     Others can compare their runs with it. FOLDER is new, empty, or what an earlier call has
-    written. It has pages for any web server (or a zip), thinned traces, which `compare` reads on
-    another machine, and where the numbers come from. It names no path, no user and no computer.
+    written; runs there that are not among these stay, unless --replace is given. It has pages for
+    any web server (or a zip), thinned traces, which `compare` reads on another machine, and where
+    the numbers come from. It names no path, no user and no computer.
 
     .. code-block:: console
 
@@ -256,4 +263,5 @@ def publish_command(
     if str(folder).startswith(OPTION):
         raise ConfigError(f"Name the folder to write before {OPTION}…: ssvm-bench publish FOLDER")
     where = _folder(settings, overrides, asked=False)
-    click.echo(f"published: {publish(folder, where, settings.config_dirs(), experiments, whose)}")
+    chosen = experiments, whose, replace
+    click.echo(f"published: {publish(folder, where, settings.config_dirs(), *chosen)}")

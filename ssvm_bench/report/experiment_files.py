@@ -174,7 +174,7 @@ def plot(
                 f"Make them with `ssvm-bench experiment {made_by}`, and plot with the same "
                 "overrides as you run; or choose another folder with results_dir=…"
             ]
-            of = {MINE: " of your own", COMMITTED: " that is committed"}.get(whose, "")
+            of = {MINE: " of your own", COMMITTED: f" that is {where.origin}"}.get(whose, "")
             raise RunFailedError(
                 f"No run{of} of the experiment {experiment.name} has finished in {where.root}"
                 f"{' and can be read' * bool(skipped.problems)}. {what_to_do[0]}"
@@ -187,8 +187,9 @@ def plot(
         if not whose and found.where.whose == MINE and found.has_others:
             logger.info(
                 "These are your own runs. `ssvm-bench plot %s --runs committed` draws those "
-                "that are committed.",
+                "that are %s.",
                 name,
+                where.origin,
             )
         kept, of_side = found.stored.values(), where._replace(whose=found.where.whose)
         return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)

@@ -108,17 +108,6 @@ class Report(NamedTuple):
         return {"page": self.path, "pages": pages}
 
 
-def build(
-    results_dir: Path | ResultsFolder,
-    experiment: str = "",
-    every: bool = False,
-    config_dirs: Sequence[Path] = (),
-    whose: str = "",
-) -> Path:
-    """Write the pages of `report`, and return the path of the one to begin with."""
-    return report(results_dir, experiment, every, config_dirs, whose).path
-
-
 def report(
     results_dir: Path | ResultsFolder,
     experiment: str = "",
@@ -356,11 +345,11 @@ def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
         if failure.what != "partial trace":
             skipped.add(failure.reason)
     if not (found.runs or failures):
-        if mine.has_committed and any(root.glob("traces/*")):
+        if mine.has_references and any(root.glob("traces/*")):
             raise RunFailedError(
-                f"There are no runs of your own in {root}. What is committed there is on the pages "
-                "of `ssvm-bench report --all`, or of one --experiment. "
-                "Make runs with `ssvm-bench experiment quickstart`."
+                f"There are no runs of your own in {root}. What is {mine.origin} there is on the "
+                "pages of `ssvm-bench report --all`, or of one --experiment. Make runs with "
+                "`ssvm-bench experiment quickstart`."
             )
         raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
     runs = Runs(sorted(found.runs, key=_order))

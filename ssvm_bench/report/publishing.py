@@ -8,13 +8,14 @@
       traces/<experiment>/            thinned traces; `single_runs`: those of no experiment
       reference/optima.json           the best values ever seen on these problems
       provenance.json                 commits, versions and processors behind the runs
-      COMMITTED                       marks results that are read, and not changed
       .nojekyll                       GitHub Pages serves the files as they are
-      published.json                  SHA-256 of each of these files: a later call knows its own
+      published.json                  SHA-256 of each of these files: a later call knows its own;
+                                      marks results that are read, and not changed
 
 Nothing is replaced or deleted that is not, byte by byte, what an earlier call has written, and no
-link is followed. The list of files is written first, with the old and the new content of each: a
-call that was killed half-way can be repeated.
+link is followed. Published runs that a later call does not have are deleted only on request. The
+list of files is written first, with the old and the new content of each: a call that was killed
+half-way can be repeated.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from ssvm_bench.config import registry
 from ssvm_bench.figures.document import Html, address
 from ssvm_bench.report import page
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results import loading, optima, stored_traces
+from ssvm_bench.results import loading, optima, stored_traces, words
 from ssvm_bench.results.folder import (
     COMMITTED,
-    MARKER,
     MINE,
+    PUBLISHED,
     ResultsFolder,
     SkippedFiles,
     as_folder,
@@ -47,17 +48,9 @@ from ssvm_bench.results.folder import (
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.table import Run, Runs
 
-LIST = "published.json"
-"""The file by which a folder is known as published."""
-
 FORMAT = 1
 IGNORED = (".git",)
 """What may be in a folder that is published to for the first time: it may be a work tree."""
-
-NOTE = """\
-What is in this folder was written by `ssvm-bench publish`: references, which ssvm-bench reads and
-leaves as they are. `ssvm-bench compare THIS_FOLDER mine` compares your own runs with them.
-"""
 
 INTRO = Html(
     "<p>Runs of <code>ssvm-bench</code>. This folder has all that the pages show: thinned traces "
@@ -83,6 +76,7 @@ def publish(
     config_dirs: Sequence[Path] = (),
     experiments: Sequence[str] = (),
     whose: str = "",
+    replaces: bool = False,
 ) -> Path:
     """Write the runs of a results folder, and pages on them, into a folder; return its first page.
 
@@ -98,12 +92,15 @@ def publish(
         Names or paths of experiments: only the traces that are stored with them; empty: all runs.
     whose : str
         Whose runs, see `ResultsFolder.sides`; empty: the user's own if there are any.
+    replaces : bool
+        Whether runs that an earlier call has published, and that are not among these, are deleted.
 
     Raises
     ------
     ConfigError
-        If the folder has files that `publish` has not written, is a link or no folder, or is part
-        of the results folder; if there is no such experiment.
+        If the folder has such runs, and ``replaces`` is not set; if it has files that `publish` has
+        not written, is a link or no folder, or is part of the results folder; if there is no such
+        experiment.
     RunFailedError
         If there are no runs, or the folder cannot be written.
     """
@@ -120,14 +117,17 @@ def publish(
             runs, side = _of_first_side(where.sides(whose), wanted, skipped)
             if not runs:
                 what = f" of {', '.join(sorted(wanted))}" if wanted else ""
-                of = {MINE: " of your own", COMMITTED: " that are committed"}.get(whose, "")
+                of = {MINE: " of your own", COMMITTED: f" that are {where.origin}"}.get(whose, "")
                 raise RunFailedError(
                     f"There are no finished runs{of}{what} in {where.root}. {page.MADE_BY}"
                 )
             if side.whose and not whose:
-                logger.info("These are the runs called %s; --runs chooses others.", side.whose)
+                logger.info("These are %s; --runs chooses others.", side.called)
             contents = _contents(folder, runs, side, config_dirs, skipped)
-        _update(folder, before, contents)
+        there = {path: _ours(folder, path, before) for path in {**before, **contents}}
+        if not replaces:
+            _check_kept(folder, there, contents, runs)
+        _update(folder, before, there, contents)
     except OSError as error:
         raise RunFailedError(
             f"Cannot publish to {folder}: {error}. Make room there or make it writable, or choose "
@@ -182,7 +182,6 @@ def _contents(
     for name, of_name in runs.items():
         contents |= stored_traces.encoded([_without_places(run) for run in of_name], name)
     contents[optima.FILE] = optima.encoded(everything, side)
-    contents[Path(MARKER)] = NOTE.encode()
     contents[Path(".nojekyll")] = b""
     came = {name: provenance_of(Runs(of_name)) for name, of_name in sorted(runs.items())}
     contents[Path("provenance.json")] = _json(experiments=came)
@@ -190,6 +189,7 @@ def _contents(
     with files.temporary_folder(folder) as place:
         for path, content in {**contents, **pictures}.items():
             files.write(place / path, content, place)
+        files.write(place / PUBLISHED, _listed({}), place)
         copy = as_folder(place)._replace(whose=COMMITTED)
         found = page.everything(copy, config_dirs, skipped, COMMITTED)
         pages = dict(page.rendered(found, copy, place, intro=INTRO))
@@ -271,13 +271,13 @@ def _published_before(folder: Path, results: Path) -> Digests:
     there = sorted(name for name in names if name not in IGNORED and files.MARK not in name)
     if not there:
         return {}
-    if LIST not in there:
+    if PUBLISHED not in there:
         raise ConfigError(
             f"{folder} has files that publish has not written, as {shown(there[0])}. Choose a "
             "folder that is new or empty."
         )
     try:
-        found = json.loads(files.read(folder / LIST, within=folder))
+        found = json.loads(files.read(folder / PUBLISHED, within=folder))
         if found["format"] != FORMAT:
             raise ValueError(f"format version {found['format']}; this program reads {FORMAT}")
         for path, digests in found["files"].items():
@@ -287,14 +287,38 @@ def _published_before(folder: Path, results: Path) -> Digests:
         return dict(found["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{folder} is not known as published: {LIST} cannot be read: {described(error)}. "
+            f"{folder} is not known as published: {PUBLISHED} cannot be read: {described(error)}. "
             "Choose a folder that is new or empty."
         ) from error
 
 
-def _update(folder: Path, before: Digests, contents: dict[str, bytes]) -> None:
+Contents = dict[str, bytes | None]
+"""Path below the folder → what is there, of the files that are ours; None if there is no file."""
+
+
+def _check_kept(
+    folder: Path,
+    there: Contents,
+    contents: Mapping[str, bytes],
+    runs: Mapping[str, Sequence[Run]],
+) -> None:
+    """Raise `ConfigError` if the folder has published runs that are not among those to publish."""
+    new = {run.title for of_name in runs.values() for run in of_name}
+    stored = [
+        old
+        for path, old in there.items()
+        if old is not None and path.endswith(".parquet") and contents.get(path) != old
+    ]
+    lost = {run.title for old in stored for run in stored_traces.decoded(old)} - new
+    if lost:
+        raise ConfigError(
+            f"{folder} has {words.runs(len(lost))} that are not among those to publish, as "
+            f"{min(lost)}. Choose another folder, or add --replace to delete them there."
+        )
+
+
+def _update(folder: Path, before: Digests, there: Contents, contents: dict[str, bytes]) -> None:
     """Write what has changed, and delete what is gone, of the files that are ours."""
-    there = {path: _ours(folder, path, before) for path in {**before, **contents}}
     for path, old in there.items():  # a page that was only made at another time stays
         if path in contents and old and _TIME.sub(b"", old) == _TIME.sub(b"", contents[path]):
             contents[path] = old
@@ -305,11 +329,11 @@ def _update(folder: Path, before: Digests, contents: dict[str, bytes]) -> None:
         logger.info("%s has all of it already.", folder)
         return
     both = {path: sorted({*before.get(path, ()), *after.get(path, ())}) for path in there}
-    for path, content in {LIST: _listed(both), **changed}.items():
+    for path, content in {PUBLISHED: _listed(both), **changed}.items():
         files.write(folder / path, content, folder.parent)
     for path in gone:
         files.remove(folder / path, re.escape(PurePosixPath(path).name))
-    files.write(folder / LIST, _listed(after), folder.parent)
+    files.write(folder / PUBLISHED, _listed(after), folder.parent)
     logger.info("%s files written, %s deleted, of %s.", len(changed), len(gone), len(contents))
 
 

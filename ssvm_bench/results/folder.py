@@ -5,9 +5,10 @@
     <results_dir>/
       runs/                     raw runs, always here
       COMMITTED                 says that all else in this folder is committed, as a reference
-      own/                      files derived from the runs of this machine, in that case
+      published.json            says that `ssvm-bench publish` has written it, as a reference
+      own/                      files derived from the runs of this machine, in both cases
 
-Committed results are read. They change only where ``results_dir=…`` asks for it, so that first
+Such results are read. They change only where ``results_dir=…`` asks for it, so that first
 steps in a checkout leave them unchanged. A figure shows the user's own runs or committed ones.
 """
 
@@ -25,10 +26,10 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
 from ssvm_bench.results.run_folder import PARTIAL, HeldError, lock, recover
 from ssvm_bench.results.trace import is_superseded, remove_superseded
 
-MARKER = "COMMITTED"
+MARKER, PUBLISHED = "COMMITTED", "published.json"
 OWN = "own"
 MINE, COMMITTED = "mine", "committed"
-"""Whose runs: the user's own, or those stored in a folder with committed results."""
+"""Whose runs: the user's own, or those that came with a folder: committed, or published."""
 
 OPTION = "results_dir="
 
@@ -66,25 +67,39 @@ class ResultsFolder(NamedTuple):
         return {MINE: (self.root / OWN,), COMMITTED: (self.root,)}.get(self.whose, self.read)
 
     @property
-    def has_committed(self) -> bool:
-        """Whether its results are committed, so that they are distinguished from the user's own."""
-        return (self.root / MARKER).is_file()
+    def has_references(self) -> bool:
+        """Whether its results are references, which are distinguished from the user's own."""
+        return any((self.root / name).is_file() for name in (MARKER, PUBLISHED))
+
+    @property
+    def origin(self) -> str:
+        """Where its references come from, as a word: published, committed, or else stored."""
+        if (self.root / PUBLISHED).is_file():
+            return "published"
+        root = self.root.absolute()
+        in_git = any(os.path.lexists(place / ".git") for place in (root, *root.parents))
+        return "committed" if in_git else "stored"
+
+    @property
+    def called(self) -> str:
+        """Whose runs are read, in a sentence."""
+        return {MINE: "your own runs", COMMITTED: f"{self.origin} runs"}.get(self.whose, "all runs")
 
     def sides(self, whose: str = "") -> tuple[ResultsFolder, ...]:
         """Return the folder restricted to the runs of one side: ``whose``, or each side in turn.
 
-        Without committed results, all runs are the user's own.
+        Without references, all runs are the user's own.
 
         Raises
         ------
         ConfigError
-            If committed runs are asked for, and there are none.
+            If runs that came with the folder are asked for, and there are none.
         """
-        if not self.has_committed:
+        if not self.has_references:
             if whose == COMMITTED:
                 raise ConfigError(
-                    f"{self.root} has no committed results: all runs there are your own. Leave "
-                    "--runs out."
+                    f"{self.root} has no results that came with it, committed or published: all "
+                    "runs there are your own. Leave --runs out."
                 )
             return (self,)
         return tuple(self._replace(whose=of) for of in ([whose] if whose else (MINE, COMMITTED)))
@@ -95,15 +110,15 @@ class ResultsFolder(NamedTuple):
         if self.made == self.root:
             return ""
         return (
-            f"What {self.root} holds is committed and stays as it is: figures, tables and thinned "
-            f"traces go to {self.made}. {OPTION}{self.root} changes what is committed."
+            f"What {self.root} holds is {self.origin} and stays as it is: figures, tables and "
+            f"thinned traces go to {self.made}. {OPTION}{self.root} changes what is {self.origin}."
         )
 
 
 def results_folder(results_dir: Path, overrides: Sequence[str]) -> ResultsFolder:
-    """Return a results folder whose committed part may be changed if ``overrides`` name it."""
+    """Return a results folder whose references may be changed if ``overrides`` name it."""
     asked = any(override.lstrip("+").startswith(OPTION) for override in overrides)
-    if asked or not (results_dir / MARKER).is_file():
+    if asked or not as_folder(results_dir).has_references:
         return as_folder(results_dir)
     return ResultsFolder(results_dir, results_dir / OWN)
 

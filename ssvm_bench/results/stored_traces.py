@@ -147,6 +147,14 @@ def read_file(path: Path, results_dir: Path) -> list[Run]:
         ) from error
 
 
+def decoded(content: bytes) -> list[Run]:
+    """Return the traces in the content of a file, of no results folder; raise as `read_file`."""
+    try:
+        return _traces(content, Path())
+    except Exception as error:  # a reader may raise anything on a damaged file
+        raise RunFailedError(f"Cannot read stored traces: {reason_of(error)}.") from error
+
+
 def thin(traces: Sequence[Run]) -> list[Run]:
     """Return some repeats with the rows to keep only."""
     longest = max((trace["iteration"] for trace in traces), key=len)

@@ -293,7 +293,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert {path.parent for path in drawn} == {own / "figures/two/solver.T=7"}
     assert f"go to {own}" in said[-1]
     assert "results_dir=results" in said[-1]
-    page.build(folder.results_folder(Path("results"), ()))
+    page.report(folder.results_folder(Path("results"), ()))
     changed = {path for path in contents(results) if not path.startswith(folder.OWN)}
     assert changed == {*committed, "report.html"}
     assert {path: contents(results)[path] for path in committed} == committed
@@ -515,4 +515,4 @@ def test_a_figure_shows_own_runs_or_committed_ones(file, results, monkeypatch, b
     (results / folder.MARKER).unlink()
     done = CliRunner().invoke(main, ["plot", str(file), "--runs=committed"])
     assert done.exit_code == 2
-    assert "no committed results" in done.stderr
+    assert "has no results that came with it" in done.stderr

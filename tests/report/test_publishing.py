@@ -85,7 +85,7 @@ def test_a_folder_is_whole_without_anything_else(results, tmp_path):
     publish(folder, results)
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {
-        *(".nojekyll", MARKER, "index.html", "mine.html", "provenance.json", "published.json"),
+        *(".nojekyll", "index.html", "mine.html", "provenance.json", "published.json"),
         publishing.page.file_of("other/seed=0+1"),
         *("reference/optima.json", "traces/mine/toy-bcfw.parquet"),
         *("traces/mine/toy-mpbcfw.parquet", "traces/other/seed=0+1/toy-bcfw.parquet"),
@@ -119,7 +119,7 @@ def test_a_second_call_changes_nothing_and_a_later_one_what_is_new(results, tmp_
     (folder / "CNAME").write_text("of mine")
     shutil.rmtree(results / "traces" / "mine")
     stored_traces.write([trace("fw")], results, "third")
-    publish(folder, results)
+    publish(folder, results, "--replace")
     assert (folder / "CNAME").read_text() == "of mine"
     assert not (folder / "mine.html").exists()
     assert not [*folder.glob("traces/mine/*")]
@@ -128,6 +128,43 @@ def test_a_second_call_changes_nothing_and_a_later_one_what_is_new(results, tmp_
     publish(fresh, results)
     written = ({name for name, of in content(place).items() if of} for place in (folder, fresh))
     assert next(written) - {"CNAME"} == next(written)
+
+
+def test_published_runs_are_deleted_only_on_request(results, tmp_path):
+    """The runs of another results folder were deleted without a word."""
+    folder, others = tmp_path / "public", tmp_path / "others"
+    publish(folder, results)
+    stored_traces.write([trace("fw")], others, "mine")
+    before = content(folder)
+    message = error_of(call("publish", folder, f"results_dir={others}"), 2)
+    assert "has 4 runs that are not among those to publish, as toy/bcfw/hash/seed=0." in message
+    assert "Choose another folder, or add --replace to delete them there." in message
+    assert content(folder) == before
+    # a run that another experiment has stored meanwhile is still there
+    shutil.move(results / "traces" / "mine", results / "traces" / "renamed")
+    publish(folder, results)
+    assert not (folder / "mine.html").exists()
+    publish(folder, others, "--replace")
+    assert [path.name for path in folder.rglob("*.parquet")] == ["toy-fw.parquet"]
+
+
+def test_runs_are_called_what_they_are(results, tmp_path, monkeypatch):
+    """Nobody has committed what was published or unpacked somewhere."""
+    folder = tmp_path / "public"
+    publish(folder, results)
+    (results / MARKER).touch()
+    (results / "own").mkdir()
+    for place, word in ((folder, "published"), (results, "stored"), (results, "committed")):
+        if word == "committed":
+            (tmp_path / ".git").mkdir()
+        monkeypatch.chdir(place.parent)
+        where = f"results_dir={place}"
+        done = call("compare", "bcfw", "mpbcfw", where, "--format", "svg")
+        assert f"Only {word} runs are compared." in done.stdout
+        assert f"What is {word} there" in error_of(call("report", where), 1)
+        said = done.output.replace("runs=committed", "") + call("report", where, "--all").output
+        said += (place / "report" / "index.html").read_text()
+        assert ("committed" in said.lower()) == (word == "committed")
 
 
 def test_nothing_of_the_machine_is_published(tmp_path):
@@ -177,14 +214,14 @@ def test_pictures_of_pages_come_along(tmp_path):
 
 def test_whose_runs_and_which(results, tmp_path):
     folder = tmp_path / "public"
-    assert "no committed results" in error_of(
+    assert "has no results that came with it" in error_of(
         call("publish", folder, f"results_dir={results}", "--runs", "committed"), 2
     )
     (results / MARKER).touch()
     stored_traces.write([trace("fw")], results / OWN, "own_one")
-    assert "called mine" in publish(folder, results).stderr
+    assert "These are your own runs;" in publish(folder, results).stderr
     assert sorted(path.name for path in folder.glob("traces/*")) == ["own_one"]
-    publish(folder, results, "--runs", "committed")
+    publish(folder, results, "--runs", "committed", "--replace")
     assert sorted(path.name for path in folder.glob("traces/*/*.parquet")) == [
         "toy-bcfw.parquet",
         "toy-mpbcfw.parquet",
@@ -219,8 +256,11 @@ def test_a_folder_that_is_not_ours_is_left_alone(results, tmp_path, make, status
         (lambda folder, _: (folder / "index.html").write_text("mine"), "is not as publish has"),
         (lambda folder, _: (folder / "third.html").write_text("mine"), "is not as publish has"),
         (lambda folder, _: (folder / "third.html").mkdir(), "is not a file of publish"),
-        (lambda folder, _: (folder / publishing.LIST).write_text("{}"), "is not known as"),
-        (lambda folder, out: _replaced(folder / publishing.LIST, out / "a"), "is not known as"),
+        (lambda folder, _: (folder / publishing.PUBLISHED).write_text("{}"), "is not known as"),
+        (
+            lambda folder, out: _replaced(folder / publishing.PUBLISHED, out / "a"),
+            "is not known as",
+        ),
         (lambda folder, out: _replaced(folder / "index.html", out / "a"), "is a link"),
         (lambda folder, out: _replaced(folder / "traces", out), "is a link"),
         (lambda folder, out: _replaced(folder / "traces" / "mine", out), "is a link"),
@@ -248,13 +288,13 @@ def _replaced(path, to):
 
 def _listed(folder, path):
     made = publishing._listed({path: ["0" * 64]})
-    (folder / publishing.LIST).write_bytes(made)
+    (folder / publishing.PUBLISHED).write_bytes(made)
 
 
 def test_a_call_that_died_half_way_is_repeated(results, tmp_path, monkeypatch):
     folder, write = tmp_path / "public", publishing.files.write
     folder.mkdir()
-    left_over = folder / f".{publishing.LIST}{publishing.files.MARK}0"
+    left_over = folder / f".{publishing.PUBLISHED}{publishing.files.MARK}0"
     left_over.touch()
     publish(folder, results)
     assert not left_over.exists()

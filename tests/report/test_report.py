@@ -103,7 +103,7 @@ def results(tmp_path_factory):
     store(tmp_path, run_of("fw", seed=7), "ocr", partial="error")
     damaged = store(tmp_path, run_of("fw", seed=8), "ocr")
     (damaged / "trace.parquet").write_bytes(b"PAR1 cut short")
-    assert report.build(tmp_path) == tmp_path / "report.html"
+    assert report.report(tmp_path).path == tmp_path / "report.html"
     return tmp_path
 
 
@@ -118,7 +118,7 @@ def page(text):
 
 
 def built(folder):
-    return Page(report.build(folder).read_text(encoding="utf-8"))
+    return Page(report.report(folder).path.read_text(encoding="utf-8"))
 
 
 def html(block):
@@ -246,8 +246,8 @@ def test_what_is_committed_is_on_pages_of_experiments_alone(tmp_path):
     shutil.rmtree(tmp_path / "runs")
     (tmp_path / MARKER).touch()
     with pytest.raises(RunFailedError, match=r"no runs of your own in .* --all"):
-        report.build(tmp_path)
-    index = report.build(tmp_path, every=True)
+        report.report(tmp_path)
+    index = report.report(tmp_path, every=True).path
     assert index == tmp_path / "report/index.html"
     links = [link["href"] for link in Page(index.read_text()).all("a")]
     assert links == ["#content", "kept.html"]
@@ -260,7 +260,7 @@ def test_pages_are_listed_by_paper(tmp_path):
     runs = [read_trace(store(tmp_path, run_of("bcfw", source="synthetic"), "ocr"))]
     for name in ("mpbcfw_mine", "bmrm_mine", "kept"):
         stored_traces.write(runs, tmp_path, name)
-    page = Page(report.build(tmp_path, every=True).read_text())
+    page = Page(report.report(tmp_path, every=True).path.read_text())
     links = [link["href"] for link in page.all("a")[1:]]
     groups = ["#group-0", "#group-1", "#group-2", "#group-3"]
     assert links == [*groups, "own.html", "kept.html", "mpbcfw_mine.html", "bmrm_mine.html"]
@@ -302,7 +302,7 @@ def test_a_link_leads_to_the_page_of_its_name_alone(tmp_path):
     runs = [read_trace(store(tmp_path, run_of("bcfw"), "ocr"))]
     for name in NAMES:
         stored_traces.write(runs, tmp_path, name)
-    index = report.build(tmp_path, every=True)
+    index = report.report(tmp_path, every=True).path
     links = [link["href"] for link in Page(index.read_text()).all("a")[1:]]
     links = [link for link in links if not link.startswith("#group-")]
     files = [path.name for path in index.parent.iterdir()]
@@ -319,7 +319,7 @@ def test_a_link_leads_to_the_page_of_its_name_alone(tmp_path):
 @pytest.mark.parametrize("name", ["index", "own", "A#b", "two?%41"])
 def test_a_page_of_ones_own_experiment_replaces_no_other(tmp_path, name):
     store(tmp_path, run_of("bcfw"))
-    kept = report.build(tmp_path, every=True)
+    kept = report.report(tmp_path, every=True).path
     pages = {path: path.read_text() for path in kept.parent.iterdir()}
     found = report.own(tmp_path, SkippedFiles())._replace(name=name, file=report.file_of(name))
     assert kept.parent / found.file not in pages
@@ -616,7 +616,7 @@ def test_curves_and_figures_are_filtered(tmp_path, opened):
     for k in range(7):
         store(tmp_path, run_of("bcfw"), f"data{k}")
         store(tmp_path, run_of("bcfw_avg"), f"data{k}")
-    page = opened(report.build(tmp_path))
+    page = opened(report.report(tmp_path).path)
     plots, search = page.locator("figure.plot:visible"), page.get_by_role("searchbox")
     lines = page.locator("figure.plot:visible").first.locator(".panels .line")
     first_plot(page)
@@ -694,7 +694,7 @@ def test_a_page_is_light_or_dark_and_fits_a_telephone(results, opened):
 def test_figures_are_drawn_when_they_are_seen(tmp_path, opened):
     for k in range(7):
         store(tmp_path, run_of("bcfw"), f"data{k}")
-    page = opened(report.build(tmp_path))
+    page = opened(report.report(tmp_path).path)
     page.locator(".legend").first.wait_for()
     assert page.locator("figure.plot").count() == 7
     assert page.locator(".legend").count() < 5
@@ -707,7 +707,7 @@ def test_a_printed_page_has_its_figures(tmp_path, opened):
     """Figures that nobody has scrolled to are drawn when they are printed; closed ones are not."""
     for k in range(7):
         store(tmp_path, run_of("bcfw"), f"data{k}")
-    page = opened(report.build(tmp_path), color_scheme="dark")
+    page = opened(report.report(tmp_path).path, color_scheme="dark")
     page.locator(".legend").first.wait_for()
     assert page.locator(".legend").count() < report.FIRST
     page.pdf(path=tmp_path / "page.pdf", width="400px", print_background=True)
@@ -726,7 +726,7 @@ def test_a_committed_experiment_is_a_small_page(tmp_path, opened):
         pytest.skip("no committed results")
     for folder in ("traces/mpbcfw_fig4", "reference"):
         shutil.copytree(committed / folder, tmp_path / folder)
-    path = report.build(tmp_path, "mpbcfw_fig4")
+    path = report.report(tmp_path, "mpbcfw_fig4").path
     assert path.stat().st_size < 1_000_000
     page = opened(path)
     page.locator("figure.plot .line").first.wait_for(state="attached")

@@ -214,7 +214,7 @@ def output(
         TEXTS["pairs"].format(a=a, b=b),
         *said,
         *[many] * (number > MOST),
-        List([*sentences(table)]),
+        List([*sentences(table, a, b)]),
         *(of.filled() for of in TABLES.tables(table)),
         TEXTS["paired_tests"],
         *TESTS.tables(_by_cost(table)),
@@ -252,58 +252,58 @@ def shown(row: Any, cost: str) -> str:
     return f"{text} ({words.times(low)}–{words.times(high)})"
 
 
-def sentences(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence per comparison, at the smallest gap with a ratio."""
+def sentences(table: pd.DataFrame, a: str = "A", b: str = "B") -> Iterator[str]:
+    """Yield a sentence per comparison, at the smallest gap with a ratio.
+
+    ``a`` and ``b`` are the names of the sides where both are the same curve, as of two folders.
+    """
     for _, rows in table.groupby(COMPARED, sort=False):
         numbers = np.isfinite(rows["calls"]) & (rows["calls"] > 0)
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
         row = (some if len(some) else rows).sort_values("gap").iloc[0]
         of = f"{row['b']} beside {row['a']}" if row["a"] != row["b"] else str(row["a"])
         about = f"{style.problem_title(row, value=True)}, {of} {row['around']}".strip()
+        sides = (row["a"], row["b"]) if row["a"] != row["b"] else (a, b)
         pairs = int(row["pairs"])
         gap = f"a relative gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):
-            yield f"{about}: neither got to {gap}{_smallest(row)}."
+            yield f"{about}: neither got to {gap}{_smallest(row, sides)}."
         elif not numbers.any():
-            alone = "B" if row["calls"] == 0 else "A"
-            yield f"{about}: only {alone} got to {gap}; {_tests(row)}."
+            alone = sides[int(row["calls"] == 0)]
+            yield f"{about}: only {alone} got to {gap}; {_tests(row, sides)}."
         else:
             said = [f"{shown(row, cost)} of the {NEEDS[cost]}" for cost in COSTS if row[cost] > 0]
-            yield f"{about}: {' and '.join(said)} to {gap}; {_tests(row)}."
+            yield f"{about}: {' and '.join(said)} to {gap}; {_tests(row, sides)}."
 
 
-def _smallest(row: Any) -> str:
+def _smallest(row: Any, sides: tuple[str, str]) -> str:
     """Return how far each side got, as the end of a sentence."""
     text = words.beside([row["gap"]], words.figures)
-    names = (row["a"], row["b"]) if row["a"] != row["b"] else ("A", "B")
-    far = zip(names, (row["least_a"], row["least_b"]), strict=True)
+    far = zip(sides, (row["least_a"], row["least_b"]), strict=True)
     said = [f"{text(least)} of {name}" for name, least in far if math.isfinite(least)]
     if not said:
         return ": none is known"
     return f" yet: {MORE}. The smallest is {' and '.join(said)}"
 
 
-def _tests(row: Any) -> str:
+def _tests(row: Any, sides: tuple[str, str]) -> str:
     """Return what the tests of both costs show, as the end of a sentence."""
     found: dict[str, str] = {}
     for cost in (cost for cost in COSTS if row[f"{cost}_shows"]):
         sure = f" (p = {row[f'{cost}_p']:.2g})" * (row[f"{cost}_shows"] in SIDES)
-        found[cost] = _shows(row, cost) + sure
+        found[cost] = _shows(row, cost, sides) + sure
     if len({*found.values()}) == 1:
         return next(iter(found.values()))
     return ", ".join(f"{NEEDS[cost]}: {text}" for cost, text in found.items())
 
 
-SIDES = {paired_tests.AHEAD_A: "a", paired_tests.AHEAD_B: "b"}
-"""Which side is ahead → its column."""
+SIDES = (paired_tests.AHEAD_A, paired_tests.AHEAD_B)
 
 
-def _shows(row: Any, cost: str) -> str:
-    """Return what a test shows: the curve that is ahead, or the side if both are one curve."""
+def _shows(row: Any, cost: str, sides: tuple[str, str] = SIDES) -> str:
+    """Return what a test shows; ``sides`` are the names of A and B."""
     test = str(row[f"{cost}_shows"])
-    if test not in SIDES:
-        return test
-    return f"{row[SIDES[test]] if row['a'] != row['b'] else test} is ahead"
+    return f"{sides[SIDES.index(test)]} is ahead" if test in SIDES else test
 
 
 def _by_cost(table: pd.DataFrame) -> pd.DataFrame:
@@ -312,7 +312,8 @@ def _by_cost(table: pd.DataFrame) -> pd.DataFrame:
     for row in table.to_dict("records"):
         for cost in (cost for cost in COSTS if row[f"{cost}_shows"]):
             of = {field: row[f"{cost}_{field}"] for field in paired_tests.Difference._fields}
-            what = {"cost": NEEDS[cost], "median": row[cost], "shown": _shows(row, cost)}
+            sides = (row["a"], row["b"]) if row["a"] != row["b"] else SIDES
+            what = {"cost": NEEDS[cost], "median": row[cost], "shown": _shows(row, cost, sides)}
             rows.append({**row, **of, **what})
     return pd.DataFrame(rows, columns=[*table, *paired_tests.Difference._fields, *TESTED])
 

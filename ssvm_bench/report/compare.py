@@ -28,12 +28,6 @@ from ssvm_bench.results.table import Run, Runs
 ALL = "*"
 """In place of an experiment's name: all runs."""
 
-OF = {
-    MINE: ("Only your own runs are compared.",),
-    COMMITTED: ("Only committed runs are compared.",),
-}
-"""Whose runs → the note on that."""
-
 logger = logging.getLogger(__name__)
 
 STORED = (
@@ -137,7 +131,8 @@ def compare(
     given = {key: values for key, values in options.items() if values}
     a, b = plain_values(a), plain_values(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
-    return pairs.output(table, a, b, name, seconds, OF.get(whose, ()))
+    notes = [f"Only {where._replace(whose=whose).called} are compared."] * bool(whose)
+    return pairs.output(table, a, b, name, seconds, notes)
 
 
 def save(
@@ -190,7 +185,7 @@ def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Run
     for side in sides:
         if runs := _read(side, experiment, skipped):
             if len(sides) > 1:
-                logger.info("Of %s, only the runs called %s are compared.", folder.root, side.whose)
+                logger.info("Of %s, only %s are compared.", folder.root, side.called)
             return runs
     return Runs()
 
@@ -264,16 +259,17 @@ def _of_solvers(
         both = [Runs(run for run in of if id(run) in here) for of in chosen]
         if found := pairs.paired(both[0], both[1], same_curve=False):
             if side.whose == MINE and len(read) > 1:
-                logger.info("These are your own runs; --runs %s compares others.", COMMITTED)
+                others = f"--runs {COMMITTED} compares the {side.origin} ones"
+                logger.info("These are your own runs; %s.", others)
             elif len(read) > 1:
-                logger.info("%s; committed runs are compared.", _lacking(names, chosen, here))
+                logger.info("%s; %s are compared.", _lacking(names, chosen, here), side.called)
             return both, found, side.whose
     return chosen, [], next(iter(read)).whose
 
 
-def _lacking(names: Sequence[str], chosen: Sequence[Runs], committed: set[int]) -> str:
-    """Return why the user's own runs of two solvers are not compared; ``committed`` are not own."""
-    own = [any(id(run) not in committed for run in runs) for runs in chosen]
+def _lacking(names: Sequence[str], chosen: Sequence[Runs], others: set[int]) -> str:
+    """Return why the user's own runs of two solvers are not compared; ``others`` are not own."""
+    own = [any(id(run) not in others for run in runs) for runs in chosen]
     none = [plain_values(name) for name, some in zip(names, own, strict=True) if not some]
     if not none:
         return "Your own runs of both have no two to compare"

@@ -182,6 +182,19 @@ def test_what_the_pairs_show_is_said_and_is_in_all_files(tmp_path):
         assert Path(path).is_file()
 
 
+def test_sides_that_differ_in_an_option_only_are_named_by_it(tmp_path):
+    early, late = (trace("mpbcfw", options={"T": T}, hash=f"{T:012x}") for T in (5, 10))
+    set_columns(late, slice(2, None), dual=0.5, gap=0.5)
+    (said,) = pairs.sentences(ratios([early], [late]))
+    assert "mpbcfw T=10 beside mpbcfw T=5: only mpbcfw T=5 got to a relative gap of 0.1" in said
+    for folder_, run in (("one", early), ("two", late)):
+        run.metadata["config"]["solver"]["T"] = 5
+        stored_traces.write([run], tmp_path / folder_, "made_up")
+    one, two = tmp_path / "one", tmp_path / "two"
+    done = call("compare", one, two, "--gap", 0.1, "--out", tmp_path / "c", "--format", "svg")
+    assert f"mpbcfw: only {one} got to a relative gap of 0.1 (1 pair)" in done.stdout
+
+
 def test_sides_that_are_exchanged_are_as_far_ahead():
     one = [trace("bcfw", seed) for seed in range(7)]
     two = [trace("mpbcfw", seed, factor) for seed, factor in enumerate((0.4, 0.5, 2, 3, 5, 6, 8))]
@@ -219,7 +232,8 @@ def test_where_no_side_has_got_anywhere_the_smallest_gaps_are_said_and_nothing_i
     ) in done.stdout
     assert {path.suffix for path in tmp_path.glob("c.*")} == {".md", ".csv", ".tex"}
     asked = call(*words, "--gap", 0.95)
-    assert "only B got to a relative gap of 0.95" in asked.stdout
+    assert "only mpbcfw got to a relative gap of 0.95" in asked.stdout
+    assert "A is bcfw, and B is mpbcfw." in asked.stdout
     assert (tmp_path / "c.png").is_file()
 
 
@@ -373,6 +387,7 @@ def committed(tmp_path):
         runs = [trace("bcfw"), trace("mpbcfw", factor=factor, options={"T": 10})]
         stored_traces.write(runs, place, "made_up")
     (results / folder.MARKER).touch()
+    (tmp_path / ".git").mkdir()
     return results
 
 
@@ -441,7 +456,7 @@ def test_a_folder_is_compared_by_its_own_runs_or_its_committed_ones(committed, t
     words = ("compare", committed, other, f"results_dir={tmp_path}", "--format", "svg")
     done = call(*words)
     assert ratio(done) == 4.0
-    assert "only the runs called mine" in done.stderr
+    assert "only your own runs are compared" in done.stderr
     assert "folders" in error_of(call(*words, "--runs", "committed"), 2)
     for path in (committed / folder.OWN).glob("traces/*/*"):
         path.unlink()

@@ -4,6 +4,7 @@ Compiled code and stand-ins are kept in the user's cache folder: what one test h
 find there.
 """
 
+import gc
 import importlib
 import os
 import signal
@@ -233,6 +234,7 @@ class Copy:
             os.dup2(os.open(stdout, os.O_WRONLY), writing)
         if not (pid := os.fork()):
             leave, status = os._exit, 70
+            gc.freeze()  # finalizers of its garbage wait for processes that this process holds
             try:
                 os.close(reading)
                 status = _program(arguments, log, writing, changes)

@@ -1,10 +1,12 @@
 """Work on one results folder by many processes, and on many folders that become one."""
 
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
+import weakref
 from contextlib import ExitStack
 from itertools import chain, product
 
@@ -37,6 +39,27 @@ def test_what_others_make_is_passed_over_and_looked_at_in_the_end(tmp_path, grid
             other.close()  # without having made it
             assert process.wait() == 0
     assert len(find_runs(results)) == 2
+
+
+def test_a_copy_of_this_process_does_not_collect_its_garbage(tmp_path, monkeypatch):
+    """It waited for a LaTeX of matplotlib's to end, whose input this process still held."""
+
+    class Ring:
+        pass
+
+    ring, collected = Ring(), tmp_path / "collected"
+    ring.itself = ring
+    weakref.finalize(ring, collected.touch)
+    monkeypatch.setattr(program, "start", lambda: sys.exit(0 * gc.collect()))
+    gc.disable()
+    try:
+        del ring
+        program.completed(tmp_path / "log")
+        assert not collected.exists()
+        gc.collect()
+    finally:
+        gc.enable()
+    assert collected.exists()
 
 
 def test_the_lock_of_a_dead_process_does_not_block(tmp_path):

@@ -215,6 +215,11 @@ def _check_choice(group: str, name: Any, known: Mapping[str, Path]) -> None:
             f"{group}={name} has a module, but no config file. Write {group}/{name}.yaml, with the "
             f"line `kind: {name}`, into a folder that you give with --config-dir."
         )
+    if group == "dataset" and isinstance(name, str) and Path(name).is_file():
+        file = shown(name)
+        raise ConfigError(
+            f"dataset={file} is a file. dataset=file dataset.path={file} trains on it."
+        )
     validation.check_choice(group, name, known)
 
 

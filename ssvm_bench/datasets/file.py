@@ -471,6 +471,13 @@ def _read(config: Config) -> _Content:
     return _Content(vocabulary, splits, notes)
 
 
+OF_NUMBERS = (
+    "A table of numbers comes as an .npz with x and y, which numpy.savez writes, or in LIBSVM's "
+    "format (`ssvm-bench help own_data`)."
+)
+"""What to do with CSV."""
+
+
 @contextmanager
 def _separated(raw: bytes, config: Config) -> Iterator[None]:
     """Let an error about a text say which other separator of columns would read it."""
@@ -483,6 +490,8 @@ def _separated(raw: bytes, config: Config) -> Iterator[None]:
             other = columns.other_separator(lines, bool(stated), config.separator)
             if other:
                 error.advice = f"{columns.OPTION_OF_SEPARATOR}={other} would read it."
+            elif not stated and columns.is_table_of_numbers(lines):
+                error.advice = OF_NUMBERS
         raise
 
 

@@ -241,6 +241,15 @@ def test_a_mistake_is_one_message(override, part):
     assert part in message(override)
 
 
+def test_a_file_in_the_place_of_a_dataset_is_told_where_files_go(tmp_path):
+    file = tmp_path / "train.txt"
+    with pytest.raises(ConfigError, match=r"is not known"):
+        compose_runs([f"dataset={file}"])
+    file.touch()
+    with pytest.raises(ConfigError, match=rf"dataset=file dataset\.path={file} trains on it\.$"):
+        compose_runs([f"dataset={file}"])
+
+
 @pytest.mark.parametrize("prefix", ["", "+", "++"])
 def test_unknown_options_name_the_nearest(prefix):
     text = message(f"{prefix}solver.lamda=1")

@@ -784,6 +784,18 @@ PLACES = (
 NAMED = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", " "])
+@pytest.mark.parametrize("head", ["", "width,height,kind\n"])
+def test_csv_of_numbers_is_told_what_to_be(tmp_path, separator, head):
+    """A newcomer's first file; "Correct the file" left them alone."""
+    rows = "".join(f"{k / 7:.3f},{-k / 3:.3f},{'red' if k % 2 else 'blue'}\n" for k in range(20))
+    path = written(tmp_path, (head + rows).replace(",", separator), "table.csv")
+    with pytest.raises(RunFailedError, match=r"A table of numbers comes as an \.npz with x and y"):
+        load(path)
+    with pytest.raises(RunFailedError, match=r"Correct the file\.$"):
+        load(written(tmp_path, "one\ntwo\n\none\n", "one.txt"))
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_entries_with_blanks_have_another_separator(tmp_path, name):
     path = written(tmp_path, PLACES.replace("\t", NAMED[name]), "places.txt")

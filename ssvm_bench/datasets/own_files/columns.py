@@ -181,6 +181,17 @@ def _is_pair(field: bytes) -> str:
     return f"{_quoted([field])} is a feature and its value"
 
 
+def is_table_of_numbers(lines: Sequence[bytes]) -> bool:
+    """Whether a separator splits lines into columns of which all but the last have numbers."""
+    for separator in SEPARATORS:
+        rows = [fields for line in lines if (fields := _entries(line, separator))]
+        if len(rows) > 1 and {len(fields) for fields in rows} == {len(rows[0])} != {1}:
+            return all(
+                map(_numbers, [*zip(*rows[1:], strict=True)][:-1])
+            )  # the first may be a head
+    return False
+
+
 def _sequences(rows: Sequence[tuple[int, list[bytes]]]) -> int:
     """Return the number of sequences; a line alone at the top is none, as it may be a head."""
     numbers = [k for k, _ in rows]

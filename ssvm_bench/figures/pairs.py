@@ -267,23 +267,24 @@ def sentences(table: pd.DataFrame, a: str = "A", b: str = "B") -> Iterator[str]:
         pairs = int(row["pairs"])
         gap = f"a relative gap of {row['gap']:g} ({pairs} pair{'s' * (pairs != 1)})"
         if not len(some):
-            yield f"{about}: neither got to {gap}{_smallest(row, sides)}."
+            far = _smallest(row, sides)
+            rest = f" yet: {MORE}.{far}" if far else ": none is known."
+            yield f"{about}: neither got to {gap}{rest}"
         elif not numbers.any():
             alone = sides[int(row["calls"] == 0)]
-            yield f"{about}: only {alone} got to {gap}; {_tests(row, sides)}."
+            tests = _tests(row, sides)
+            yield f"{about}: only {alone} got to {gap}; {tests}.{_smallest(row, sides)}"
         else:
             said = [f"{shown(row, cost)} of the {NEEDS[cost]}" for cost in COSTS if row[cost] > 0]
             yield f"{about}: {' and '.join(said)} to {gap}; {_tests(row, sides)}."
 
 
 def _smallest(row: Any, sides: tuple[str, str]) -> str:
-    """Return how far each side got, as the end of a sentence."""
+    """Return how far each side got, as a sentence; empty if no gap is known."""
     text = words.beside([row["gap"]], words.figures)
     far = zip(sides, (row["least_a"], row["least_b"]), strict=True)
     said = [f"{text(least)} of {name}" for name, least in far if math.isfinite(least)]
-    if not said:
-        return ": none is known"
-    return f" yet: {MORE}. The smallest is {' and '.join(said)}"
+    return f" The smallest is {' and '.join(said)}." if said else ""
 
 
 def _tests(row: Any, sides: tuple[str, str]) -> str:

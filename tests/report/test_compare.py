@@ -187,6 +187,7 @@ def test_sides_that_differ_in_an_option_only_are_named_by_it(tmp_path):
     set_columns(late, slice(2, None), dual=0.5, gap=0.5)
     (said,) = pairs.sentences(ratios([early], [late]))
     assert "mpbcfw T=10 beside mpbcfw T=5: only mpbcfw T=5 got to a relative gap of 0.1" in said
+    assert said.endswith(". The smallest is 0.005 of mpbcfw T=5 and 0.5 of mpbcfw T=10.")
     for folder_, run in (("one", early), ("two", late)):
         run.metadata["config"]["solver"]["T"] = 5
         stored_traces.write([run], tmp_path / folder_, "made_up")

@@ -95,14 +95,14 @@ def looks() -> dict[str, Look]:
 
 
 def look(label: str) -> Look:
-    """Return the look of a curve; its label starts with the solver's name and the first option.
+    """Return the look of a curve; its label starts with the solver's name and its options.
 
     An unknown solver gets a colour by its name, and dashes if it is an averaged variant.
     """
-    known, (name, first) = looks(), [*label.split(" "), ""][:2]
-    if variant := known.get(f"{name} {first}"):
+    if variant := _variant(label)[0]:
         return variant
-    found = known.get(name)
+    name, first = [*label.split(" "), ""][:2]
+    found = looks().get(name)
     if found is None:
         of_others = OTHERS[zlib.crc32(name.encode()) % len(OTHERS)]
         return Look(name, of_others, "--" if name.endswith("_avg") else "-")
@@ -111,6 +111,18 @@ def look(label: str) -> Look:
         power = min(int(value).bit_length() - 1, len(found.shades))
         return found._replace(color=found.shades[power - 1], line="-")
     return found
+
+
+def _variant(label: str) -> tuple[Look | None, str]:
+    """Return the look of a solver with as many of its first options as a paper names, and the rest.
+
+    Without such a look, the rest are all options.
+    """
+    known, (name, *options) = looks(), label.split(" ")
+    for k in range(len(options), 0, -1):
+        if found := known.get(" ".join([name, *options[:k]])):
+            return found, " ".join(options[k:])
+    return None, " ".join(options)
 
 
 def color(label: str) -> str:
@@ -150,11 +162,10 @@ def strokes(labels: Iterable[str]) -> dict[str, Stroke]:
 def solver_label(label: str) -> str:
     """Return the text in the legend: the paper's name, then the options that tell curves apart.
 
-    A paper may name a solver with its first option.
+    A paper may name a solver with its first options.
     """
     name, _, options = label.partition(" ")
-    first, _, others = options.partition(" ")
-    variant = looks().get(f"{name} {first}")
+    variant, others = _variant(label)
     if variant and variant.label:
         shown, options = variant.label, others
     else:

@@ -14,6 +14,7 @@ from traces import make_trace, set_columns
 from ssvm_bench.claims import display, judging
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN
 from ssvm_bench.config import catalog
+from ssvm_bench.figures import style
 from ssvm_bench.figures.kind import FigureData
 from ssvm_bench.papers.dual_coordinate import measures
 from ssvm_bench.papers.dual_coordinate.figures import KIND, RUNS
@@ -523,6 +524,22 @@ def test_curves_are_named_by_what_is_compared(outputs):
         [name, "dcd_online schedule=gap", n, 50.0, 2] for name in STREAMS for n in (N // 2, N)
     ]
     assert outputs(subgradients("ocr")[:1], *KIND.choices.names) == {}
+
+
+def test_legends_have_words_and_no_options(outputs):
+    tols = {"tol": 0.01, "absolute": False}, {"tol": 0.05, "absolute": False}
+    runs = [online("ocr", name, **tol) for name in ("gap", "larank") for tol in tols]
+    runs.append(online("ocr", "gap", tol=0.37, absolute=True))
+    names = outputs(runs, "schedules")["schedules_time"]["solver"].unique()
+    ten = "Ten old examples for each new one"
+    assert [style.solver_label(name) for name in names] == [
+        *("Algorithm 2 (tol 0.01)", "Algorithm 2 (tol 0.05)", f"{ten} (tol 0.01)"),
+        *(f"{ten} (tol 0.05)", "Algorithm 2 (tol 0.37 as a difference)"),
+    ]
+    for name in ("dcd order=random", "dcd_online plane=random schedule=larank"):
+        assert "=" not in style.solver_label(name)
+    longer = "dcd_online plane=random schedule=larank M=3"
+    assert style.solver_label(longer).endswith(", random plane (M=3)")
 
 
 def test_the_experiment_makes_the_runs_that_the_claims_need():

@@ -38,6 +38,9 @@ RUNS = kinds_of_runs(Path(__file__).with_name("claims.yaml"))
 BOUNDS = {"UB": "upper_bound", "UB'": "tracked_bound", "LB": "dual"}
 """Name of a bound in the legend → its column."""
 
+ABSOLUTE = {False: "absolute=False", True: "absolute=True"}
+"""The option that says of which kind ``tol`` is, as in the names of curves."""
+
 DISTANCE = "distance / |F*|"
 GAP = "relative gap"
 KEPT = "planes in the cache"
@@ -100,13 +103,16 @@ def _named(runs: Sequence[Run], first: Callable[[Run], str]) -> list[str]:
     """Return the names of curves: the solver, the text ``first`` of a run, and differing options.
 
     These are the options in which runs on one problem instance differ; tolerances and budgets that
-    only differ between instances are left out.
+    only differ between instances are left out. Tolerances are named by the paper's word.
     """
     found = []
     names = labels_within(runs, lambda run: run.problem)
     for run, label in zip(runs, names, strict=True):
         solver, *options = label.split(" ")
-        others = [text for text in options if text != first(run)]
+        others = [text for text in options if text != first(run) and text not in ABSOLUTE.values()]
+        if ABSOLUTE[True] in options:
+            others.append("as a difference")
+        others = [text.replace("tol=", "tol ") for text in others]
         found.append(" ".join([solver, first(run), *others]))
     return found
 

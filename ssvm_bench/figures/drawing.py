@@ -221,6 +221,9 @@ def draw_panel(
         below = {"linewidth": 3.0, "zorder": 1.9} if wide and dashes != "-" else {}
         stroke: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, **below}
         panel.plot(curve["x"], curve["median"], **stroke)
+        if (single := _single(curve)).any():  # they make no line either
+            panel.plot(curve["x"][single], curve["median"][single], "o", color=color, markersize=4)
+            panel.set_xlim(curves["x"].min(), curves["x"].max())  # of the whole run
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
@@ -228,6 +231,12 @@ def draw_panel(
         return
     whole = bool((curves["x"] % 1 == 0).all())
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
+
+
+def _single(curve: pd.DataFrame) -> np.ndarray:
+    """Return which of several points have a value, and no neighbour with one."""
+    known = np.pad(np.isfinite(curve["median"].to_numpy(float)), 1)
+    return known[1:-1] & ~known[:-2] & ~known[2:] & (len(curve) > 1)
 
 
 def number_lines(

@@ -407,6 +407,16 @@ def test_variants_of_a_solver_differ_in_their_lines():
     assert len(set(style.strokes(f"mpbcfw T={k}" for k in range(12)).values())) == 12
 
 
+def test_a_value_without_neighbours_is_a_point_on_the_axis_of_the_whole_run():
+    run = make_trace([0.5, 0.5, 3.0, 0.5, 0.5], [0.0] * 5, iteration=[0, 10, 20, 30, 40])
+    chosen = table_of([run])
+    chosen = chosen[chosen["quantity"] == "primal suboptimality"]
+    (panel,) = drawing.draw_curves(chosen, "iteration", "Three").axes
+    points = [line for line in panel.lines if line.get_marker() == "o"]
+    assert [line.get_xydata().tolist() for line in points] == [[[20, 2]]]
+    assert panel.get_xlim() == (0, 40)
+
+
 def test_starts_have_figures_of_their_own_and_rows_say_what_a_dataset_stands_for():
     runs = [
         make_trace([9.0, 2.0], [0.0, 1.0], options={"start": start}, seed=seed)

@@ -403,6 +403,15 @@ def test_labels_are_drawn_of_the_first_draw_where_the_runs_are(tmp_path):
     assert len(output.figure().axes) == 2
 
 
+def test_panels_of_points_are_as_high_as_the_points_and_a_title():
+    rng = np.random.RandomState(0)
+    x = rng.uniform(size=(50, 2)) * (8, 2)
+    figure = figures.draw_labels(
+        x, dict.fromkeys("abcd", np.zeros(50, int)), "Points", ["draw = 0"]
+    )
+    assert figure.get_figheight() < 2 * (figures.WIDTH / 4 + 0.5) + 0.8  # two rows, title and note
+
+
 def test_convergence_is_that_of_the_first_draw():
     traces = runs()
     for k, run in enumerate(traces):

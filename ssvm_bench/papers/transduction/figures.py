@@ -121,6 +121,9 @@ SIDE_BY_SIDE = 2
 SIZE = 7
 """Size of a point's marker, in points²."""
 
+WIDTH, ABOVE = 3.3, 0.45
+"""Inches: width of a panel, and height of its title of two lines."""
+
 
 def draw_labels(
     x: np.ndarray, panels: Mapping[str, np.ndarray], title: str, notes: Sequence[str]
@@ -141,7 +144,9 @@ def draw_labels(
     colours = np.array(COLOURS)
     columns = min(len(panels), SIDE_BY_SIDE)
     shape = -(-len(panels) // columns), columns
-    with drawing.page(title, notes, shape, ((), ()), panel_height=1.5) as (figure, axes):
+    spread = np.ptp(x, axis=0)
+    size = {"panel_width": WIDTH, "panel_height": WIDTH * spread[1] / spread[0] + ABOVE}
+    with drawing.page(title, notes, shape, ((), ()), **size) as (figure, axes):
         for place in axes.ravel():
             place.set_axis_off()
         for place, (above, y) in zip(axes.ravel(), panels.items(), strict=False):

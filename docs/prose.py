@@ -1,11 +1,11 @@
 """``python docs/prose.py [PAGE…]``: fill measured numbers into pages, and keep their lists.
 
-A page has a list of its numbers in ``results/numbers``; the module :mod:`ssvm_bench.report.prose`
-says what is in it. A page may be edited freely before: numbers that are new or changed get rows
-without a kind, which are then filled in by hand, in the list. Numbers that are measured get the
-values of their formulas, in both. Times that were not measured alike are marked at the end
-(:mod:`ssvm_bench.report.times`). Without arguments, as ``make papers-pages`` does, these are all
-pages that have a list; a page that is named gets one.
+A page, or a file of remarks on claims, has a list of its numbers in ``results/numbers``; the module
+:mod:`ssvm_bench.report.prose` says what is in it. A page may be edited freely before: numbers that
+are new or changed get rows without a kind, which are then filled in by hand, in the list. Numbers
+that are measured get the values of their formulas, in both. Times that were not measured alike are
+marked at the end (:mod:`ssvm_bench.report.times`). Without arguments, as ``make papers-pages``
+does, these are all pages that have a list; a page that is named gets one.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ MADE = ("results/claims*.md", "results/fidelity.md")
 
 
 def pages() -> list[str]:
-    """Return the names of all pages that have measured numbers."""
+    """Return the names of all pages and remarks that have measured numbers."""
     found = [ROOT / "README.md"]
     for folder in ("results", "experiments", "docs/papers"):
         found += sorted((ROOT / folder).glob("*.md"))
+    found += sorted(ROOT.glob("ssvm_bench/papers/*/remarks.yaml"))
     made = {path for pattern in MADE for path in ROOT.glob(pattern)}
     return [path.relative_to(ROOT).as_posix() for path in found if path not in made]
 
 
 def list_of(name: str) -> Path:
     """Return the list of a page."""
-    return (RESULTS / prose.LISTS / name).with_suffix(".csv")
+    return RESULTS / prose.LISTS / f"{name.removesuffix('.md')}.csv"
 
 
 def aligned(page: str, rows: list[prose.Row]) -> list[prose.Row]:

@@ -1,7 +1,8 @@
 """Numbers in prose: each is computed from a table or a trace, or marked as something else.
 
 A page ``PAGE.md`` has a list ``results/numbers/PAGE.csv``, with a row for each number of its text,
-in the order of the text:
+in the order of the text. Another file of text keeps the end of its name: the list of the remarks in
+``remarks.yaml`` is ``remarks.yaml.csv``.
 
 .. code-block:: text
 
@@ -337,5 +338,6 @@ def pages(results: Path) -> Iterator[tuple[str, Path, Path]]:
     """Yield the pages that have lists: name, page and list."""
     root = results / LISTS
     for path in sorted(root.rglob("*.csv")):
-        name = path.relative_to(root).with_suffix(".md")
+        name = path.relative_to(root).with_suffix("")
+        name = name if name.suffix else name.with_suffix(".md")
         yield name.as_posix(), results.parent / name, path

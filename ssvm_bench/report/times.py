@@ -110,8 +110,11 @@ def shown(page: str, rows: Iterable[prose.Row], known: Iterable[Times]) -> list[
 def marked(page: str, file: Path, results: Path, unlike: Iterable[Times]) -> str:
     """Return a page with the mark for the times that it shows, or without one if there are none.
 
-    The mark stays where it is; a new one comes to the end.
+    The mark stays where it is; a new one comes to the end. Remarks on claims have none: the tables
+    that show them say how their runs were timed.
     """
+    if file.suffix != ".md":
+        return page
     of = {times.provenance: times for times in unlike}
     items = [
         f"[`{times.folder}`]({os.path.relpath(results / place, file.parent)}): {times.unlike}"

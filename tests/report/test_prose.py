@@ -160,6 +160,8 @@ def test_lists_lie_beside_the_results_of_their_pages(results):
     path.write_text("number,is,of\n4.3,measured,1\n")
     assert [*prose.pages(results)] == [("docs/page.md", results.parent / "docs/page.md", path)]
     assert prose.read(path) == [Row("4.3", MEASURED, "1")]
+    (results / prose.LISTS / "remarks.yaml.csv").write_text("number,is,of\n")
+    assert [*prose.pages(results)][1][:2] == ("remarks.yaml", results.parent / "remarks.yaml")
     for text in ("", "number,is\n", "number,is,of\n4.3\n", "number,is,of\n\xff"):
         path.write_text(text, encoding="latin-1")
         with pytest.raises(RunFailedError, match=r"page\.csv is no list of numbers"):

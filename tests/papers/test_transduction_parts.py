@@ -197,6 +197,19 @@ def test_scalings(kind):
     np.testing.assert_allclose(dimension @ dimension.T, csr_array(x @ x.T).toarray() / 2)
 
 
+def test_without_sigma_the_median_distance_is_taken(monkeypatch):
+    x = np.random.RandomState(3).normal(size=(41, 5))
+    apart = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2))[np.triu_indices(41, 1)]
+    sigma = np.median(apart)
+    for kernel in ("rbf", "nystrom", "random_features"):
+        left, right = (built(kernel, x, sigma=of, components=41).G for of in (None, float(sigma)))
+        assert np.allclose(left @ left.T, right @ right.T, rtol=0, atol=1e-9)
+    monkeypatch.setattr(kernels, "_MEASURED", 20)
+    assert apart.min() < kernels.median_distance(x) < apart.max()
+    with pytest.raises(ConfigError, match=r"The median distance of two points is 0"):
+        built("rbf", np.ones((9, 2)), sigma=None)
+
+
 def test_a_kernel_too_large_for_memory_says_how_large_and_what_else_there_is():
     n, data = 10_000_000, points(np.zeros((10, 1)), np.arange(10) % 2)
     x, zeros = np.broadcast_to(np.zeros((1, 1)), (n, 1)), np.zeros(n, np.uint8)

@@ -99,6 +99,8 @@ def _settings(run: Run) -> str:
     options = {**config["dataset"], **config["oracle"], **config["solver"]}
     if options["kernel"] == "linear":
         del options["sigma"]
+    elif options["sigma"] is None:
+        options["sigma"] = "median"
     first = [] if options["name"] == by.PROPOSED else [style.solver_label(options["name"])]
     return ", ".join(first + [f"{name} {options[name]}" for name in OPEN if name in options])
 

@@ -36,6 +36,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import ndtri
 
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.random import permutation, uniform
 from ssvm_bench.oracles.kernels import rbf
@@ -57,6 +58,9 @@ PRECISION = 1e-11
 
 _CACHED = 2**20
 """Largest number of entries of a matrix that stays in the processor's cache."""
+
+_MEASURED = 2000
+"""Most points of which the median distance is taken."""
 
 _SEED = 1729  # fixed for landmarks and random features, so that solvers share the kernel
 
@@ -195,6 +199,7 @@ def build(config: Any, x: Any, what: str) -> FeatureMap:
     if kind == "linear":
         return FeatureMap(x, precision=precision)
     x = dense(x)
+    sigma = median_distance(x) if sigma is None else sigma
     n, bits = len(x), np.random.PCG64(_SEED)
     if kind == "rbf":
         check_room(
@@ -215,6 +220,28 @@ def build(config: Any, x: Any, what: str) -> FeatureMap:
     omega = ndtri(uniform((x.shape[1], components), bits) + 2.0**-54) / sigma
     phase = 2.0 * np.pi * uniform((components,), bits)
     return FeatureMap(np.sqrt(2.0 / components) * np.cos(x @ omega + phase), precision=precision)
+
+
+def median_distance(x: np.ndarray) -> float:
+    """Return the median distance of two points; of many, that of `_MEASURED` of them.
+
+    Raises
+    ------
+    ConfigError
+        It is 0: at least half of the pairs are at the same place.
+    """
+    chosen = x
+    if len(x) > _MEASURED:
+        chosen = x[permutation(len(x), np.random.PCG64(_SEED))[:_MEASURED]]
+    size = (chosen * chosen).sum(axis=1)
+    square = size[:, None] + size - 2.0 * chosen @ chosen.T
+    square = square[np.triu_indices(len(chosen), 1)]
+    found = float(np.median(np.sqrt(np.maximum(square, 0.0)))) if len(square) else 0.0
+    if not found > np.sqrt(size.max() * np.finfo(float).eps):
+        raise ConfigError(
+            "The median distance of two points is 0, which is no σ. Set oracle.sigma to a number."
+        )
+    return found
 
 
 def dense(x: Any) -> np.ndarray:

@@ -60,8 +60,9 @@ class Config(OracleConfig):
     scaling : str
         Scaling of features: ``none``, ``unit`` (norm of a point), ``standard`` (of a feature) or
         ``dimension`` (x/√f for f features).
-    sigma : float
-        σ of all kernels but ``linear``: exp(−‖x − x′‖²/(2σ²)).
+    sigma : float or None
+        σ of all kernels but ``linear``: exp(−‖x − x′‖²/(2σ²)). None: the median distance of two
+        points.
     components : int
         Landmarks of ``nystrom``, or random features.
     ridge : float
@@ -90,7 +91,7 @@ class Config(OracleConfig):
     loss: Annotated[str, one_of(losses.LOSSES)] = "softmax"
     kernel: Annotated[str, one_of(kernels.KERNELS)] = "linear"
     scaling: Annotated[str, one_of(kernels.SCALINGS)] = "none"
-    sigma: Positive = 0.5477
+    sigma: Positive | None = 0.5477
     components: Count = 500
     ridge: NotNegative = 0.0
     nu: Positive = 0.05
@@ -303,7 +304,7 @@ def _name(config: Config) -> str:
     """Return a name that distinguishes problems on the same points with the same ν."""
     parts = [config.loss, config.kernel, f"scaling {config.scaling}"]
     if config.kernel != "linear":
-        parts.append(f"sigma {config.sigma:g}")
+        parts.append("sigma " + ("median" if config.sigma is None else f"{config.sigma:g}"))
     if config.kernel in ("nystrom", "random_features"):
         parts.append(f"components {config.components}")
     usual = {"ridge": 0.0, "balance": None, "tie_tolerance": 0.0, "potts": 1.0}

@@ -225,7 +225,8 @@ def _why_not_positive(runs: Runs) -> str:
     if not highest - lowest > ROUNDING * max(abs(highest), abs(lowest), 1.0):
         return "0 up to rounding"
     kinds = {str((run.config.get("oracle") or {}).get("kind")) for run in runs}
-    return "not positive" + " (inexact oracle)" * (not all(map(is_exact, kinds)))
+    too_low = " (the oracle may miss the maximum, and P is then too low)"
+    return "not positive" + too_low * (not all(map(is_exact, kinds)))
 
 
 def timing_notes(runs: Runs) -> list[str]:

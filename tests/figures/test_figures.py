@@ -17,6 +17,7 @@ from ssvm_bench.results import words
 from ssvm_bench.results.table import Best, Runs, instance_of, labels
 
 NAN = float("nan")
+TOO_LOW = "not positive (the oracle may miss the maximum, and P is then too low)"
 SELECTION = ("planes per example", "approximate passes per iteration")
 
 
@@ -63,9 +64,9 @@ def test_values_that_are_not_positive_interrupt_the_curve():
         ("mincut", 0.0, "0 up to rounding"),
         ("mincut", -1e-15, "0 up to rounding"),
         ("mincut", -0.1, "not positive"),
-        ("alpha_expansion", -0.1, "not positive (inexact oracle)"),
+        ("alpha_expansion", -0.1, TOO_LOW),
         ("alpha_expansion", -1e-15, "0 up to rounding"),  # of two labels, for instance
-        ("of_another_package", -0.1, "not positive (inexact oracle)"),
+        ("of_another_package", -0.1, TOO_LOW),
     ],
 )
 def test_an_inexact_oracle_is_named_only_where_it_was_inexact(oracle, least, note):

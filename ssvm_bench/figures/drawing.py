@@ -206,7 +206,8 @@ def draw_panel(
 ) -> None:
     """Draw the curves of one quantity on one problem instance; ``lines`` are their strokes.
 
-    ``wide`` is that of `draw_curves`.
+    A point without neighbours, which makes no line, has a marker. ``wide`` is that of
+    `draw_curves`.
     """
     panel.grid(axis="y")
     panel.set_axisbelow(True)
@@ -217,13 +218,13 @@ def draw_panel(
         color, dashes = lines[name]
         ends = curve["min"], curve["max"]
         panel.fill_between(curve["x"], *ends, color=color, alpha=0.25, linewidth=0)
-        marker = "o" if len(curve) == 1 else None  # one point makes no line
+        alone = _alone(curve["median"].to_numpy(float))
+        marker = {"marker": "o", "markevery": alone, "markersize": 4} if alone else {}
         below = {"linewidth": 3.0, "zorder": 1.9} if wide and dashes != "-" else {}
-        stroke: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, **below}
+        stroke: dict[str, Any] = {"color": color, "linestyle": dashes, **marker, **below}
         panel.plot(curve["x"], curve["median"], **stroke)
-        if (single := _single(curve)).any():  # they make no line either
-            panel.plot(curve["x"][single], curve["median"][single], "o", color=color, markersize=4)
-            panel.set_xlim(curves["x"].min(), curves["x"].max())  # of the whole run
+        if alone and len(curve) > 1 and panel.get_xscale() == "linear":
+            panel.set_xlim(curve["x"].min(), curve["x"].max())  # else only the point's place is seen
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":
@@ -233,10 +234,15 @@ def draw_panel(
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=whole))
 
 
-def _single(curve: pd.DataFrame) -> np.ndarray:
-    """Return which of several points have a value, and no neighbour with one."""
-    known = np.pad(np.isfinite(curve["median"].to_numpy(float)), 1)
-    return known[1:-1] & ~known[:-2] & ~known[2:] & (len(curve) > 1)
+def _alone(values: np.ndarray) -> list[int]:
+    """Return the positions of values whose neighbours are not there.
+
+    >>> _alone(np.array([1.0, np.nan, 2.0, 3.0, np.nan, np.nan, 4.0]))
+    [0, 6]
+    """
+    there = np.isfinite(np.concatenate(([np.nan], values, [np.nan])))
+    found: list[int] = np.flatnonzero(there[1:-1] & ~there[:-2] & ~there[2:]).tolist()
+    return found
 
 
 def number_lines(

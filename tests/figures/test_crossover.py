@@ -94,3 +94,20 @@ def test_gaps_that_nobody_reaches_are_said():
     output, *figures = crossover.KIND.files(data, ["table"])
     assert "relative gap of 0.001: no solver got there." in output.markdown()
     assert "crossover-0.001" not in [each.name for each in figures]
+
+
+def test_a_cost_at_which_alone_a_solver_gets_there_has_a_marker():
+    near = {"outside": [0, 1], "gaps": [1, 0.05]}
+    slow = {"outside": [0, 2]}
+    runs = [
+        run_of("bcfw", 0, calls=[0, 10], **near),
+        run_of("mpbcfw", 0, calls=[0, 10], **slow, gaps=[1, 0.5]),
+        *(
+            run_of("mpbcfw", 0, calls=[0, 9], **slow, gaps=[1, gap], cost=cost)
+            for cost, gap in ((0.001, 0.5), (0.1, 0.05), (1.0, 0.5))
+        ),
+    ]
+    table = crossover.crossover(Runs(runs), [0.1])
+    (panel,) = crossover.draw(table, "Toy", []).axes
+    (shown,) = (line for line in panel.get_lines() if line.get_marker() == "o")
+    assert np.array(shown.get_xdata())[shown.get_markevery()].tolist() == [0.1]

@@ -26,7 +26,7 @@ def mathml(text: str, display: str = "inline") -> str:
 
 def fence(source, language, css_class, options, md, **kwargs):
     """Return a fence named ``math``."""
-    return f'<div class="formula">{mathml(source, "block")}</div>'
+    return f'<div class="formula" tabindex="0">{mathml(source, "block")}</div>'
 
 
 class _Inline(InlineProcessor):

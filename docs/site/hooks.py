@@ -39,6 +39,9 @@ AS_IT_IS = (".md", ".png", ".svg", ".gif")
 LARGEST = 200_000
 """The size of the largest text file that a page shows, in bytes; others are linked as such."""
 
+UNNAMED = 'data-md-component="search" role="dialog"'
+"""The theme's dialog for searching, without a name for those who hear it."""
+
 FOUND = {"options.md": 2.0, "results/figures/": 0.5}
 """How the place of a page begins → how much more its answers to a search count than others."""
 
@@ -119,10 +122,10 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_post_page(output, page, config):
-    """Look whether the page is whole without internet."""
+    """Look whether the page is whole without internet; name the theme's dialog for searching."""
     if found := FETCHED.search(output):
         raise PluginError(f"{page.file.src_uri} would fetch {found[0]}")
-    return output
+    return output.replace(UNNAMED, f'{UNNAMED} aria-label="Search"')
 
 
 def on_post_build(config):

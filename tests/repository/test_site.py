@@ -26,7 +26,7 @@ SHOWN = (
     *("learn/problem.html", "learn/glossary.html", "algorithms/mpbcfw.html", "api/python.html"),
     *("examples/gallery/index.html", "files/examples/gallery/digits.py.html"),
     *("papers/mpbcfw.html", "results/index.html", "results/mpbcfw.html", "components.html"),
-    *("results/report/index.html", REPORT, "files/examples/gallery.html"),
+    *("results/report/index.html", REPORT, "files/docs/conda/meta.yaml.html"),
 )
 """Pages of each kind, which a test of minutes looks at."""
 

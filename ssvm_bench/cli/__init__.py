@@ -208,13 +208,13 @@ def as_plain(config: RunConfig, outcome: Outcome) -> dict[str, Any]:
 
 def print_outcomes(outcomes: list[tuple[RunConfig, Outcome]]) -> None:
     """Print the closing table of the runs, and a line for each that is quiet."""
-    from ssvm_bench.runs.terminal import print_results, result_line
+    from ssvm_bench.runs.terminal import print_results, result_lines
 
-    for config, outcome in outcomes:
-        if config.quiet:
-            of = outcome.status, outcome.summary, outcome.folder
-            click.echo(result_line(config, *of))
-    shown = [(config, outcome) for config, outcome in outcomes if not config.quiet]
-    if shown:
+    for is_quiet in (True, False):
+        shown = [(config, outcome) for config, outcome in outcomes if config.quiet is is_quiet]
         rows = [(config, outcome.status, outcome.summary) for config, outcome in shown]
-        print_results(rows, [outcome.folder for _, outcome in shown])
+        folders = [outcome.folder for _, outcome in shown]
+        if shown and is_quiet:
+            click.echo("\n".join(result_lines(rows, folders)))
+        elif shown:
+            print_results(rows, folders)

@@ -316,16 +316,16 @@ def _relative(summary: Row) -> str:
     return words.number(float(relative_gap(summary["primal"], summary["gap"])), ".2g", "-")
 
 
-def result_line(config: RunConfig, status: str, summary: Row, folder: Path) -> str:
-    """Return the result of a run in one line; parameters are those of `closing_table`."""
-    entries = _entries(config, status, summary, None, _held_out([(config, status, summary)]))
-    told = [
-        f"{name} {text}"
-        for name, text in entries.items()
-        if name not in ("solver", "dataset", "seed", "planes") and text != "-"
-    ]
-    of = f"{entries['solver']} on {entries['dataset']}, seed {entries['seed']}"
-    return f"{of}: {', '.join(told)}: {folder}"
+def result_lines(
+    runs: Sequence[tuple[RunConfig, str, Row]], folders: Sequence[Path]
+) -> Iterator[str]:
+    """Yield the result of each run in one line; parameters are those of `print_results`."""
+    for run, options, folder in zip(runs, _options(runs), folders, strict=True):
+        entries = _entries(*run, None, _held_out([run]))
+        of = f"{entries.pop('solver')} {options}".strip()
+        of += f" on {entries.pop('dataset')}, seed {entries.pop('seed')}"
+        told = [f"{name} {text}" for name, text in entries.items() if text != "-"]
+        yield f"{of}: {', '.join(told)}: {folder}"
 
 
 def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path]) -> None:

@@ -190,9 +190,10 @@ def test_quiet_prints_the_result_in_a_line_and_nothing_else(runs):
     assert (result.exit_code, result.stderr) == (0, "")
     (line,) = result.stdout.splitlines()
     assert line.startswith("mpbcfw on usps (real), seed 0: iteration 5, exact calls 34,385, time ")
-    assert ", primal 0.5, dual 0.0125, gap 4.9e-01, relative gap 0.97, stopped by " in line
+    assert ", primal 0.5, dual 0.0125, gap 4.9e-01, relative gap 0.97, planes " in line
     assert line.endswith("max_iterations: results/runs/ocr/mpbcfw/0123456789ab/seed=0")
-    assert len(call("run", "-m", "seed=range(3)", "quiet=true").stdout.splitlines()) == 3
+    lines = call("run", "-m", "solver.T=5,10,20", "quiet=true").stdout.splitlines()
+    assert [line.partition(" on ")[0] for line in lines] == [f"mpbcfw T={T}" for T in (5, 10, 20)]
     assert call("run", "quiet=true", "--json").stdout.count("\n") > 3
     assert len(runs) == 5
 

@@ -419,6 +419,7 @@ class Recommendation:
                 yield f"{target.gap:>11g}  {passes}"
             else:
                 yield f"{target.gap:>11g}  {passes:>7}  {words.duration(target.seconds):>15}"
+        yield "The passes are those of the nearest problem; this one may take several times more."
         yield ""
         yield self.command
 

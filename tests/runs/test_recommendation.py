@@ -192,6 +192,7 @@ def test_json_says_the_same(known):
     assert ratios["bcfw"] is None
     text = call("recommend", *USPS).stdout
     assert text == "\n".join(found.lines()) + "\n"
+    assert "\nThe passes are those of the nearest problem; this one may take several times" in text
     assert text.endswith(f"{found.command}\n")
 
 

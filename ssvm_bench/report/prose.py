@@ -86,7 +86,7 @@ _WHOLE = r"[−-]?\d+(?:,\d{3})*"
 _DIGITS = rf"(?<![\w.,/^-])(?<!e\+){_WHOLE}"
 _END = r"(?![\w.]*\w|⁻)"
 _UNIT = rf"[ \u00a0]?(?:{'|'.join(map(re.escape, UNITS))})(?!\w)"
-_MORE = rf"(?:(?:,| to| and| or|,? against|–| /) ?{_WHOLE}(?:\.\d+)?)*"
+_MORE = rf"(?:(?:,| to| and| or|,? against|–| /)(?: over| more than)? ?{_WHOLE}(?:\.\d+)?)*"
 _NUMBER = re.compile(rf"{_DIGITS}(?:\.\d+|(?={_MORE}{_UNIT})){_END}")
 _IN_TABLE = re.compile(rf"{_DIGITS}(?:\.\d+)?{_END}")
 _BEGINS = re.compile(r"[\s*~≈<>≤≥]*[−-]?\d")

@@ -55,6 +55,11 @@ def test_numbers_are_those_of_text_and_tables():
     assert all(PAGE[one.begin : one.end] == one.text for one in prose.numbers(PAGE))
 
 
+def test_numbers_before_one_that_is_only_a_bound_are_numbers_too():
+    found = prose.numbers("It takes 54, 162 and over 2000 passes, 3 or more than 7 s; 5 over 8.")
+    assert [number.text for number in found] == ["54", "162", "2000", "3", "7"]
+
+
 OCR = "figures/t.csv[dataset=ocr gap=0.010].time"
 
 

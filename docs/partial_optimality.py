@@ -23,45 +23,74 @@ from stored import keep
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.oracles.alpha_expansion import FREE, AlphaExpansion
+from ssvm_bench.oracles import joint_features
+from ssvm_bench.oracles.alpha_expansion import (
+    FREE,
+    AlphaExpansion,
+    _cheapest,
+    _copy,
+    _expand,
+    _start_from,
+    _unary_energies,
+    halve,
+    number_of_cuts,
+)
 from ssvm_bench.oracles.base import Problem
-from ssvm_bench.oracles.cut import OPEN, minimise
+from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
 from ssvm_bench.runs import components
 
 ITERATIONS, SHOWN, REPEATS = 20, (1, 5, 10, 20), 3
-RATIOS = "halves", "forgotten", "K cuts", "given"
+WAYS = "alone", "halves", "forgotten", "K cuts", "given"
+ALONE, HALVES, FORGOTTEN, K_CUTS, GIVEN = range(len(WAYS))
 CLASSES, SCALE, STEP = (16, 64), 2.0, 0.1
 """Numbers of random classes; size of their weights, and of a step relative to that."""
 
 
-class Forgotten(AlphaExpansion):
-    """Forgets the flows of the cuts that fix labels."""
+@kernel
+def label(features, graphs, w, i, potts, room, of, way, cuts, told, y):
+    """Label example i as the oracle does, with one of the `WAYS` to fix labels first.
 
-    def _fix_labels(self, i):
-        edges = slice(*self.graphs.edge_start[i : i + 2])
-        self.minimiser.energy.last[self.features.n_labels :, edges] = 0
-        super()._fix_labels(i)
-
-
-class KCuts(AlphaExpansion):
-    """Finds the partially optimal labels by a cut of each label from the rest."""
-
-    def _fix_labels(self, i):
-        scratch = self._optimal, *self._sets, self._zeros
-        _cut_each(self.graphs, i, self.u, *scratch, self.minimiser.energy)
-
-
-class Given(AlphaExpansion):
-    """Takes the partially optimal labels of another oracle, ``teller``."""
-
-    def _fix_labels(self, i):
-        self._optimal[:] = self.teller._optimal
+    ``told`` are the partially optimal labels, for ``GIVEN``. Return whether a cut was left open,
+    which none is: no network here needs PyMaxflow.
+    """
+    K, L = features.n_labels, y.size
+    first, end, optimal = room.first[:L], room.end[:L], room.optimal[:L]
+    begin, edges = graphs.edge_start[i], graphs.edge_start[i + 1] - graphs.edge_start[i]
+    s = _unary_energies(features, graphs, w, i, 1.0, potts, room.theta, room.u)
+    set_capacities(graphs, i, potts, s, of)
+    optimal[:] = FREE
+    if way == FORGOTTEN:
+        for row in range(K, K + cuts):
+            for e in range(begin, begin + edges):
+                of.last[row, e] = 0
+    if way in (HALVES, FORGOTTEN):
+        first[:] = 0
+        end[:] = K
+        _copy(of.capacity, edges, room.capacity)
+        if halve(graphs, i, room.u, room.capacity, first, end, room.zeros, cuts, of, 0) > 0:
+            return True
+        for l in range(L):
+            optimal[l] = first[l] if of.x[l] == 1 else FREE
+        _copy(room.capacity, edges, of.capacity)
+    elif way == K_CUTS:
+        if _cut_each(graphs, i, room.u, optimal, first, end, room.zeros, of):
+            return True
+    elif way == GIVEN:
+        _copy(told, L, optimal)
+    free = 0
+    for l in range(L):
+        free += optimal[l] == FREE
+        y[l] = _cheapest(room.u[l]) if optimal[l] == FREE else optimal[l]
+    if free == 0:
+        return False
+    _start_from(graphs, i, features.truth[graphs.offsets[i] :], room, of, y)
+    return _expand(graphs, i, room.u, room.optimal, y, 0, 0, False, of)[2]
 
 
 @kernel
 def _cut_each(graphs, i, u, optimal, lowest, second, zeros, of):
     """Cut each label from the rest, of which the lowest energy is one of two."""
-    L, K = graphs.offsets[i + 1] - graphs.offsets[i], u.shape[1]
+    L, K = optimal.size, u.shape[1]
     for l in range(L):
         lowest[l] = second[l] = 2**61
         for c in range(K):
@@ -73,10 +102,12 @@ def _cut_each(graphs, i, u, optimal, lowest, second, zeros, of):
         for l in range(L):
             of.d[l] = u[l, alpha] - (second[l] if u[l, alpha] == lowest[l] else lowest[l])
             of.x[l] = OPEN if optimal[l] == FREE and of.d[l] < of.most[l] else 0
-        minimise(graphs, i, of, zeros, alpha)
+        if minimise(graphs, i, of, zeros, alpha):
+            return True
         for l in range(L):
             if of.x[l] == 1:
                 optimal[l] = alpha
+    return False
 
 
 def of_training(name):
@@ -100,31 +131,39 @@ def of_classes(dataset, K):
 
 
 def measure(dataset, config, path):
-    """Time all oracles at each w; they must agree."""
+    """Time all ways at each w; they must agree, at the first one with the oracle, too."""
     on = replace(config, partial_optimality=True)
-    oracles = {"alone": AlphaExpansion(config, dataset), "halves": AlphaExpansion(on, dataset)}
-    oracles |= {"forgotten": Forgotten(on, dataset), "K cuts": KCuts(on, dataset)}
-    oracles["given"] = given = Given(on, dataset)
-    given.teller = oracles["halves"]
-    for oracle in oracles.values():
-        oracle.labeling(path[0], 0, True)  # compile
-        oracle.diagnostics()
-    for w in path:
-        seconds, same = dict.fromkeys(oracles, 0.0), 0
+    oracles = [AlphaExpansion(on, dataset) for _ in WAYS]  # each has its own flows
+    theirs = {ALONE: AlphaExpansion(config, dataset), HALVES: AlphaExpansion(on, dataset)}
+    cuts, sizes = number_of_cuts(dataset.n_labels), np.diff(dataset.offsets)
+    told = np.zeros(sizes.max(), np.int64)
+    for t, w in enumerate(path):
+        seconds, same, fixed = np.zeros(len(WAYS)), 0, 0
+        packed, potts = joint_features.pack(oracles[0].features, w), oracles[0].potts_at(w)
         for i in range(dataset.n):
-            found = {}
-            for name, oracle in oracles.items():
+            found = np.zeros((len(WAYS), sizes[i]), oracles[0].features.truth.dtype)
+            for way, oracle in enumerate(oracles):
+                problem = *oracle._problem, packed, i, potts, oracle._room
+                given = *problem, oracle.minimiser.energy, way, cuts, told, found[way]
+                if t == i == 0:
+                    label(*given)  # compile
                 start = process_time()
-                found[name] = oracle.labeling(w, i, True)
-                seconds[name] += process_time() - start
-            same += np.array_equal(found["alone"], found["halves"])
-            for name in RATIOS:
-                assert np.array_equal(found[name], found["halves"]), name
-                assert np.array_equal(oracles[name]._optimal, given.teller._optimal), name
-        alone = seconds.pop("alone")
-        ratios = {name: spent / alone for name, spent in seconds.items()}
-        fixed = given.teller.diagnostics()["fixed_share"]
-        yield {"ms": 1e3 * alone / dataset.n, **ratios, "fixed": fixed, "same": same / dataset.n}
+                left = label(*given)
+                seconds[way] += process_time() - start
+                optimal = oracle._room.optimal[: sizes[i]]
+                assert not left
+                if way == HALVES:
+                    told[: sizes[i]] = optimal
+                    fixed += np.count_nonzero(optimal != FREE)
+                elif way > HALVES:
+                    assert np.array_equal(optimal, told[: sizes[i]]), WAYS[way]
+                    assert np.array_equal(found[way], found[HALVES]), WAYS[way]
+                if t == 0 and way in theirs:
+                    assert np.array_equal(found[way], theirs[way].labeling(w, i, True))
+            same += np.array_equal(found[ALONE], found[HALVES])
+        ratios = dict(zip(WAYS[1:], seconds[1:] / seconds[ALONE], strict=True))
+        ms = 1e3 * seconds[ALONE] / dataset.n
+        yield {"fixed": fixed / sizes.sum(), "same": same / dataset.n, "ms": ms, **ratios}
 
 
 def rows(name, dataset, config, path):

@@ -146,20 +146,38 @@ def launch(*arguments: str, **environment: str) -> Finished:
 
 def launched(command: Sequence[str], environment: Mapping[str, str] = {}) -> Finished:
     """Run a command in a process of its own; as `launch`."""
-    with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder, "told.json")
+    took, status, told = ended(command, environment)
+    if status != 0:
+        raise RunFailedError(f"{' '.join(command[1:])} failed: {told}")
+    return took
+
+
+def ended(
+    command: Sequence[str], environment: Mapping[str, str] = {}, folder: Path | None = None
+) -> tuple[Finished, int, str]:
+    """Run a command in a process of its own, in a folder.
+
+    Returns
+    -------
+    took : Finished
+    status : int
+        Its exit status; of a process that a signal ended, the signal's number times −1.
+    told : str
+        The last line that it wrote on stderr.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary, "told.json")
         process = subprocess.run(
-            [sys.executable, "-S", "-E", launcher.__file__, str(told), *command],
+            [sys.executable, "-S", "-E", launcher.__file__, str(out), *command],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, **environment},
+            cwd=folder,
             check=True,
         )
-        found = json.loads(told.read_bytes())
-    if found["status"] != 0:
-        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise RunFailedError(f"{' '.join(command[1:])} failed: {' '.join(last)}")
-    return Finished(found["wall"], found["cpu"], found["peak"])
+        found = json.loads(out.read_bytes())
+    last = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
+    return Finished(found["wall"], found["cpu"], found["peak"]), found["status"], " ".join(last)
 
 
 def peak_of_run(*options: str) -> float:

@@ -19,12 +19,16 @@ from ssvm_bench.config.compose import compose_runs
 
 pytestmark = of_a_checkout
 ROOT = Path(__file__).parents[2]
-FINDINGS = ("mpbcfw", "bcfw_poster", "bmrm", "dual_coordinate", "transduction", "beyond", "speed")
+FINDINGS = (
+    *("mpbcfw", "bcfw_poster", "bmrm", "dual_coordinate", "transduction"),
+    *("beyond", "speed", "world"),
+)
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "results/README.md", "experiments/beyond.md"),
     *("experiments/kernel.md", "experiments/potts.md"),
     *(f"results/{name}.md" for name in FINDINGS),
     *("examples/gallery/README.md", "examples/ranking/README.md", "examples/bcfw/README.md"),
+    "examples/world/README.md",
 )
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 DEEPER = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*/*.md"))

@@ -1,9 +1,10 @@
 """The HTML pages of ``ssvm-bench report``.
 
-A page begins with a summary and the first figures; closed sections have everything else. Runs on
-one problem instance are shown together. On a page that is not of an experiment, runs of one solver
-with the same options, but other budgets, evaluation intervals or clocks, are in different groups:
-otherwise its curves would differ only in where they end.
+A page begins with who was first, by how much and on what, in words; that of the user's own runs
+with their profile. Then come curves, then tables, the further ones closed. What all runs have in
+common stands once. Runs on one problem instance are shown together. On a page that is not of an
+experiment, runs of one solver with the same options, but other budgets, evaluation intervals or
+clocks, are in different groups: otherwise its curves would differ only in where they end.
 
 The page's script draws figures of curves when they come into view. The pictures of an experiment,
 which `experiment_files` draws, are linked from their folder. The numbers of curves are packed. A
@@ -21,7 +22,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -37,7 +38,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.claims.cases import Variant, variant_of
 from ssvm_bench.config import ALTERED, GENUINE, catalog, registry
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.figures import style, targets
+from ssvm_bench.figures import profile, style, targets
 from ssvm_bench.figures.curves import AXES, axis_label, clocks_of, is_log_x, why_empty
 from ssvm_bench.figures.document import (
     Html,
@@ -592,6 +593,7 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
     about = Page(found, groups, titles(groups), folder)
     tables = {problem: list(_targets(parts)) for problem, parts in groups.items()}
     figures, documents = shown_of(about)
+    answer = [] if found.experiment else [*_profile(about, documents)]
     spent = [
         block(table._replace(title=f"To a relative gap: {about.names[problem]}{setting}"))
         for problem, parts in tables.items()
@@ -614,6 +616,7 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
         found.title,
         links,
         *_summary(about, {problem: parts[:1] for problem, parts in tables.items()}),
+        *answer,
         _section("figures", "Figures", *opened(figures)),
         _section("numbers", "Tables", *documents),
         _section("runs", "Runs", *_of_runs(about)),
@@ -635,9 +638,10 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         repeats = words.repeats(len(of) for of in runs.curves().values())
         of_data = runs.groups("source", "dataset")
         sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
+        common = f" {escaped(_data_of(runs[0]))}" * (len(names) == 1)
         yield Html(
             f"<p>{words.runs(len(runs))} of {escaped(solvers)} on {escaped(problems)}: {repeats}, "
-            f"{escaped(sources)}, {escaped(clocks_of(runs))}.</p>\n"
+            f"{escaped(sources)}, {escaped(clocks_of(runs))}.{common}</p>\n"
         )
     for source, (marked_as, what) in NOT_REAL.items():
         if named := {run.dataset for run in runs.where(source=source)}:
@@ -673,23 +677,69 @@ def _targets(parts: Sequence[Group]) -> Iterator[tuple]:
             yield f", {part.setting}" * bool(part.setting), table, targets.spent(table, axes)
 
 
+DRAW = 1.02
+"""The ratio of two times below which no solver is said to be ahead."""
+
+
 def _finding(table: pd.DataFrame) -> str:
-    """Return which solvers are first and second at the smallest gap reached, as a sentence."""
+    """Return who is first at the smallest gap reached, and by how much, in a sentence or two."""
     there = table[table["time"].notna()]
     if there.empty:
         most = " in most of its runs" * bool(table["reached"].any())
         return f"no solver got to a relative gap of {table['gap'].max():g}{most} yet: {MORE}."
     gap = there["gap"].min()
-    first = there[there["gap"] == gap].sort_values("time", kind="stable").to_dict("records")
-    of = [
-        f"{targets.marked_label(row['solver'], table)}{{}}, after {words.seconds(row['time'])} "
-        f"({row['calls']:.3g} passes)"
-        for row in first[:2]
-    ]
-    text = of[0].format(f" is first at a relative gap of {gap:g}")
-    text += "".join(f"; next is {after.format('')}" for after in of[1:])
-    behind = table["solver"].nunique() - len(first)
-    return f"{text}." + f" {behind} did not get there." * bool(behind)
+    ranked = there[there["gap"] == gap].sort_values("time", kind="stable").to_dict("records")
+    first, *others = ranked
+
+    def name(row: Mapping[Hashable, Any]) -> str:
+        return targets.marked_label(row["solver"], table)
+
+    text = f"{name(first)} is first at a relative gap of {gap:g}, after {_spent(first)}"
+    if others:
+        text += f"; next is {name(others[0])}, after {_spent(others[0])}"
+        ratio = others[0]["time"] / first["time"] if first["time"] > 0 else np.nan
+        if ratio < DRAW:
+            text += ", which is a draw"
+        elif np.isfinite(ratio):
+            text += f", {number(ratio, ',.0f' if ratio >= 100 else '.2g')} times as long"
+    text += "."
+    fewest = min(ranked, key=lambda row: row["calls"])
+    if fewest["calls"] < first["calls"]:
+        text += (
+            f" {name(fewest)} made the fewest calls of the oracle: {fewest['calls']:.3g} passes."
+        )
+    missing = table["solver"].nunique() - len(ranked)
+    return text + f" {missing} did not get there." * bool(missing)
+
+
+def _spent(row: Mapping[Hashable, Any]) -> str:
+    return f"{words.seconds(row['time'])}, {row['calls']:.3g} passes"
+
+
+def _profile(page: Page, documents: list[Html]) -> Iterator[Html]:
+    """Yield who was first on all problems together, and the figure; add the table to the others."""
+    kind = kinds()[profile.KIND.name]
+    for output in kind.outputs(_whole_data(page), kind.chosen):
+        if output.figure:
+            yield _embedded(output.title, output)
+        else:
+            yield Html(f"<p>{escaped(_overall(output.table))}</p>\n")
+            documents.append(details(output.title, *map(block, output.blocks)))
+
+
+def _overall(table: pd.DataFrame) -> str:
+    """Return to which share of the targets of a profile solvers are first, in words."""
+    said = []
+    for cost, rows in table.groupby("cost", sort=False):
+        ahead = rows[rows["first"] > 0].sort_values("first", ascending=False, kind="stable")
+        pairs = zip(ahead["solver"], ahead["first"], strict=True)
+        shares = [f"{style.solver_label(name)} ({words.share(of)})" for name, of in pairs]
+        said.append(f"in {profile.heading(str(cost))}, {listed(shares)}")
+    n = table["targets"].iloc[0]
+    which = f"{n} targets, each" if n > 1 else "only target,"
+    text = f"First to reach the {which} a relative gap on a problem: {'; '.join(said)}."
+    both = bool(table.groupby("cost")["first"].sum().max() > 1 + 1e-9)
+    return text + " A target that several reach at the same cost counts for each of them." * both
 
 
 def listed(names: Iterable[str], many: str = "") -> str:
@@ -747,8 +797,10 @@ def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
     """Return the figures of a page, and its documents."""
     figures: list[Shown] = []
     documents: list[Html] = []
-    found, known = page.found, kinds()
+    found, known = page.found, dict(kinds())
     asked = found.experiment.figures if found.experiment else {}
+    if not found.experiment:
+        del known[profile.KIND.name]  # it comes first
     for kind in map(known.__getitem__, asked) if found.experiment else known.values():
         anything = not found.experiment  # an empty figure says why
         try:
@@ -780,8 +832,10 @@ def _of_instances(
 ) -> Iterator[Shown]:
     """Yield the figures of a kind for each group of runs on a problem instance.
 
-    Headings name the figure if ``named``, or if a group has several.
+    Headings name the figure if ``named``, or if a group has several. What a kind is, is said once.
+    The data are said with each figure, unless all are of the same: then they are in the summary.
     """
+    intro = kind.intro
     for problem, parts in page.groups.items():
         for part in parts:
             drawn = [
@@ -793,7 +847,9 @@ def _of_instances(
                 title = page.names[problem] + f", {part.setting}" * bool(part.setting)
                 if named or len(drawn) > 1:
                     title += f": {shown.what[0].lower()}{shown.what[1:]}"
-                yield Shown(title, _plot(title, shown, _data_of(part.runs[0]), kind.intro))
+                data = _data_of(part.runs[0]) if len(page.groups) > 1 else ""
+                yield Shown(title, _plot(title, shown, data, intro))
+                intro = ""
 
 
 def _data_of(run: Run) -> str:
@@ -825,17 +881,15 @@ def _embedded(title: str, output: Output) -> Html:
 
     assert output.figure
     drawn = base64.b64encode(rendered(output.figure(), "svg")).decode()
-    image = f'<img src="data:image/svg+xml;base64,{drawn}" alt="{html.escape(title)}">'
-    return Html(f"<figure>{image}</figure>\n")
+    name = html.escape(title)
+    image = f'<img src="data:image/svg+xml;base64,{drawn}" alt="{name}">'
+    inside = f'<div class="wide" tabindex="0" role="region" aria-label="{name}">{image}</div>'
+    return Html(f"<figure>{inside}</figure>\n")
 
 
 def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
     """Yield what a kind shows of all runs: existing pictures, and its documents."""
-    found, runs = page.found, page.found.runs
-    if not found.experiment:
-        runs = Runs(run for parts in page.groups.values() for run in _largest(parts))
-    gaps = found.experiment.gaps if found.experiment else ()
-    whole = FigureData(runs, found.title, gaps, found.where.root, decided=not found.experiment)
+    found, whole = page.found, _whole_data(page)
     together = by_source(whole) if found.experiment else {"real": whole}
     for source, data in together.items():
         for output in kind.outputs(data, choices):
@@ -852,6 +906,15 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
                 yield Html(f"<p>{marked(output.lacking)}</p>\n")
             elif output.blocks and len(output.table):
                 yield details(title, *map(block, output.blocks))
+
+
+def _whole_data(page: Page) -> FigureData:
+    """Return the runs that documents compare."""
+    found, runs = page.found, page.found.runs
+    if not found.experiment:
+        runs = Runs(run for parts in page.groups.values() for run in _largest(parts))
+    gaps = found.experiment.gaps if found.experiment else ()
+    return FigureData(runs, found.title, gaps, found.where.root, decided=not found.experiment)
 
 
 def _largest(parts: Sequence[Group]) -> Iterator[Run]:
@@ -975,6 +1038,7 @@ def _of_runs(page: Page) -> Iterator[Html]:
     if runs := page.found.runs:
         yield details(f"The problem{'s' * (len(page.groups) > 1)}", block(_problems(page)))
         yield details(f"Every run ({len(runs)})", block(_table_of_runs(runs, page.names)))
+        yield details("Options that all runs share", _facts(_shared(runs)))
         yield details("Machines and versions", _facts(_came_from(runs)))
 
 
@@ -990,7 +1054,33 @@ def _problems(page: Page) -> Table:
         row["solvers"] = ", ".join(sorted({*map(solver_name, runs)}))
         row |= {"runs": len(runs), "lowest primal": f"{known.primal:.6g}"}
         found.append({**row, "highest dual": number(known.dual, ".6g")})
-    return plain("Problems, and the best values ever seen on them.", found)
+    return _once("Problems, and the best values ever seen on them.", found)
+
+
+def _once(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
+    """Return a table; what is the same in all of several rows stands in its title alone.
+
+    The first two columns say which row it is, and stay.
+    """
+    heads = [*rows[0]]
+    same = {
+        head: rows[0][head]
+        for head in heads[2:]
+        if len(rows) > 1 and len({str(row[head]) for row in rows}) == 1
+    }
+    same = {head: value for head, value in same.items() if not isinstance(value, Html)}
+    if same:
+        title += f" The same in all: {', '.join(f'{head} {of}' for head, of in same.items())}."
+    kept = [head for head in heads if head not in same]
+    return plain(title, [{head: row[head] for head in kept} for row in rows])
+
+
+def _shared(runs: Runs) -> Iterator[tuple[str, object]]:
+    """Yield the options that have one value in all runs."""
+    options = [run.options for run in runs]
+    for name, value in sorted(options[0].items()):
+        if name != "results_dir" and all(name in of and of[name] == value for of in options):
+            yield name, value
 
 
 def _table_of_runs(runs: Runs, names: Mapping[ProblemInstance, str]) -> Table:
@@ -1012,7 +1102,7 @@ def _table_of_runs(runs: Runs, names: Mapping[ProblemInstance, str]) -> Table:
         row["started (UTC)"] = str(run.metadata.get("started") or NONE)[:19].replace("T", " ")
         row["other runs beside it"] = run.metadata.get("concurrent_runs", "not recorded")
         found.append(row)
-    return plain("Runs, and their last rows.", found)
+    return _once("Runs, and their last rows.", found)
 
 
 def _came_from(runs: Runs) -> Iterator[tuple[str, str]]:

@@ -397,9 +397,59 @@ def test_what_nobody_reached_is_no_target():
     more = "yet: more iterations (budget.max_iterations) show who is ahead."
     nobody = finding(("bcfw", 0.97), ("mpbcfw", 3.0))  # 0.97 is below 1, and not at most 0.9
     assert nobody == f"no solver got to a relative gap of 0.9 {more}"
-    assert finding(("bcfw", 0.9)).startswith("BCFW is first at a relative gap of 0.9")
+    assert (
+        finding(("bcfw", 0.9)) == "BCFW is first at a relative gap of 0.9, after 1 s, 0.5 passes."
+    )
     some = finding(("bcfw", 0.97), ("bcfw", 0.5))
     assert some == f"no solver got to a relative gap of 0.9 in most of its runs {more}"
+
+
+def test_a_finding_says_by_how_much_the_first_one_is_ahead():
+    def finding(**spent):
+        runs = [
+            make_trace([1.0, 1.0], [0.0, 0.95], solver=of, time=[0, time], oracle_calls=[0, calls])
+            for of, (time, calls) in spent.items()
+        ]
+        best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
+        return report._finding(targets.targets(Runs(runs, best), (0.1,)))
+
+    first = "MP-BCFW is first at a relative gap of 0.1, after 2 s, 2 passes"
+    assert finding(bcfw=(5.0, 6), mpbcfw=(2.0, 4), fw=(9.0, 20)) == (
+        f"{first}; next is BCFW, after 5 s, 3 passes, 2.5 times as long."
+    )
+    fewer = " BCFW made the fewest calls of the oracle: 1 passes."
+    assert finding(bcfw=(500.0, 2), mpbcfw=(2.0, 4)) == (
+        f"{first}; next is BCFW, after 500 s, 1 passes, 250 times as long.{fewer}"
+    )
+    draw = finding(bcfw=(2.01, 4), mpbcfw=(2.0, 4))
+    assert draw == f"{first}; next is BCFW, after 2.01 s, 2 passes, which is a draw."
+
+
+def test_a_page_of_own_runs_begins_with_who_was_first(tmp_path):
+    for k, solver in enumerate(("bcfw", "mpbcfw")):
+        for seed in range(2):
+            store(tmp_path, run_of(solver, seed, 1 + k))
+    page = built(tmp_path)
+    places = [page.text.index(text) for text in ("is first at", "First to reach", "Buttons choose")]
+    assert places == sorted(places)
+    assert "in time, MP-BCFW (" in page.text
+    assert "Profiles: the share of all targets reached" in page.text  # the numbers, as a table
+    (image,) = page.all("img")
+    assert image["src"].startswith("data:image/svg+xml;base64,")
+
+
+def test_what_all_runs_share_is_said_once(tmp_path):
+    for solver in ("bcfw", "mpbcfw"):
+        store(tmp_path, run_of(solver))
+    page = built(tmp_path)
+    assert page.text.count("n = 50, d = 1, λ = 1/n = 0.02.") == 1
+    assert page.text.count("Primal suboptimality is measured from") == 1
+    assert "The same in all: seed 0, " in page.text
+    assert "Options that all runs share" in page.text
+    rows = [{"run": 1, "of": "a", "seed": 0, "n": 5}, {"run": 2, "of": "a", "seed": 0, "n": 6}]
+    table = report._once("Runs.", rows)
+    assert (table.title, table.header) == ("Runs. The same in all: seed 0.", ["run", "of", "n"])
+    assert report._once("Runs.", rows[:1]).header == ["run", "of", "seed", "n"]
 
 
 def unpacked(text, ends):

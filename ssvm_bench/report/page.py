@@ -728,18 +728,15 @@ def _profile(page: Page, documents: list[Html]) -> Iterator[Html]:
 
 
 def _overall(table: pd.DataFrame) -> str:
-    """Return to which share of the targets of a profile solvers are first, in words."""
+    """Return who was first to most of the targets of a profile, in each cost, in words."""
     said = []
     for cost, rows in table.groupby("cost", sort=False):
-        ahead = rows[rows["first"] > 0].sort_values("first", ascending=False, kind="stable")
-        pairs = zip(ahead["solver"], ahead["first"], strict=True)
-        shares = [f"{style.solver_label(name)} ({words.share(of)})" for name, of in pairs]
-        said.append(f"in {profile.heading(str(cost))}, {listed(shares)}")
+        most = rows["first"].max()
+        names = listed(map(style.solver_label, rows.loc[rows["first"] == most, "solver"]))
+        said.append(f"in {profile.heading(str(cost))}, {names} ({words.share(most)})")
     n = table["targets"].iloc[0]
-    which = f"{n} targets, each" if n > 1 else "only target,"
-    text = f"First to reach the {which} a relative gap on a problem: {'; '.join(said)}."
-    both = bool(table.groupby("cost")["first"].sum().max() > 1 + 1e-9)
-    return text + " A target that several reach at the same cost counts for each of them." * both
+    which = f"{n} targets, each" if n > 1 else "one target,"
+    return f"First most often to {which} a relative gap on a problem: {'; '.join(said)}."
 
 
 def listed(names: Iterable[str], many: str = "") -> str:

@@ -358,11 +358,12 @@ def known() -> pd.DataFrame:
 def main(names: Sequence[str]) -> int:
     """Measure some problems, or all, and write the table; with ``--page``, write that alone."""
     for name in () if list(names) == ["--page"] else names or PROBLEMS:
-        rows = pd.DataFrame(measured(name, PROBLEMS[name]))
         before = known()
-        rows = pd.concat([before[before["problem"] != name], rows])
-        TABLE.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_csv(TABLE, index=False, float_format="%.6g")
+        tables = [before[before["problem"] != name]]
+        for row in measured(name, PROBLEMS[name]):  # written at once: a sweep may be interrupted
+            tables.append(pd.DataFrame([row]))
+            TABLE.parent.mkdir(parents=True, exist_ok=True)
+            pd.concat(tables).to_csv(TABLE, index=False, float_format="%.6g")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), known()), encoding="utf-8")
     return 0
 

@@ -224,7 +224,8 @@ def draw_panel(
         stroke: dict[str, Any] = {"color": color, "linestyle": dashes, **marker, **below}
         panel.plot(curve["x"], curve["median"], **stroke)
         if alone and len(curve) > 1 and panel.get_xscale() == "linear":
-            panel.set_xlim(curve["x"].min(), curve["x"].max())  # else only the point's place is seen
+            # else a point alone would be all of the axis
+            panel.set_xlim(curve["x"].min(), curve["x"].max())
     panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center")
     panel.margins(x=0.02)
     if panel.get_xscale() == "log":

@@ -121,7 +121,7 @@ def test_a_sweep_shows_held_out_losses_and_the_best_options(tmp_path):
     losses = {}
     for path in find_runs(tmp_path):
         run = read_trace(path)
-        lam = run.config["lam"] or "null"
+        lam = run.config["lam"] or "1/n"
         losses.setdefault((run.solver, lam), []).append(run.end["test_loss"])
     for of in losses.values():
         assert all(f"{loss:.5g}" in done.stdout for loss in of)

@@ -26,6 +26,7 @@ THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"),
 )
+_GENERATION = {"family": "cpu family", "model": "model"}
 
 
 def provenance() -> dict[str, Any]:
@@ -89,15 +90,20 @@ def _node() -> str:
 
 @functools.cache
 def cpu_model() -> str:
-    """Return the processor's model name as the system gives it."""
-    model = None
+    """Return the processor's model name as the system gives it, with its family and model if known.
+
+    Virtual machines often have a bare "AMD EPYC", whose generations differ by a half in speed.
+    """
     if platform.system() == "Darwin":
-        model = _output("sysctl", "-n", "machdep.cpu.brand_string")
-    else:
-        with suppress(OSError, TypeError):
-            found = re.search(r"^model name.*?:(.*)", Path("/proc/cpuinfo").read_text(), re.M)
-            model = found[1].strip() if found else None
-    return model or platform.processor() or platform.machine()
+        name = _output("sysctl", "-n", "machdep.cpu.brand_string")
+        return name or platform.processor() or platform.machine()
+    about = {}
+    with suppress(OSError):
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+        about = dict(re.findall(r"^(.*?)\s*:\s*(.*?)\s*$", first, re.M))
+    name = about.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{word} {about[key]}" for word, key in _GENERATION.items() if about.get(key)]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def _output(*command: str) -> str | None:

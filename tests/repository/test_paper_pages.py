@@ -47,6 +47,17 @@ def test_the_verdicts_are_those_of_the_stored_tables():
         assert file.read_text(encoding="utf-8") == text, "make papers-pages"
 
 
+def test_every_remark_is_shown():
+    """A remark says why a claim does not hold; where it holds by now, nobody would read it."""
+    for paper in filter(lambda paper: paper.file, registry.papers().values()):
+        with (ROOT / "results" / f"{paper.file}.csv").open(encoding="utf-8", newline="") as file:
+            notes = {(row["key"], row["dataset"], row["note"]) for row in csv.DictReader(file)}
+        for key, remarks in paper.remarks.items():
+            for about, text in remarks.items():
+                shown = [note for of, data, note in notes if (of, data) == (key, about.split()[0])]
+                assert any(text.rstrip(".") in note for note in shown), (key, about)
+
+
 def test_the_findings_name_every_claim_of_mpbcfw_that_fails():
     with (ROOT / "results" / "claims.csv").open(encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))

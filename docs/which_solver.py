@@ -1,8 +1,8 @@
 """The table of the crossover that is part of the package, and that of ``docs/which_solver.md``.
 
 ``make answer`` writes them. ``tests/repository/test_which_solver.py`` checks that they are those of
-the committed results: of the numbers of the figure, ``results/figures/crossover/crossover.csv``,
-and of the stored traces, which say what the problems are.
+the committed results: of the numbers of the figures, ``results/figures/*/crossover*.csv`` of the
+experiments `NAMES`, and of the stored traces, which say what the problems are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import io
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -29,39 +30,47 @@ from ssvm_bench.runs.recommendation import PASSES, PRESETS, Problem, Ranked, Tab
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_suffix(".md")
-RESULTS, NAME = ROOT / "results", "crossover"
+RESULTS, NAMES = ROOT / "results", ("crossover", "crossover_more")
 BEGIN, END = "<!-- made by `make answer` -->", "<!-- end of what is made -->"
 
 
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def table(results: Path = RESULTS, name: str = NAME) -> Table:
-    """Return the table of an experiment with a figure of the kind ``crossover``.
+def table(results: Path = RESULTS, names: Sequence[str] = NAMES) -> Table:
+    """Return the table of experiments with a figure of the kind ``crossover``.
 
     Raises
     ------
     RunFailedError
-        If it has no crossover of real data.
+        If none of them has been run and drawn.
     """
-    file = results / "figures" / name / "crossover.csv"
-    runs = Runs(loading.stored(results, name)).where(clock="cpu")
-    if not (runs and file.is_file()):
-        raise RunFailedError(
-            f"{results} has no real runs of {name}. Make them with `ssvm-bench experiment {name} "
-            f"dataset.source=real results_dir={results}`."
-        )
-    found = pd.read_csv(file, keep_default_na=False, na_values=[""])
     problems, times = [], list[Times]()
-    for instance, of in runs.groups("problem").items():
-        rows = found[found["fingerprint"] == instance.fingerprint]
-        rows = rows[np.isclose(rows["lam"], instance.lam, rtol=1e-5)]
-        visits = [_visit(run) for run in of.where(solver="bcfw")]
-        if len(rows) and visits:
-            call = float(rows.loc[rows["real"], "cost"].iloc[0])
-            problems.append(_problem(of[0], call, float(np.median(visits))))
-            times += _times(problems[-1].name, rows, dict(zip(labels(of), of, strict=True)))
+    for name in names:
+        found = _drawn(results / "figures" / name)
+        runs = Runs(loading.stored(results, name)).where(clock="cpu")
+        for instance, of in runs.groups("problem").items():
+            rows = found[found["fingerprint"] == instance.fingerprint]
+            rows = rows[np.isclose(rows["lam"], instance.lam, rtol=1e-5)]
+            visits = [_visit(run) for run in of.where(solver="bcfw")]
+            if len(rows) and visits:
+                call = float(rows.loc[rows["real"], "cost"].iloc[0])
+                problems.append(_problem(of[0], call, float(np.median(visits))))
+                times += _times(problems[-1].name, rows, dict(zip(labels(of), of, strict=True)))
+    if not problems:
+        raise RunFailedError(
+            f"{results} has no real runs of {names[0]}. Make them with `ssvm-bench experiment "
+            f"{names[0]} dataset.source=real results_dir={results}`."
+        )
     return Table(problems, times)
+
+
+def _drawn(folder: Path) -> pd.DataFrame:
+    """Return the numbers of the figures of an experiment, of real and of simulated data."""
+    files = [folder / "crossover.csv", folder / "crossover-synthetic.csv"]
+    read = partial(pd.read_csv, keep_default_na=False, na_values=[""])
+    empty = pd.DataFrame(columns=["fingerprint", "lam"])
+    return pd.concat([empty, *map(read, filter(Path.is_file, files))])
 
 
 def _visit(run: Run) -> float:

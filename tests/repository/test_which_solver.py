@@ -42,7 +42,7 @@ figures:
 
 
 def test_the_table_and_the_page_are_those_of_the_committed_results():
-    if not (MADE["RESULTS"] / "figures" / MADE["NAME"]).is_dir():
+    if not (MADE["RESULTS"] / "figures" / MADE["NAMES"][0]).is_dir():
         assert not recommendation.FOLDER.exists()
         pytest.skip("no crossover is committed")
     table = MADE["table"]()
@@ -64,7 +64,7 @@ def results(tmp_path_factory):
 
 
 def test_times_at_every_cost_follow_from_the_table(results):
-    table = MADE["table"](results, "small")
+    table = MADE["table"](results, ["small"])
     (problem,) = table.problems
     assert (problem.dataset, problem.oracle, problem.structure) == (
         *("optdigits", "multiclass", "independent"),
@@ -87,7 +87,7 @@ def test_times_at_every_cost_follow_from_the_table(results):
 
 
 def test_one_row_has_what_is_the_same_at_all_costs_and_options_are_those_of_the_runs(results):
-    times = MADE["table"](results, "small").times
+    times = MADE["table"](results, ["small"]).times
     at = {one.solver: [each.cost for each in times if each.solver == one.solver] for one in times}
     assert all(map(math.isnan, at["bcfw"] + at["cutting_plane"]))
     assert sum(map(math.isnan, at["mpbcfw"])) <= 1  # a gap that is never reached has one
@@ -96,7 +96,7 @@ def test_one_row_has_what_is_the_same_at_all_costs_and_options_are_those_of_the_
 
 
 def test_the_page_names_a_solver_for_every_cost(results):
-    table = MADE["table"](results, "small")
+    table = MADE["table"](results, ["small"])
     text = "\n".join(MADE["lines"](table))
     assert "### Independent labels, oracle `multiclass`" in text
     rows = [line for line in text.splitlines() if line.startswith("| Digits of scikit-learn")]

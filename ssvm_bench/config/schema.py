@@ -480,6 +480,13 @@ class RunConfig(Options):
         real = ("real", ALTERED) if getattr(self.dataset, "trust", False) else ("real",)
         return {"auto": (*real, "synthetic"), "real": real}.get(asked, (asked,))
 
+    @property
+    def lam_or_rule(self) -> float | str:
+        """λ as a number or K/n, or the oracle's own weight of the regulariser."""
+        if (own := self.oracle.own_weight) is not None:
+            return float(own)
+        return "1/n" if self.lam is None else self.lam
+
     def lam_of(self, n: int) -> float:
         """Return λ for n examples, or the oracle's own weight of the regulariser.
 
@@ -488,10 +495,10 @@ class RunConfig(Options):
         ConfigError
             If the path does not fall down to it.
         """
-        if (own := self.oracle.own_weight) is not None:
-            return float(own)
-        validation.check_falling("path with lam at its end", (*self.path, self.lam), n)
-        return validation.lam_number(self.lam, n)
+        lam = self.lam_or_rule
+        if self.oracle.own_weight is None:
+            validation.check_falling("path with lam at its end", (*self.path, lam), n)
+        return validation.lam_number(lam, n)
 
     def path_steps(self) -> list[RunConfig]:
         """Return the runs along the path, each with its own folder; this run is the last."""

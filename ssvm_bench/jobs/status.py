@@ -47,6 +47,8 @@ class RunStatus:
         Why its stored files cannot be read; such a run is executed again.
     summary : mapping
         Content of ``summary.json`` if the run is done, else empty.
+    lam : float, optional
+        λ as a number if the run is done: without its data, K/n is none.
     """
 
     config: RunConfig
@@ -54,12 +56,14 @@ class RunStatus:
     folder: Path
     damage: str = ""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    lam: float | None = None
 
     def as_plain(self) -> dict[str, Any]:
         """Return the status as plain values."""
         return {
             **{group: getattr(self.config, group).name for group in ("dataset", "solver")},
-            "lam": self.config.lam,
+            "lam": self.config.lam_or_rule,
+            "lam_value": self.lam,
             "seed": self.config.seed,
             "state": self.state,
             "folder": str(self.folder),
@@ -82,7 +86,7 @@ def _status(config: RunConfig) -> RunStatus:
 def _state(config: RunConfig) -> RunStatus:
     before = budgets.find_run(config)
     if before is not None:
-        return RunStatus(config, "done", before.folder, summary=before.end)
+        return RunStatus(config, "done", before.folder, summary=before.end, lam=before.lam)
     folder = config.folder
     problem = next(filter(None, map(trace.damage, config.folders)), "")
     if run_folder.is_locked(folder):

@@ -87,6 +87,20 @@ def test_lists_and_where_things_stand_are_json(tmp_path):
     assert "--json is for --status" in error_of(asked, status=2)
 
 
+def test_where_things_stand_tells_lam_or_its_rule(tmp_path):
+    """The number takes the examples, which nothing loads: it is that of finished runs."""
+    words = (*RUN, f"results_dir={tmp_path / 'results'}")
+    assert call("run", *words).exit_code == 0
+    file = tmp_path / "some.yaml"
+    file.write_text("grid: {lam: [1/n, 10/n, 0.5]}\n")
+    runs = told("experiment", file, *words, "--status")
+    assert [each["lam"] for each in runs] == ["1/n", "10/n", 0.5]
+    assert [each["lam_value"] for each in runs] == [pytest.approx(1 / 30), None, None]
+    file.write_text("grid: {dataset: moons, solver: dcadmm, oracle.nu: 0.25}\n")
+    (run,) = told("experiment", file, words[-1], "--status")
+    assert (run["lam"], run["lam_value"]) == (0.25, None)
+
+
 def test_a_report_tells_its_pages_and_verify_its_differences_as_json(tmp_path):
     run = told("run", *RUN, f"results_dir={tmp_path}")
     made = told("report", f"results_dir={tmp_path}")

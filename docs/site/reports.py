@@ -17,7 +17,8 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from ssvm_bench.config import registry
-from ssvm_bench.report import page
+from ssvm_bench.report.contents import INDEX, Contents, everything
+from ssvm_bench.report.pages import rendered
 from ssvm_bench.results.folder import COMMITTED, SkippedFiles, results_folder
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ _PICTURE = re.compile(r'<img src="([^"]+)"')
 
 
 @functools.cache
-def contents() -> Sequence[page.Contents]:
+def contents() -> Sequence[Contents]:
     """Return the contents of each page.
 
     Raises
@@ -46,7 +47,7 @@ def contents() -> Sequence[page.Contents]:
     """
     where = results_folder(ROOT / "results", ())
     with SkippedFiles() as skipped, registry.readable_papers() as unreadable:
-        found = page.everything(where, (), skipped, COMMITTED)
+        found = everything(where, (), skipped, COMMITTED)
     if problems := [*unreadable, *skipped.problems]:
         raise PluginError(f"results: {problems[0]}")
     return found
@@ -89,7 +90,7 @@ def files(config, address_of) -> Iterator[File]:
             raise PluginError(f"No page explains the experiment {name}: name it in results/")
         explained[name] = posixpath.relpath(address_of(path), PLACE), title(path)
     where, folder, seen = results_folder(ROOT / "results", ()), ROOT / PLACE, set()
-    for name, content in page.rendered(contents(), where, folder, explained=explained):
+    for name, content in rendered(contents(), where, folder, explained=explained):
         if len(content) > LARGEST:
             raise PluginError(f"{PLACE}/{name} has {len(content):,} bytes, more than {LARGEST:,}")
         yield File.generated(config, f"{PLACE}/{name}", content=content)
@@ -110,7 +111,7 @@ def links(path: str, folder: str) -> str:
     to = posixpath.relpath(PLACE, folder or ".")
     found = [f"- [{each.title}]({to}/{each.file})" for each in contents() if each.name in names]
     if path == "results/README.md":
-        found.insert(0, f"- [All experiments]({to}/{page.INDEX})")
+        found.insert(0, f"- [All experiments]({to}/{INDEX})")
     if not found:
         return ""
     heading = "## The same runs, interactive"

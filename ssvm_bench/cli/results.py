@@ -199,7 +199,7 @@ def report_command(
         ssvm-bench report --all --json | jq '.pages[] | select(.failures != [])'
     """
     cli.collect_rarely()
-    from ssvm_bench.report import page
+    from ssvm_bench.report import pages
 
     if experiment and every:
         raise ConfigError("--all has the page of every experiment; leave --experiment out.")
@@ -209,7 +209,7 @@ def report_command(
             "about your own runs."
         )
     where = _folder(settings, overrides, asked=False)
-    made = page.report(where, experiment or "", every, settings.config_dirs(), whose)
+    made = pages.report(where, experiment or "", every, settings.config_dirs(), whose)
     if as_json:
         cli.print_json(made.as_plain())
     else:

@@ -1,45 +1,34 @@
-"""The HTML pages of ``ssvm-bench report``.
+"""One page of ``ssvm-bench report``: its runs in, HTML out.
 
 A page begins with who was first, by how much and on what, in words; that of the user's own runs
 with their profile. Then come curves, then tables, the further ones closed. What all runs have in
-common stands once. Runs on one problem instance are shown together. On a page that is not of an
-experiment, runs of one solver with the same options, but other budgets, evaluation intervals or
-clocks, are in different groups: otherwise its curves would differ only in where they end.
+common stands once.
 
 The page's script draws figures of curves when they come into view. The pictures of an experiment,
-which `experiment_files` draws, are linked from their folder. The numbers of curves are packed. A
-value takes two bytes: its position between the ends of its axis (on a log axis, that of its
-logarithm) in 65,534 steps. This is many times as precise as a screen, and shorter than decimals in
-JSON.
+which `experiment_files` draws, are linked from their folder.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import json
 import logging
 import os
-import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ssvm_bench import __version__
-from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
+from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.claims.cases import Variant, variant_of
-from ssvm_bench.config import ALTERED, GENUINE, catalog, registry
-from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.figures import profile, style, targets
-from ssvm_bench.figures.curves import AXES, axis_label, clocks_of, is_log_x, why_empty
+from ssvm_bench.figures.curves import axis_label, clocks_of
 from ssvm_bench.figures.document import (
     Html,
     Table,
@@ -53,400 +42,28 @@ from ssvm_bench.figures.document import (
     plain,
 )
 from ssvm_bench.figures.kind import FigureData, Kind, Output, Switched
-from ssvm_bench.report.experiment_files import by_source, kinds, load
-from ssvm_bench.results import loading, optima, stored_traces, words
-from ssvm_bench.results.folder import (
-    COMMITTED,
-    MINE,
-    OPTION,
-    ResultsFolder,
-    SkippedFiles,
-    as_folder,
-    sweep,
-    write_file,
+from ssvm_bench.report.contents import Contents
+from ssvm_bench.report.experiment_files import by_source, kinds
+from ssvm_bench.report.groups import (
+    NOT_REAL,
+    Group,
+    Groups,
+    data_of,
+    group,
+    solver_name,
+    titles,
+    weight_and_rule,
 )
+from ssvm_bench.report.packed import packed_figure
+from ssvm_bench.results import stored_traces, words
 from ssvm_bench.results.provenance import provenance, provenance_of
-from ssvm_bench.results.table import (
-    MORE,
-    NOT_A_CURVE,
-    ProblemInstance,
-    Run,
-    Runs,
-    differences,
-    grouped,
-    labels,
-    named_in,
-    weight_in,
-)
+from ssvm_bench.results.table import MORE, ProblemInstance, Run, Runs, labels
 from ssvm_bench.results.words import NONE, number
-
-FOLDER = "report"
-ALONE, OWN, INDEX = "report.html", "own.html", "index.html"
-"""Files of the user's own runs: beside ``runs``, and among all pages; the list of all pages."""
-
-SINGLE = "single_runs"
-"""The name under which published traces are stored that no experiment has stored."""
 
 NAMED = 5
 """The largest number of names in a sentence, and of problems with a finding in the summary."""
 
-MADE_BY = "Make some with `ssvm-bench experiment quickstart`, or choose another folder with "
-MADE_BY += "results_dir=…"
-
 logger = logging.getLogger(__name__)
-
-
-class Report(NamedTuple):
-    """What `report` has written: the page to begin with, and the contents of each page."""
-
-    path: Path
-    contents: Sequence[Contents]
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return where the pages are and what is on them, as plain values."""
-        folder = self.path.parent
-        pages = [{"page": folder / each.file, **each.as_plain()} for each in self.contents]
-        return {"page": self.path, "pages": pages}
-
-
-def report(
-    results_dir: Path | ResultsFolder,
-    experiment: str = "",
-    every: bool = False,
-    config_dirs: Sequence[Path] = (),
-    whose: str = "",
-) -> Report:
-    """Write a page on the user's own runs or on an experiment, or pages on everything.
-
-    Parameters
-    ----------
-    results_dir : Path or ResultsFolder
-        The results folder. Thinned traces replace raw runs that are missing.
-    experiment : str
-        Name or path of an experiment; empty: own runs.
-    every : bool
-        Whether all pages are written, with one that lists them.
-    config_dirs : sequence of Path
-        Further folders of config files.
-    whose : str
-        Whose runs the pages of experiments show, see `ResultsFolder.sides`; empty: the user's own
-        if there are any.
-
-    Returns
-    -------
-    Report
-        Its path is ``report.html``, ``report/<experiment>.html`` (see `file_of`) or
-        ``report/index.html`` in the results folder.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such experiment.
-    RunFailedError
-        If there are no runs, or a file cannot be written.
-    """
-    registry.use(config_dirs)
-    with registry.readable_papers() as unreadable:
-        for error in unreadable:
-            logger.warning("Left out on all pages, a paper: %s", error)
-        return _built(as_folder(results_dir), experiment, every, config_dirs, whose)
-
-
-def _built(
-    where: ResultsFolder, experiment: str, every: bool, config_dirs: Sequence[Path], whose: str
-) -> Report:
-    """Do `report` with the papers that can be read."""
-    sweep(where)
-    folder = where.root / FOLDER if every or experiment else where.root
-    logger.info("Reading the runs in %s …", where.root)
-    with SkippedFiles() as skipped:
-        if every:
-            found = everything(where, config_dirs, skipped, whose)
-        elif experiment:
-            asked = load(experiment, config_dirs)
-            found = [of_experiment(asked, where, config_dirs, skipped, whose)]
-            if not found[0].runs:
-                raise RunFailedError(
-                    f"No run of the experiment {asked.name} has finished in {where.root}. Make "
-                    f"them with `ssvm-bench experiment {asked.runs}`, or choose another folder "
-                    "with results_dir=…"
-                )
-        else:
-            found = [own(where, skipped)]
-    for name, content in rendered(found, where, folder, every):
-        written = write_file(folder / name, content, where.root)
-    return Report(written, found)
-
-
-Explained: TypeAlias = Mapping[str, tuple[str, str]]
-"""Name of an experiment → address and title of the page that explains it."""
-
-
-def rendered(
-    found: Sequence[Contents],
-    where: ResultsFolder,
-    folder: Path,
-    every: bool = True,
-    intro: str = "",
-    explained: Explained | None = None,
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each page.
-
-    Parameters
-    ----------
-    found : sequence of Contents
-        The contents of each.
-    where : ResultsFolder
-        The results folder, which has the best values known.
-    folder : Path
-        The folder that they will be written to; pictures are linked from there.
-    every : bool
-        Whether a page that lists them is the last one, and each links to it.
-    intro : str
-        HTML at the beginning of that page.
-    explained : mapping, optional
-        Pages that are linked, too.
-    """
-    explained = explained or {}
-    best = optima.known((run for each in found for run in each.runs), where)
-    for k, each in enumerate(found, 1):
-        logger.info("Page %s of %s: %s", k, len(found), each.title)
-        more = [(INDEX, "All experiments")] * every
-        more += [explained[each.name]] if each.name in explained else []
-        yield each.file, page(each._replace(runs=Runs(each.runs, best)), folder, more)
-    if every:
-        yield INDEX, _index(found, intro, explained)
-
-
-def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes:
-    """Return the page that lists all other pages: those of a paper's experiments together."""
-    tables: list[Html] = []
-    named: list[tuple[str, str]] = []
-    for title, pages in _by_paper(found).items():
-        rows = []
-        for each in pages:
-            row: dict[str, object] = {"page": _link(each.file, each.title)}
-            if explained:
-                why = explained.get(each.name)
-                row["explained in"] = _link(*why) if why else NONE
-            row |= {"experiment": code(each.name), "runs": len(each.runs)}
-            row["datasets"] = listed(dict.fromkeys(map(_marked_dataset, each.runs)))
-            row["solvers"] = listed(dict.fromkeys(map(solver_name, each.runs)))
-            rows.append(row)
-        id_ = f"group-{len(tables)}"
-        named.append((f"#{id_}", title))
-        table = block(plain("A page for each experiment that has runs here.", rows))
-        tables.append(_section(id_, title, table))
-    about = details("About these pages", _about(found))
-    return _whole("All experiments", named if len(named) > 1 else (), intro, *tables, about)
-
-
-def _by_paper(found: Sequence[Contents]) -> dict[str, list[Contents]]:
-    """Return heading → pages: the user's own runs, those of no paper, then paper by paper."""
-    titles = {paper.begins: paper.title for paper in registry.papers().values()}
-    groups: dict[str, list[Contents]] = {"Your runs": [], "Beyond the papers": []}
-    groups |= {f"{title[0].upper()}{title[1:]}": [] for title in titles.values()}
-    headings = [*groups]
-    for each in found:
-        of = [k for k, begins in enumerate(titles, 2) if each.name.startswith(begins)]
-        groups[headings[0 if each.file == OWN else of[0] if of else 1]].append(each)
-    return {title: pages for title, pages in groups.items() if pages}
-
-
-def _link(to: str, text: str) -> Html:
-    return Html(f'<a href="{address(to)}">{escaped(text)}</a>')
-
-
-# ---- the contents of a page: runs, and failures -----------------------------------------------
-
-
-class Contents(NamedTuple):
-    """The contents of a page.
-
-    Attributes
-    ----------
-    name, title : str
-        Name of its experiment, or of its folder of stored traces; its heading.
-    runs : Runs
-        Finished runs.
-    where : ResultsFolder
-        Their results folder, restricted to one side: it has the pictures of an experiment.
-    stored : int
-        Number of runs that exist only as thinned traces.
-    failures : sequence of Failure
-        Partial traces, and files that cannot be read.
-    experiment : Experiment, optional
-        The experiment of these runs; None: they are any runs.
-    file : str
-        Name of its file.
-    """
-
-    name: str
-    title: str
-    runs: Runs
-    where: ResultsFolder
-    stored: int = 0
-    failures: Sequence[loading.Failure] = ()
-    experiment: Experiment | None = None
-    file: str = ALONE
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return which runs it shows and what failed, as plain values."""
-        return {
-            "title": self.title,
-            "experiment": self.experiment and self.experiment.name,
-            "datasets": list(dict.fromkeys(run.dataset for run in self.runs)),
-            "solvers": list(dict.fromkeys(run.solver for run in self.runs)),
-            "runs": len(self.runs),
-            "of_stored_traces": self.stored,
-            "failures": [failure._asdict() for failure in self.failures],
-        }
-
-
-def file_of(name: str) -> str:
-    """Return the name of the file of an experiment's page.
-
-    Experiments and folders of traces may have any names. A name that is not in lower case and of
-    ASCII letters, digits, ``_`` and ``-``, or that is another page's, gets a point and a digest. So
-    no two names are one file, also where upper and lower case are the same.
-
-    >>> file_of("mpbcfw_fig4"), file_of("index"), file_of("Fig#4?")
-    ('mpbcfw_fig4.html', 'index.1bc04b52.html', 'fig_4.43d442ae.html')
-    """
-    simple = re.sub("[^a-z0-9_-]+", "_", name.lower()).strip("_")[:60]
-    if name == simple and f"{name}.html" not in (OWN, INDEX):
-        return f"{name}.html"
-    digest = hashlib.sha256(os.fsencode(name)).hexdigest()
-    return f"{simple or 'page'}.{digest[:8]}.html"
-
-
-def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
-    """Return the user's own runs: all of a results folder except its committed traces.
-
-    Parameters
-    ----------
-    where : ResultsFolder or Path
-        The results folder.
-    skipped : SkippedFiles
-        Collects finished runs and stored traces that cannot be read.
-
-    Raises
-    ------
-    RunFailedError
-        If there are no runs and no failures.
-    """
-    (mine,) = as_folder(where).sides(MINE)
-    found, root = loading.load(mine), mine.root
-    failures = [
-        loading.Failure(path, "stored traces" if name else loading.UNREADABLE, None, str(problem))
-        for path, name, _, problem in found.damaged
-    ]
-    failures += loading.unfinished(root)
-    for failure in failures:
-        if failure.what != "partial trace":
-            skipped.add(failure.reason)
-    if not (found.runs or failures):
-        if mine.has_references and any(root.glob("traces/*")):
-            raise RunFailedError(
-                f"There are no runs of your own in {root}. What is {mine.origin} there is on the "
-                "pages of `ssvm-bench report --all`, or of one --experiment. Make runs with "
-                "`ssvm-bench experiment quickstart`."
-            )
-        raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
-    runs = Runs(sorted(found.runs, key=_order))
-    return Contents("report", "Your runs", runs, mine, len(found.stored), sorted(failures))
-
-
-def of_experiment(
-    experiment: Experiment,
-    where: ResultsFolder,
-    config_dirs: Sequence[Path],
-    skipped: SkippedFiles,
-    whose: str = "",
-    stored: loading.Stored = loading.stored,
-) -> Contents:
-    """Return the contents of an experiment's page; there may be no finished runs.
-
-    Parameters
-    ----------
-    experiment, where, config_dirs
-        The experiment, the results folder, and further folders of config files.
-    whose : str
-        Whose runs, see `ResultsFolder.sides`; empty: the user's own if there are any.
-    skipped, stored
-        As for `loading.find`.
-    """
-    grid = experiment.expanded([f"{OPTION}{where.root}"], config_dirs)
-    found = loading.find(experiment, grid, where.sides(whose), skipped, stored)
-    runs = Runs({run.own_folder: run for run in found.runs}.values())
-    thinned = sum(found.stored.get(run.own_folder) is run for run in runs)
-    about = experiment.name, experiment.title, runs, found.where, thinned
-    return Contents(*about, experiment=experiment, file=file_of(experiment.name))
-
-
-def everything(
-    where: ResultsFolder, config_dirs: Sequence[Path], skipped: SkippedFiles, whose: str = ""
-) -> list[Contents]:
-    """Return the contents of each page: own runs, experiments with runs, other stored runs.
-
-    If ``whose`` asks for committed runs, there is no page on own ones. The parameters are those of
-    `of_experiment`.
-
-    Raises
-    ------
-    RunFailedError
-        If there are no runs at all.
-    """
-    stored, sides = cache(loading.stored), where.sides(whose)
-    there = {name for side in sides for name in stored_traces.names(side)}
-    pages = []
-    if whose != COMMITTED:
-        with suppress(RunFailedError):
-            pages.append(own(where, skipped)._replace(file=OWN, name="own"))
-    known = catalog.entries("experiments", config_dirs)
-    for name in known:
-        try:
-            experiment = load(name, config_dirs)
-        except ConfigError as error:  # its file, or the paper of its figures, has a mistake
-            logger.warning("Left out, the page %s: %s", name, error)
-            continue
-        if there.isdisjoint(experiment.origins) and not any(where.root.glob("runs/*")):
-            continue
-        found = of_experiment(experiment, where, config_dirs, skipped, whose, stored)
-        if found.runs:
-            pages.append(found)
-    for name in sorted(there - {*known}):
-        for side in sides:
-            if runs := Runs(sorted(stored(side, name, skipped), key=_order)):
-                title = "Single runs" if name == SINGLE else f"Runs stored as {name}"
-                about = name, title, runs, side, len(runs)
-                pages.append(Contents(*about, file=file_of(name)))
-                break
-    if not pages:
-        raise RunFailedError(f"There are no runs in {where.root}. {MADE_BY}")
-    return pages
-
-
-def _order(run: Run) -> tuple:
-    """Return a sort key: data that papers use first, then dataset, n, λ, solver, hash and seed."""
-    data = run.source not in GENUINE, run.dataset, run.n, run.lam
-    return *data, run.solver, run.own_hash, run.seed
-
-
-# ---- groups -----------------------------------------------------------------------------------
-
-
-class Group(NamedTuple):
-    """Runs on a problem instance that are shown together, one per configuration and seed.
-
-    ``setting`` distinguishes the group from others on the problem instance, if there are any.
-    """
-
-    runs: Runs
-    setting: str = ""
-
-
-Groups: TypeAlias = Mapping[ProblemInstance, Sequence[Group]]
 
 
 class Page(NamedTuple):
@@ -465,116 +82,6 @@ class Page(NamedTuple):
     groups: Groups
     names: Mapping[ProblemInstance, str]
     folder: Path
-
-
-def group(found: Contents) -> dict[ProblemInstance, list[Group]]:
-    """Return problem instance → groups; unless these are of an experiment, the largest first."""
-    problems = found.runs.groups("problem")
-    if found.experiment:
-        return {problem: [Group(runs)] for problem, runs in problems.items()}
-    made = {problem: list(_groups(runs)) for problem, runs in problems.items()}
-    return dict(sorted(made.items(), key=lambda item: _weight(item[1][0].runs), reverse=True))
-
-
-def _weight(runs: Runs) -> tuple[bool, int, int]:
-    """Return a sort key for how much there is to see: real data, solvers, rows."""
-    return not mark(runs[0]), len(runs.groups("solver")), sum(map(len, runs))
-
-
-def _groups(runs: Runs) -> Iterator[Group]:
-    by_start = sorted(runs, key=lambda run: str(run.metadata.get("started")))
-    latest = {(_options(run, solver=True), _options(run), run.seed): run for run in by_start}
-    runs = Runs(sorted(latest.values(), key=_order))
-    settings = runs.groups(_options)
-    of_solver = runs.groups(lambda run: _options(run, solver=True))
-    if all(len(set(map(_options, used))) == 1 for used in of_solver.values()):
-        yield Group(Runs(run for of_setting in settings.values() for run in of_setting))
-        return
-    common = set.intersection(*(set(setting) for setting in settings))
-    by_weight = sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True)
-    for setting, members in by_weight:
-        only = [f"{key}={value}" for key, value in setting if (key, value) not in common]
-        yield Group(members, ", ".join(only))
-
-
-def _options(run: Run, solver: bool = False) -> tuple[tuple[str, str], ...]:
-    """Return the options, either the solver's or all others, that distinguish curves."""
-    named = ((key, str(of)) for key, of in run.options.items() if key not in NOT_A_CURVE)
-    return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
-
-
-# ---- names ------------------------------------------------------------------------------------
-
-NOT_REAL = {
-    ALTERED: ("ALTERED DATA", "files that are not the known ones"),
-    "synthetic": ("SYNTHETIC", "generated data"),
-}
-"""Source that is not the real data → its mark, and what it is."""
-
-
-def mark(run: Run) -> str:
-    """Return the mark of a run on data that papers do not use; else empty."""
-    return "" if run.source in GENUINE else NOT_REAL.get(run.source, (run.source,))[0]
-
-
-def dataset_name(run: Run) -> str:
-    """Return the name of the dataset in headings."""
-    return style.dataset_name(run.dataset)
-
-
-def _marked_dataset(run: Run) -> str:
-    """Return the name of the dataset, with its mark if the data are not the real ones."""
-    return f"{dataset_name(run)} ({mark(run)})" if mark(run) else dataset_name(run)
-
-
-def solver_name(run: Run) -> str:
-    """Return the name of the solver in texts."""
-    return style.solver_label(run.solver)
-
-
-def weight_text(run: Run) -> str:
-    """Return λ, or ν, as K/n or as a number, whichever is shorter.
-
-    λ = 507608/n is 1 where n = 507608.
-    """
-    decimal, parts = f"{run.lam:.4g}", words.lam(run.lam, run.n)
-    exact = float(decimal) == run.lam or "/" not in parts
-    shown = min(parts, decimal, key=len) if exact else parts
-    return f"{weight_in(run.fingerprint)} = {shown}"
-
-
-def weight_and_rule(run: Run) -> str:
-    """Return λ, or ν, as a number, with K/n before it if it is one."""
-    text = weight_text(run)
-    return f"{text} = {run.lam:.4g}" if "/" in text else text
-
-
-def titles(groups: Groups) -> dict[ProblemInstance, str]:
-    """Return problem instance → title: the dataset, and how it differs from others on that."""
-    firsts = {problem: parts[0].runs[0] for problem, parts in groups.items()}
-    found: dict[ProblemInstance, str] = {}
-    for name, runs in grouped(firsts.values(), dataset_name).items():
-        options = [run.options for run in runs]
-        hidden = NOT_A_CURVE | {"dataset.name", "dataset.kind", "dataset.n_samples"}
-        hidden |= {key for of in options for key in of if not key.startswith("dataset.")}
-        parts = (
-            [f"n = {run.n:,}" for run in runs],
-            [weight_text(run) for run in runs],
-            [named_in(run.fingerprint) for run in runs],
-        )
-        varied = [part for part in parts if len({*part}) > 1]
-        others = differences(options, [0] * len(runs), hidden)
-        others = [text.replace("dataset.", "").replace(" ", ", ") for text in others]
-        columns = zip(map(mark, runs), *varied, others, strict=True)
-        texts = [", ".join(filter(None, of_run)) for of_run in columns]
-        for k, (run, text) in enumerate(zip(runs, texts, strict=True)):
-            before = texts[:k].count(text)
-            shown = ", ".join(filter(None, (text, f"data {before + 1}" * bool(before))))
-            found[run.problem] = f"{name} ({shown})" if shown else name
-    return {problem: found[problem] for problem in groups}
-
-
-# ---- a page -----------------------------------------------------------------------------------
 
 
 def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) -> bytes:
@@ -612,16 +119,16 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
         *([("#failed", "What failed")] if found.failures else ()),
         ("#about", "About this page"),
     ]
-    return _whole(
+    return whole_page(
         found.title,
         links,
         *_summary(about, {problem: parts[:1] for problem, parts in tables.items()}),
         *answer,
-        _section("figures", "Figures", *opened(figures)),
-        _section("numbers", "Tables", *documents),
-        _section("runs", "Runs", *_of_runs(about)),
-        _section("failed", "What failed", *_failed(found)),
-        _section("about", "About this page", _about([found])),
+        section("figures", "Figures", *opened(figures)),
+        section("numbers", "Tables", *documents),
+        section("runs", "Runs", *_of_runs(about)),
+        section("failed", "What failed", *_failed(found)),
+        section("about", "About this page", origin([found])),
     )
 
 
@@ -638,7 +145,7 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         repeats = words.repeats(len(of) for of in runs.curves().values())
         of_data = runs.groups("source", "dataset")
         sources = ", ".join(dict.fromkeys(style.source_name(*of) for of in of_data))
-        common = f" {escaped(_data_of(runs[0]))}" * (len(names) == 1)
+        common = f" {escaped(data_of(runs[0]))}" * (len(names) == 1)
         yield Html(
             f"<p>{words.runs(len(runs))} of {escaped(solvers)} on {escaped(problems)}: {repeats}, "
             f"{escaped(sources)}, {escaped(clocks_of(runs))}.{common}</p>\n"
@@ -844,15 +351,9 @@ def _of_instances(
                 title = page.names[problem] + f", {part.setting}" * bool(part.setting)
                 if named or len(drawn) > 1:
                     title += f": {shown.what[0].lower()}{shown.what[1:]}"
-                data = _data_of(part.runs[0]) if len(page.groups) > 1 else ""
+                data = data_of(part.runs[0]) if len(page.groups) > 1 else ""
                 yield Shown(title, _plot(title, shown, data, intro))
                 intro = ""
-
-
-def _data_of(run: Run) -> str:
-    source = style.source_name(run.source, run.dataset)
-    size = f"n = {run.n:,}, d = {run.data['d']:,}"
-    return f"{dataset_name(run)}, {source}: {size}, {weight_and_rule(run)}."
 
 
 def _plot(title: str, shown: Switched, *notes: str) -> Html:
@@ -928,103 +429,6 @@ def _largest(parts: Sequence[Group]) -> Iterator[Run]:
     for part in parts:
         yield from (run for run in part.runs if kind(run) not in seen)
         seen |= set(map(kind, part.runs))
-
-
-# ---- the numbers of a figure, packed ----------------------------------------------------------
-
-STEPS = 65_534
-GONE = STEPS + 1
-"""The code of a value that does not exist."""
-
-DASHES = {"-": "", "--": "7 3", ":": "1.5 2.5", "-.": "7 2.5 1.5 2.5"}
-"""Line style → lengths of lines and spaces."""
-
-HEIGHTS = ["median", "min", "max"]
-Ends = tuple[float, float]
-
-
-def packed_figure(shown: Switched) -> dict[str, Any]:
-    """Return the data of a figure with one panel per quantity.
-
-    Returns
-    -------
-    dict
-        ``panels``, their names; ``empty``, why a panel has no curve; ``log``, whether y is on a log
-        axis; ``curves``, name and look of each; and ``axes``. Each x axis has its button and label,
-        whether it is logarithmic, the ends of ``x`` and, per panel, of ``y``. It also has the x of
-        each curve and, per panel, its median, and minimum and maximum where repeats differ;
-        or the number of an earlier axis where these are the same.
-    """
-    first = next(iter(shown.tables.values()))
-    solvers = list(dict.fromkeys(first["solver"]))
-    quantities = list(dict.fromkeys(first["quantity"]))
-    curves = []
-    for solver, (color, dashes) in style.strokes(solvers).items():
-        dash = DASHES[dashes] if isinstance(dashes, str) else " ".join(map(str, dashes[1]))
-        curves.append({"name": style.solver_label(solver), "color": color, "dash": dash})
-    axes = []
-    for axis, table in shown.tables.items():
-        log = is_log_x(table, axis)
-        drawn = table[["x", *HEIGHTS]].astype(float)
-        drawn["x"] = _drawn(drawn["x"].to_numpy(), log)
-        drawn[HEIGHTS] = _drawn(drawn[HEIGHTS].to_numpy(), shown.log)
-        ends_x = _ends(drawn["x"].to_numpy())
-        ends_y = [
-            _ends(drawn.loc[table["quantity"] == of, HEIGHTS].to_numpy()) for of in quantities
-        ]
-        of_curves = dict(iter(drawn.groupby([table["solver"], table["quantity"]], sort=False)))
-        of_solvers = ([of_curves.get((solver, of)) for of in quantities] for solver in solvers)
-        packed = [_curve(of_solver, ends_x, ends_y) for of_solver in of_solvers]
-        about = {"button": AXES[axis].button, "label": shown.labels[axis], "log": log}
-        axes.append({**about, "x": ends_x, "y": ends_y, "curves": packed})
-    for k, of_axis in reversed([*enumerate(axes)]):  # those before it are still whole
-        _say_once(of_axis, axes[:k])
-    empty = [why_empty(first[first["quantity"] == quantity]) for quantity in quantities]
-    return {"panels": quantities, "empty": empty, "log": shown.log, "curves": curves, "axes": axes}
-
-
-def _curve(
-    curves: Sequence[pd.DataFrame | None], ends_x: Ends, ends_y: Sequence[Ends]
-) -> tuple[str | None, list[list[str] | None]]:
-    """Return a curve's x, the same in all panels, and its heights in each panel."""
-    x: str | None = None
-    panels: list[list[str] | None] = []
-    for curve, ends in zip(curves, ends_y, strict=True):
-        if curve is None or curve["median"].isna().all():
-            panels.append(None)
-            continue
-        x = _packed(curve["x"].to_numpy(), ends_x)
-        shown = HEIGHTS if (curve["max"] > curve["min"]).any() else HEIGHTS[:1]
-        panels.append([_packed(curve[name].to_numpy(), ends) for name in shown])
-    return x, panels
-
-
-def _say_once(axis: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> None:
-    """Replace the heights that a curve has on an earlier axis by the number of that axis."""
-    for k, (_, panels) in enumerate(axis["curves"]):
-        for p, heights in enumerate(panels):
-            for j, other in enumerate(earlier):
-                same = other["curves"][k][1][p] == heights and other["y"][p] == axis["y"][p]
-                if heights is not None and same:
-                    panels[p] = j
-                    break
-
-
-def _drawn(values: np.ndarray, log: bool) -> np.ndarray:
-    """Return values as their axis shows them."""
-    return np.log10(values, out=np.full_like(values, np.nan), where=values > 0) if log else values
-
-
-def _ends(values: np.ndarray) -> Ends:
-    values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
-
-
-def _packed(values: np.ndarray, ends: Ends) -> str:
-    low, high = ends
-    share = np.where(np.isfinite(values), (values - low) / ((high - low) or 1.0), 0.0)
-    codes = np.where(np.isfinite(values), np.round(share * STEPS), GONE)
-    return base64.b64encode(codes.astype("<u2").tobytes()).decode()
 
 
 # ---- tables of runs ------------------------------------------------------------------------------
@@ -1134,7 +538,8 @@ def _failed(found: Contents) -> Iterator[Html]:
         yield block(plain("What gave no finished run.", rows))
 
 
-def _about(found: Sequence[Contents]) -> Html:
+def origin(found: Sequence[Contents]) -> Html:
+    """Return when and by what pages were made, and of how many runs."""
     made, now = provenance(), datetime.now(UTC)
     commit = f"{made['git'] or 'unknown'}{' with changes' * bool(made['git_dirty'])}"
     stored = sum(each.stored for each in found)
@@ -1148,7 +553,7 @@ def _about(found: Sequence[Contents]) -> Html:
 # ---- HTML -------------------------------------------------------------------------------------
 
 
-def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
+def whole_page(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
     """Return a whole page; ``links`` are pairs of address and text."""
     parts = {
         kind: Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8")
@@ -1159,7 +564,7 @@ def _whole(title: str, links: Iterable[tuple[str, str]], *inside: str) -> bytes:
     return encoded(frame.substitute(parts, title=escaped(title), nav=nav, inside="".join(inside)))
 
 
-def _section(id_: str, title: str, *inside: str) -> Html:
+def section(id_: str, title: str, *inside: str) -> Html:
     """Return a section of the page; empty if it has no content."""
     if not any(inside):
         return Html("")

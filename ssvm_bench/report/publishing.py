@@ -33,8 +33,9 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
 from ssvm_bench.config import registry
 from ssvm_bench.figures.document import Html, address
-from ssvm_bench.report import page
+from ssvm_bench.report.contents import INDEX, MADE_BY, SINGLE, everything
 from ssvm_bench.report.experiment_files import load
+from ssvm_bench.report.pages import rendered
 from ssvm_bench.results import loading, optima, stored_traces, words
 from ssvm_bench.results.folder import (
     COMMITTED,
@@ -119,7 +120,7 @@ def publish(
                 what = f" of {', '.join(sorted(wanted))}" if wanted else ""
                 of = {MINE: " of your own", COMMITTED: f" that are {where.origin}"}.get(whose, "")
                 raise RunFailedError(
-                    f"There are no finished runs{of}{what} in {where.root}. {page.MADE_BY}"
+                    f"There are no finished runs{of}{what} in {where.root}. {MADE_BY}"
                 )
             if side.whose and not whose:
                 logger.info("These are %s; --runs chooses others.", side.called)
@@ -133,7 +134,7 @@ def publish(
             f"Cannot publish to {folder}: {error}. Make room there or make it writable, or choose "
             "another folder."
         ) from error
-    return folder / page.INDEX
+    return folder / INDEX
 
 
 # ---- what is published -------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def _of_first_side(
                 of_name.setdefault(run.own_folder, raw.get(run.own_folder, run))
         stored = {place for runs in found.values() for place in runs}
         if single := {place: run for place, run in raw.items() if place not in stored}:
-            found.setdefault(page.SINGLE, {}).update({} if wanted else single)
+            found.setdefault(SINGLE, {}).update({} if wanted else single)
         if any(found.values()):
             return {name: [*runs.values()] for name, runs in found.items() if runs}, side
     return {}, sides[-1]
@@ -177,11 +178,11 @@ def _contents(
     skipped: SkippedFiles,
 ) -> dict[str, bytes]:
     """Return path below the folder → content of all that is published."""
-    everything = [run for of_name in runs.values() for run in of_name]
+    all_runs = [run for of_name in runs.values() for run in of_name]
     contents: dict[Path, bytes] = {}
     for name, of_name in runs.items():
         contents |= stored_traces.encoded([_without_places(run) for run in of_name], name)
-    contents[optima.FILE] = optima.encoded(everything, side)
+    contents[optima.FILE] = optima.encoded(all_runs, side)
     contents[Path(".nojekyll")] = b""
     came = {name: provenance_of(Runs(of_name)) for name, of_name in sorted(runs.items())}
     contents[Path("provenance.json")] = _json(experiments=came)
@@ -191,8 +192,8 @@ def _contents(
             files.write(place / path, content, place)
         files.write(place / PUBLISHED, _listed({}), place)
         copy = as_folder(place)._replace(whose=COMMITTED)
-        found = page.everything(copy, config_dirs, skipped, COMMITTED)
-        pages = dict(page.rendered(found, copy, place, intro=INTRO))
+        found = everything(copy, config_dirs, skipped, COMMITTED)
+        pages = dict(rendered(found, copy, place, intro=INTRO))
     linked = {path for each in pages.values() for path in _SHOWN.findall(each.decode())}
     contents |= {path: of for path, of in pictures.items() if address(path.as_posix()) in linked}
     return {path.as_posix(): of for path, of in contents.items()} | pages

@@ -23,7 +23,8 @@ from ssvm_bench.figures.style import problem_title
 from ssvm_bench.oracles import multiclass, prior
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.prior import Prior, WithPrior, with_prior
-from ssvm_bench.report import page
+from ssvm_bench.report.contents import Contents
+from ssvm_bench.report.groups import Group, group, titles
 from ssvm_bench.results import folder, optima
 from ssvm_bench.results.provenance import provenance_of
 from ssvm_bench.results.table import Runs, differences, flatten, instance_of, labels
@@ -287,12 +288,12 @@ def test_problem_instances_titles_and_curves_tell_priors_apart(tmp_path):
     assert optima.reference([other], tmp_path) == best  # as they are read again
     assert labels([plain, other])[0] == labels([plain, other])[1]
     table = SUBOPTIMALITY.tabulate(Runs([plain, other], best), "iteration")
-    titles = [problem_title(rows.iloc[0]) for _, rows in table.groupby(["fingerprint", "lam"])]
-    assert ["prior" in title for title in titles].count(True) == 1
-    groups = {of_plain: [page.Group(Runs([plain]))], of_other: [page.Group(Runs([other]))]}
-    assert list(page.titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
-    found = page.Contents("report", "Your runs", Runs([plain, other]), folder.as_folder(tmp_path))
-    assert len(page.group(found)) == 2
+    headings = [problem_title(rows.iloc[0]) for _, rows in table.groupby(["fingerprint", "lam"])]
+    assert ["prior" in heading for heading in headings].count(True) == 1
+    groups = {of_plain: [Group(Runs([plain]))], of_other: [Group(Runs([other]))]}
+    assert list(titles(groups).values()) == ["toy", "toy (prior N(0, 4))"]
+    found = Contents("report", "Your runs", Runs([plain, other]), folder.as_folder(tmp_path))
+    assert len(group(found)) == 2
     datasets = provenance_of([plain, other])["datasets"]
     assert sorted(data.get("prior") is None for data in datasets) == [False, True]
 

@@ -21,6 +21,7 @@ from ssvm_bench.papers.bmrm.costs import UNKNOWN as NOT_KNOWN
 from ssvm_bench.papers.bmrm.costs import Range, costs
 from ssvm_bench.papers.bmrm.costs import table as table_of
 from ssvm_bench.report import experiment_files, page
+from ssvm_bench.report.contents import Contents
 from ssvm_bench.results.folder import as_folder
 from ssvm_bench.results.table import Best, Runs, instance_of
 from ssvm_bench.solvers.bundle import bmrm
@@ -326,7 +327,7 @@ def test_an_experiment_has_the_tables_and_the_figures(tmp_path, monkeypatch):
 
 def shown(runs):
     """Return the page that shows runs."""
-    found = page.Contents("report", "Your runs", Runs(runs, best_of(runs)), as_folder(Path()))
+    found = Contents("report", "Your runs", Runs(runs, best_of(runs)), as_folder(Path()))
     return page.page(found, Path()).decode()
 
 

@@ -21,7 +21,7 @@ from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.config.overrides import variant
 from ssvm_bench.figures import curves
 from ssvm_bench.figures.convergence import SUBOPTIMALITY
-from ssvm_bench.report import experiment_files, page
+from ssvm_bench.report import experiment_files, pages
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.results import folder, loading, optima, stored_traces
 from ssvm_bench.results.table import Best, Runs, instance_of
@@ -293,7 +293,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     assert {path.parent for path in drawn} == {own / "figures/two/solver.T=7"}
     assert f"go to {own}" in said[-1]
     assert "results_dir=results" in said[-1]
-    page.report(folder.results_folder(Path("results"), ()))
+    pages.report(folder.results_folder(Path("results"), ()))
     changed = {path for path in contents(results) if not path.startswith(folder.OWN)}
     assert changed == {*committed, "report.html"}
     assert {path: contents(results)[path] for path in committed} == committed

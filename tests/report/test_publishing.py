@@ -14,6 +14,7 @@ from program import USPS, call, error_of, run_here
 from traces import make_trace
 
 from ssvm_bench.report import publishing
+from ssvm_bench.report.contents import file_of
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import MARKER, OWN
 
@@ -86,7 +87,7 @@ def test_a_folder_is_whole_without_anything_else(results, tmp_path):
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {
         *(".nojekyll", "index.html", "mine.html", "provenance.json", "published.json"),
-        publishing.page.file_of("other/seed=0+1"),
+        file_of("other/seed=0+1"),
         *("reference/optima.json", "traces/mine/toy-bcfw.parquet"),
         *("traces/mine/toy-mpbcfw.parquet", "traces/other/seed=0+1/toy-bcfw.parquet"),
     }

@@ -19,7 +19,9 @@ from ssvm_bench.figures import document, targets
 from ssvm_bench.figures.convergence import SUBOPTIMALITY
 from ssvm_bench.figures.document import Heading, List, Table, Warning
 from ssvm_bench.figures.kind import Switched
-from ssvm_bench.report import page as report
+from ssvm_bench.report import contents, groups, packed
+from ssvm_bench.report import page as one_page
+from ssvm_bench.report import pages as report
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.folder import MARKER, SkippedFiles
 from ssvm_bench.results.table import Best, Runs, instance_of
@@ -132,7 +134,7 @@ def table_in(block):
 
 
 def groups_of(folder):
-    return report.group(report.own(folder, SkippedFiles()))
+    return groups.group(contents.own(folder, SkippedFiles()))
 
 
 def test_statements_compare_the_largest_setting_of_each_variant():
@@ -140,7 +142,7 @@ def test_statements_compare_the_largest_setting_of_each_variant():
     many = [make_trace([1.0], [0.0]), make_trace([1.0], [0.0], solver="mpbcfw", options=start)]
     few = [make_trace([2.0], [0.0]), make_trace([2.0], [0.0], clock="work")]
     few[1].metadata["config"]["oracle"] = costs
-    chosen = report._largest([report.Group(many), report.Group(few)])
+    chosen = one_page._largest([groups.Group(many), groups.Group(few)])
     assert list(map(id, chosen)) == list(map(id, [*many, few[1]]))
 
 
@@ -211,15 +213,15 @@ def test_stored_traces_stand_in_for_missing_runs(tmp_path):
     folders = [store(tmp_path, run_of(solver, seed)) for solver in SOLVERS for seed in (0, 1)]
     traces = [read_trace(folder) for folder in folders]
     stored_traces.write(traces, tmp_path, "kept")
-    before = report.own(tmp_path, SkippedFiles())
+    before = contents.own(tmp_path, SkippedFiles())
     shutil.rmtree(tmp_path / "runs")
-    after = report.own(tmp_path, SkippedFiles())
+    after = contents.own(tmp_path, SkippedFiles())
     assert (before.stored, after.stored) == (0, 8)
     assert [trace.folder for trace in after.runs] == [trace.folder for trace in before.runs]
     assert "0 runs as they were written, 8 as they were stored" in built(tmp_path).text
     next(tmp_path.glob("traces/kept/*")).write_bytes(b"nothing")
     assert (
-        report.own(tmp_path, SkippedFiles())
+        contents.own(tmp_path, SkippedFiles())
         .failures[0]
         .path.is_relative_to(tmp_path / "traces" / "kept")
     )
@@ -321,11 +323,11 @@ def test_a_page_of_ones_own_experiment_replaces_no_other(tmp_path):
     kept = report.report(tmp_path, every=True).path
     pages = {path.name for path in kept.parent.iterdir()}
     for name in ("index", "own", "A#b", "two?%41"):
-        assert report.file_of(name) not in pages
+        assert contents.file_of(name) not in pages
         path = tmp_path / "figures" / name / "a#b?c%41 'd.png"
         path.parent.mkdir(parents=True)
         path.write_bytes(b"")
-        (link,) = re.findall('href="([^"]*)"', report._picture(path, kept.parent).markup)
+        (link,) = re.findall('href="([^"]*)"', one_page._picture(path, kept.parent).markup)
         assert (kept.parent / unquote(link)).resolve() == path
         assert not {*"#?:'\"&"} & {*link}
 
@@ -338,7 +340,7 @@ def test_headings_are_for_people_and_differ(tmp_path):
     again = run_of("bcfw")
     again.metadata["dataset"]["fingerprint"] = "other"
     store(tmp_path, again, config="b")
-    titles = sorted(report.titles(groups_of(tmp_path)).values())
+    titles = sorted(groups.titles(groups_of(tmp_path)).values())
     assert titles == [*("toy (λ = 0.004)", "toy (λ = 1)", "toy (λ = 1/n)", "toy (λ = 1/n, data 2)")]
 
 
@@ -389,7 +391,7 @@ def test_what_nobody_reached_is_no_target():
             for seed, (of, share) in enumerate(shares)
         ]
         best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
-        return report._finding(targets.targets(Runs(runs, best), ()))
+        return one_page._finding(targets.targets(Runs(runs, best), ()))
 
     found = finding(("bcfw", 0.62), ("mpbcfw", 0.31))
     assert found.startswith("MP-BCFW is first at a relative gap of 0.4, after 1 s")
@@ -410,7 +412,7 @@ def test_a_finding_says_by_how_much_the_first_one_is_ahead():
             for of, (time, calls) in spent.items()
         ]
         best = {instance_of(runs[0].metadata): Best(1.0, 1.0)}
-        return report._finding(targets.targets(Runs(runs, best), (0.1,)))
+        return one_page._finding(targets.targets(Runs(runs, best), (0.1,)))
 
     first = "MP-BCFW is first at a relative gap of 0.1, after 2 s, 2 passes"
     assert finding(bcfw=(5.0, 6), mpbcfw=(2.0, 4), fw=(9.0, 20)) == (
@@ -448,20 +450,20 @@ def test_what_all_runs_share_is_said_once(tmp_path):
     assert "The same in all: seed 0, " in page.text
     assert "Options that all runs share" in page.text
     rows = [{"run": 1, "of": "a", "seed": 0, "n": 5}, {"run": 2, "of": "a", "seed": 0, "n": 6}]
-    table = report._once("Runs.", rows)
+    table = one_page._once("Runs.", rows)
     assert (table.title, table.header) == ("Runs. The same in all: seed 0.", ["run", "of", "n"])
-    assert report._once("Runs.", rows[:1]).header == ["run", "of", "seed", "n"]
+    assert one_page._once("Runs.", rows[:1]).header == ["run", "of", "seed", "n"]
 
 
 def unpacked(text, ends):
     codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
-    codes[codes == report.GONE] = np.nan
-    return ends[0] + (ends[1] - ends[0]) * codes / report.STEPS
+    codes[codes == packed.GONE] = np.nan
+    return ends[0] + (ends[1] - ends[0]) * codes / packed.STEPS
 
 
 def drawn(traces, best, *axes):
     made = {axis: SUBOPTIMALITY.tabulate(Runs(traces, best), axis) for axis in axes}
-    return report.packed_figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
+    return packed.packed_figure(Switched("it", made, {axis: axis for axis in made}, [], log=True))
 
 
 def test_a_figure_has_the_curves_of_every_axis():
@@ -759,9 +761,9 @@ def test_a_printed_page_has_its_figures(tmp_path, opened):
         store(tmp_path, run_of("bcfw"), f"data{k}")
     page = opened(report.report(tmp_path).path, color_scheme="dark")
     page.locator(".legend").first.wait_for()
-    assert page.locator(".legend").count() < report.FIRST
+    assert page.locator(".legend").count() < one_page.FIRST
     page.pdf(path=tmp_path / "page.pdf", width="400px", print_background=True)
-    assert page.locator(".legend").count() == report.FIRST
+    assert page.locator(".legend").count() == one_page.FIRST
     for panel in page.locator("figure.plot .panels svg[role=img]").all():
         assert panel.locator(".line").count() == 1
         _, _, width, height = map(float, panel.get_attribute("viewBox").split())

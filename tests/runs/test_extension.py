@@ -14,7 +14,7 @@ import ssvm_bench
 from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.base.messages import shown_by
 from ssvm_bench.config.schema import Budget
-from ssvm_bench.report.page import own
+from ssvm_bench.report.contents import own
 from ssvm_bench.results import loading
 from ssvm_bench.results.budgets import Ending, ending, find_run, goes_as_far
 from ssvm_bench.results.checkpoint_file import NAME as CHECKPOINT

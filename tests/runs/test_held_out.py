@@ -11,7 +11,7 @@ from program import OCR, USPS, call, config_of, error_of, run_here
 
 from ssvm_bench.datasets import ocr
 from ssvm_bench.datasets.ocr import WORDS_PER_FOLD
-from ssvm_bench.report import page
+from ssvm_bench.report import pages
 from ssvm_bench.results import stored_traces
 from ssvm_bench.results.trace import find_runs, read_trace
 from ssvm_bench.runs import terminal
@@ -98,7 +98,7 @@ def test_a_run_its_stored_trace_and_the_report_tell_the_loss_of_its_last_w(tmp_p
     assert loss != summary["train_loss"]
     (stored,) = stored_traces.write([read_trace(outcome.folder)], tmp_path / "kept", "some")
     assert stored.summary["test_loss"] == outcome.summary["test_loss"] == loss
-    text = page.report(tmp_path).path.read_text(encoding="utf-8")
+    text = pages.report(tmp_path).path.read_text(encoding="utf-8")
     assert ">test loss<" in text
     assert f">{loss:.4g}<" in text
 
@@ -106,7 +106,7 @@ def test_a_run_its_stored_trace_and_the_report_tell_the_loss_of_its_last_w(tmp_p
 def test_without_held_out_examples_nothing_is_said_of_them(tmp_path):
     made = run_here(tmp_path, *FEW, data=USPS)
     assert [name for name in made.summary if name.endswith("_loss")] == ["train_loss"]
-    text = page.report(tmp_path).path.read_text(encoding="utf-8")
+    text = pages.report(tmp_path).path.read_text(encoding="utf-8")
     assert ">training loss<" in text
     assert "test loss" not in text
 

@@ -1,5 +1,6 @@
 """What is installed: extras and what lacks them, the wheel, the lock file."""
 
+import json
 import re
 import runpy
 import shlex
@@ -161,6 +162,27 @@ def test_the_conda_recipe_needs_what_the_package_needs():
     ]
     ours = [of.replace("matplotlib ", "matplotlib-base ") for of in ours if "pymaxflow" not in of]
     assert sorted(there) == sorted([*ours, f"python {ABOUT['requires-python']}", "__unix"])
+
+
+def test_an_installation_that_has_grown_is_found(monkeypatch):
+    """The real one takes an environment of its own, and is measured in CI."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    footprint = runpy.run_path(str(ROOT / "docs" / "footprint.py"))
+    before = {"package [MB]": 4.0, "import [times]": 2.0}
+    compared, share = footprint["compared"], footprint["OTHERWISE"]
+    of_package = footprint["GROWTH"]["package [MB]"]
+    most = {"package [MB]": 4.0 * of_package, "import [times]": 2.0 * share}
+    lines, grown = compared(most, before)
+    assert (lines[1], grown) == (f"import [times]: {2 * share:g}, {share:.2f} times that", [])
+    for name, factor in (("package [MB]", of_package), ("import [times]", share)):
+        assert compared({**before, name: 1.01 * factor * before[name]}, before)[1] == [name]
+    stored = json.loads((ROOT / "docs" / "footprint.json").read_text(encoding="utf-8"))
+    assert stored["version"] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    assert f'python-version: "{stored["python"]}" # that of docs/footprint.json' in workflow
+    page = (ROOT / "docs" / "choices.md").read_text(encoding="utf-8")
+    assert f"more than {share:g} times what" in page
+    assert f"package alone more than {of_package:g} times" in page
 
 
 def test_windows_gets_a_sentence(monkeypatch, tmp_path):

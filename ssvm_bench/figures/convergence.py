@@ -117,7 +117,7 @@ def agreement(runs: Runs) -> pd.DataFrame:
         if known is None or known.dual == 0 or not math.isfinite(known.dual):
             continue
         distances = {
-            "known_to": known.primal - known.dual,
+            "known_to": known.gap,
             "primal": max(run["primal"].min() for run in repeats) - known.dual,
             "dual": known.dual - min(run["dual"].max() for run in repeats),
         }

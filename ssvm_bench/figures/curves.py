@@ -29,7 +29,15 @@ import pandas as pd
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
 from ssvm_bench.results.optima import is_exact
-from ssvm_bench.results.table import INSTANCE_COLUMNS, ProblemInstance, Run, Runs, bands
+from ssvm_bench.results.table import (
+    INSTANCE_COLUMNS,
+    KNOWN,
+    Best,
+    ProblemInstance,
+    Run,
+    Runs,
+    bands,
+)
 
 
 class Axis(NamedTuple):
@@ -179,8 +187,8 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str, held: bool = False) -> lis
     Returns
     -------
     list of str
-        The meaning of line and band, where curves end or are interrupted, which solvers have no
-        dual value; for runtimes, whether the machine was busy.
+        The meaning of line and band, where curves end or are interrupted, how far suboptimality
+        is known, which solvers have no dual value; for runtimes, whether the machine was busy.
     """
     curves = table.groupby([*style.PROBLEM, "solver", "quantity"], sort=False)
     counted = {"points": ("x", "count"), "medians": ("median", "count"), "rows": ("x", "size")}
@@ -197,6 +205,7 @@ def notes(table: pd.DataFrame, runs: Runs, axis: str, held: bool = False) -> lis
     problems = {ProblemInstance(*of_curve) for of_curve in interrupted.itertuples(index=False)}
     whys = {_why_not_positive(runs.where(problem={problem})) for problem in problems}
     found += [f"A curve is interrupted where its value is {why}." for why in sorted(whys)]
+    found += _zero_notes(table, runs)
     without_x, some = of["points"] == 0, of["most"] > 0
     missing = {
         "Without a dual value, and so without dual suboptimality and gap": (
@@ -221,12 +230,39 @@ def _why_not_positive(runs: Runs) -> str:
     """
     seen = [(run["primal"].min(), run["dual"].max()) for run in runs]
     primals, duals = zip(*seen, *runs.best.values(), strict=True)
-    lowest, highest = np.fmin.reduce(primals), np.fmax.reduce(duals)
-    if not highest - lowest > ROUNDING * max(abs(highest), abs(lowest), 1.0):
+    best = Best(np.fmin.reduce(primals), np.fmax.reduce(duals))
+    if not -best.gap > _rounding(best):
         return "0 up to rounding"
     kinds = {str((run.config.get("oracle") or {}).get("kind")) for run in runs}
     too_low = " (the oracle may miss the maximum, and P is then too low)"
     return "not positive" + too_low * (not all(map(is_exact, kinds)))
+
+
+def _rounding(best: Best) -> float:
+    """Return the largest difference of P and F that may be rounding."""
+    return ROUNDING * max(abs(best.dual), abs(best.primal), 1.0)
+
+
+def _zero_notes(table: pd.DataFrame, runs: Runs) -> list[str]:
+    """Return a note if suboptimalities are drawn that are too small for their zero to be known.
+
+    The optimum is between the best values. So a suboptimality is at least their distance, and too
+    large by at most that.
+    """
+    drawn = table[table["quantity"].isin(QUANTITIES[:2]) & (table["median"] > 0)]
+    least = drawn.groupby(style.PROBLEM, sort=False)["median"].min()
+    off = [
+        best.gap
+        for problem, best in runs.best.items()
+        if best.gap > _rounding(best) and least.get(problem, np.inf) < KNOWN * best.gap
+    ]
+    if not off:
+        return []
+    most = words.span((min(off), max(off)), words.figures)
+    return [
+        "The optimum is not known: suboptimality, measured from the best values of any run so far, "
+        f"is up to {most} too large{' (by problem)' * (len(off) > 1)}."
+    ]
 
 
 def timing_notes(runs: Runs) -> list[str]:

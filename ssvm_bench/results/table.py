@@ -88,6 +88,16 @@ class Best(NamedTuple):
     primal: float
     dual: float
 
+    @property
+    def gap(self) -> float:
+        """Their distance: the optimum is between them."""
+        return self.primal - self.dual
+
+
+KNOWN = 10.0
+"""Suboptimalities of at least so many times `Best.gap` have a known size: the relative error
+is at most 1/10."""
+
 
 BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 """As `ssvm_bench.results.optima.reference` returns them."""

@@ -94,6 +94,26 @@ def test_an_inexact_oracle_is_named_only_where_it_was_inexact(oracle, least, not
     ]
 
 
+def test_a_figure_says_how_far_its_zero_is_known():
+    values = {"bcfw": ([2.0, 1.5], [0.0, 0.75]), "mpbcfw": ([2.0, 1.25], [0.0, 1.0])}
+    runs = [make_trace(*of, solver=solver) for solver, of in values.items()]
+
+    def said(*best):
+        known = {run.problem: of for run, of in zip(runs, best, strict=False)}
+        table = SUBOPTIMALITY.tabulate(Runs(runs, known), "iteration")
+        return [note for note in notes_of(table, runs, "iteration", known) if "optimum" in note]
+
+    assert said(Best(1.25, 1.0)) == [  # both are of these runs
+        "The optimum is not known: suboptimality, measured from the best values of any run so far, "
+        "is up to 0.25 too large."
+    ]
+    assert said(Best(1.125, 1.12)) == []  # the least one is 0.125, and known to a tenth
+    assert said(Best(1.125, 1.125)) == said(Best(NAN, 1.0)) == said() == []
+    runs.append(make_trace([2.0, 1.5], [0.0, 1.0], lam=0.25))
+    runs = runs[1:]
+    assert said(Best(1.25, 1.0), Best(1.5, 1.0))[0].endswith("up to 0.25–0.5 too large (by problem).")
+
+
 def test_a_curve_goes_on_while_more_than_half_of_its_repeats_do():
     long = make_trace([8.0, 6.0, 4.0, 2.0], [0.0] * 4)
     short = make_trace([4.0, 2.0], [0.0] * 2, seed=1)

@@ -22,14 +22,11 @@ import numpy as np
 
 from ssvm_bench.claims.cases import Case, Family, Selection, ends
 from ssvm_bench.claims.claim import Fact, Measured
-from ssvm_bench.results.table import Run, Runs, crossing, ensure, same_seed, to_common_target
+from ssvm_bench.results.table import KNOWN, Run, Runs, crossing, ensure, same_seed, to_common_target
 from ssvm_bench.results.words import seconds
 
 LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Relative primal suboptimalities."""
-
-KNOWN = 10.0
-"""Suboptimalities of at least so many times (best primal − D) have a known size."""
 
 ROUNDING = 1e-12
 """By what share rounding may lift a dual value above a primal one: each is a sum of n terms."""
@@ -42,8 +39,7 @@ TOO_LOOSE = (
 
 def least_known(case: Case) -> float:
     """Return the smallest suboptimality whose size is known."""
-    best = case.reference
-    return KNOWN * (best.primal - best.dual)
+    return KNOWN * case.reference.gap
 
 
 # ---- at equal numbers of passes ---------------------------------------------------------------

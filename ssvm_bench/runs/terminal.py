@@ -295,11 +295,13 @@ def _entries(
         for key, (name, _, show) in COLUMNS.items()
     }
     planes = shown.pop("planes")
-    shown |= {RELATIVE: _relative(summary), "planes": planes}
+    shown |= {RELATIVE: words.number(_relative(summary), ".2g", "-"), "planes": planes}
     shown |= {_named(loss): words.number(summary.get(loss), ".5g", "-") for loss in losses}
     ended = str(summary.get("stop_reason") or status)
     if ended.startswith("max_") and not config.solver.has_dual:  # else the gap says so
         ended += ", not converged"
+    if _fell_short(config, summary):
+        ended += f", before budget.gap_tol={config.budget.gap_tol:g}"
     if status == "skipped":
         ended += " (finished before)"
     head = {"solver": config.solver.name}
@@ -309,11 +311,28 @@ def _entries(
     return {**head, **shown, "stopped by": ended}
 
 
-def _relative(summary: Row) -> str:
-    """Return the gap that ``budget.gap_tol`` and targets are about."""
+def _relative(summary: Row) -> float:
+    """Return the gap that ``budget.gap_tol`` and targets are about; NaN: it is not known."""
     if not {"primal", "gap"} <= summary.keys():
-        return "-"
-    return words.number(float(relative_gap(summary["primal"], summary["gap"])), ".2g", "-")
+        return math.nan
+    return float(relative_gap(summary["primal"], summary["gap"]))
+
+
+def _fell_short(config: RunConfig, summary: Row) -> bool:
+    """Tell whether another limit of the budget ended a run before the gap that it asks for."""
+    asked, ended = config.budget.gap_tol, str(summary.get("stop_reason"))
+    return 0 < asked < _relative(summary) and ended.startswith("max_")
+
+
+def short_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
+    """Yield for each limit that ended runs before the gap that they ask for how they get there."""
+    short = [str(of["stop_reason"]) for config, _, of in runs if _fell_short(config, of)]
+    for limit in dict.fromkeys(short):
+        of_several = f" of {short.count(limit)} of {len(runs)} runs" * (len(runs) > 1)
+        yield (
+            f"budget.{limit} was spent{of_several} before budget.gap_tol was reached: raise it, or "
+            f"set budget.{limit}=null"
+        )
 
 
 def result_lines(
@@ -333,6 +352,6 @@ def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path
     # Wide enough for the table: a narrow terminal wraps its lines, but no digit is cut off.
     console = Console(highlight=False, width=200)
     console.print(closing_table(runs))
-    for line in best_lines(runs):
+    files = f"files: {os.path.commonpath(folders)}"
+    for line in (*best_lines(runs), files, *short_lines(runs)):
         console.print(Text(line), soft_wrap=True)
-    console.print(Text(f"files: {os.path.commonpath(folders)}"), soft_wrap=True)

@@ -206,6 +206,25 @@ def test_the_table_of_a_sweep_says_what_tells_its_runs_apart(runs):
         assert sorted(text.split()) == sorted(row.split("|")[1].split())
 
 
+def test_a_run_that_ends_before_the_gap_it_asks_for_says_what_to_raise(runs):
+    short = {"stop_reason": "max_iterations", **ROW}
+    there = {**short, "gap": 0.0001}  # at its last iteration
+    runs.react = lambda config: outcome("skipped", summary=there if config.seed else short)
+    asked = "budget.gap_tol=0.01"
+    lines = call("run", asked).stdout.splitlines()
+    assert lines[-3].endswith("max_iterations, before budget.gap_tol=0.01 (finished before)")
+    assert lines[-1] == (
+        "budget.max_iterations was spent before budget.gap_tol was reached: raise it, or set "
+        "budget.max_iterations=null"
+    )
+    (line,) = call("run", asked, "quiet=true").stdout.splitlines()
+    assert "max_iterations, before budget.gap_tol=0.01 (finished before): results/" in line
+    several = call("run", "-m", asked, "seed=0,1").stdout.splitlines()
+    assert "was spent of 1 of 2 runs before" in several[-1]
+    for words in (("run",), ("run", asked, "seed=1")):
+        assert "gap_tol" not in call(*words).stdout
+
+
 @pytest.mark.parametrize(
     ("failure", "status"),
     [

@@ -42,7 +42,7 @@ from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, RunFailedError, SsvmBenchError
 from ssvm_bench.base.memory import available, check_room
 from ssvm_bench.base.parquet import sizes
-from ssvm_bench.config import ALTERED, LOADED_FROM
+from ssvm_bench.config import ALTERED, LOADED_FROM, catalog
 from ssvm_bench.config.validation import Positive
 from ssvm_bench.datasets import reading, sources
 from ssvm_bench.datasets.arrays import MOST_LABELS, array, csr, ends_of
@@ -473,9 +473,26 @@ class Config(FileConfig):
 
     @cached_property
     def _header(self) -> Header:
+        return DataStream(self.existing()).header
+
+    def existing(self) -> Path:
+        """Return the path of the file.
+
+        Raises
+        ------
+        ConfigError, RunFailedError
+            There is no such file, which the call names, or that of a dataset of this package.
+        """
         assert self.path is not None
-        reading.check_named(self.path)
-        return DataStream(self.path).header
+        try:
+            return reading.check_named(self.path)
+        except ConfigError as error:
+            known = catalog.entries("dataset")
+            own = catalog.read("dataset", self.name, known).options if self.name in known else {}
+            if own.get("path") != str(self.path):
+                raise
+            about = catalog.description(known[self.name])
+            raise RunFailedError(f"{error} It is that of dataset={self.name}: {about}.") from error
 
 
 def open(config: Config) -> DataStream:
@@ -488,9 +505,7 @@ def open(config: Config) -> DataStream:
     RunFailedError
         The file cannot be read, or has other examples than the requested ones.
     """
-    assert config.path is not None
-    reading.check_named(config.path)
-    stream = DataStream(config.path, config.name, config.n_samples)
+    stream = DataStream(config.existing(), config.name, config.n_samples)
     header = stream.header
     sources.check_n(config, header.train.n, f"examples in {config.path}")
     config.check_fingerprint(header.fingerprint)

@@ -71,6 +71,8 @@ def test_a_run_is_known_by_its_examples_not_by_their_place(path, tmp_path):
 
 
 def test_what_cannot_be_loaded_is_told_before_any_work(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
     def message(*words, status=1):
         result = call("run", "dataset=stream", f"results_dir={tmp_path / 'r'}", *words)
         return error_of(result, status)
@@ -79,6 +81,10 @@ def test_what_cannot_be_loaded_is_told_before_any_work(path, monkeypatch, tmp_pa
     assert "dataset=stream needs dataset.path=FILE.parquet" in message(status=2)
     missing = message(f"dataset.path={tmp_path / 'b.parquet'}", status=2)
     assert "b.parquet: there is no such file or folder" in missing
+    named = message("dataset=digits")  # its file is not one that the call names
+    assert "streams/digits.parquet: there is no such file or folder. It is that of" in named
+    assert "`make streams`" in named and "optdigits" in named
+    assert "It is that of" not in message("dataset=digits", "dataset.path=b.parquet", status=2)
     assert "must be ≤ 12, the number of examples" in message(here, "dataset.n_samples=13", status=2)
     said = message(here, "dataset.source=real")
     assert "was made of synthetic data, and dataset.source=real" in said

@@ -213,6 +213,16 @@ def code_version(group: str, kind: str) -> int | str:
     return getattr(found, "CODE_VERSION", None) or _digest(found)
 
 
+def source_of(group: str, kind: str) -> tuple[str, str]:
+    """Return the file of a component of others, without the folder it lies in, and its digest.
+
+    That of a folder is ``solver/mine.py``, that of a package ``package/solver/mine.py``.
+    """
+    found = module(group, kind)
+    name = found.__name__.removeprefix(f"{_PLUG_INS.__name__}.")
+    return f"{name.replace('.', '/')}.py", _digest(found)
+
+
 def _digest(module: Any) -> str:
     return hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:12]
 

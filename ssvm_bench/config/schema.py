@@ -38,6 +38,7 @@ import numpy as np
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.config import ALTERED, SIMULATED, SOURCES, registry, validation
+from ssvm_bench.config.catalog import COMPONENTS
 from ssvm_bench.config.validation import Count, Natural, NotNegative, Options, OverN, Positive
 
 CLOCKS = ("wall", "cpu", "work")
@@ -537,12 +538,22 @@ class RunConfig(Options):
         content.pop("budget", None)
         if with_budget:
             content["budget"] = changed(self.budget)  # also if it is the default one
-        content["code"] = {
+        content["code"] = self.code()
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+    def code(self) -> dict[str, int | str]:
+        """Return ``CODE_VERSION`` of oracle and solver; of a plug-in, by default a digest."""
+        return {
             group: registry.code_version(group, getattr(self, group).kind)
             for group in ("oracle", "solver")
         }
-        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+    def plug_ins(self) -> dict[str, str]:
+        """Return the files of components that are no part of the program, with their digests."""
+        kinds = {group: getattr(self, group).kind for group in COMPONENTS}
+        found = (registry.source_of(*of) for of in kinds.items() if not registry.is_own(*of))
+        return dict(found)
 
     @property
     def folder(self) -> Path:

@@ -31,6 +31,7 @@ from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, costs
 from ssvm_bench.results import words
 from ssvm_bench.results.table import (
+    CODE,
     MORE,
     ProblemInstance,
     Run,
@@ -99,7 +100,7 @@ def paired(a: Sequence[Run], b: Sequence[Run], same_curve: bool) -> list[Pairs]:
     runs = [*a, *b]
     instances = [run.problem for run in runs]
     # these options do not distinguish curves
-    hidden = ("clock", "budget.", "eval.", "dataset.")
+    hidden = ("clock", "budget.", "eval.", "dataset.", *[CODE] * same_curve)
     around, within = differing_options(runs, instances, lambda option: option.startswith(hidden))
     names = (run.solver for run in runs)
     curves = [f"{name} {options}".strip() for name, options in zip(names, within, strict=True)]

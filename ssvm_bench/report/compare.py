@@ -14,7 +14,7 @@ from ssvm_bench.config.overrides import file_name
 from ssvm_bench.config.schema import plain_values
 from ssvm_bench.figures import kind, pairs
 from ssvm_bench.figures.kind import PICTURES, Output
-from ssvm_bench.results import loading, optima, stored_traces
+from ssvm_bench.results import loading, older_code, optima, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
     MINE,
@@ -98,13 +98,16 @@ def compare(
             "that differ, as 'mpbcfw T=5' and 'mpbcfw T=10'."
         )
     with SkippedFiles() as skipped:
+        older: list[Run] = []
         if folders:
-            both = [_of_datasets(_first(of, experiment, skipped), datasets) for of in folders]
+            both = [
+                _of_datasets(_first(of, experiment, skipped, older), datasets) for of in folders
+            ]
             best = optima.known([*both[0], *both[1]], *folders)
             both = [Runs(runs, best) for runs in both]
             found = pairs.paired(both[0], both[1], same_curve=True)
         else:
-            read = {of: _read(of, experiment, skipped) for of in where.sides(whose)}
+            read = {of: _read(of, experiment, skipped, older) for of in where.sides(whose)}
             best = optima.known((run for runs in read.values() for run in runs), where)
             read = {side: Runs(runs, best) for side, runs in read.items()}
             both, found, whose = _of_solvers((a, b), read, datasets)
@@ -132,6 +135,9 @@ def compare(
     a, b = plain_values(a), plain_values(b)  # names of folders need not be UTF-8
     name = file_name({"a": [a], "b": [b], **given})
     notes = [f"Only {where._replace(whose=whose).called} are compared."] * bool(whose)
+    here = {(run.dataset, run.solver) for pair in of_both for run in pair}
+    left_out = older_code.left_out([run for run in older if (run.dataset, run.solver) in here])
+    notes += [left_out] * bool(left_out)
     return pairs.output(table, a, b, name, seconds, notes)
 
 
@@ -179,11 +185,11 @@ def _sides(folder: ResultsFolder, whose: str = "") -> tuple[ResultsFolder, ...]:
     return (folder,) if folder.whose else folder.sides(whose)
 
 
-def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Runs:
+def _first(folder: ResultsFolder, experiment: str, skipped: SkippedFiles, older: list[Run]) -> Runs:
     """Return the runs of a folder: those of its first side that has some."""
     sides = _sides(folder)
     for side in sides:
-        if runs := _read(side, experiment, skipped):
+        if runs := _read(side, experiment, skipped, older):
             if len(sides) > 1:
                 logger.info("Of %s, only %s are compared.", folder.root, side.called)
             return runs
@@ -276,12 +282,16 @@ def _lacking(names: Sequence[str], chosen: Sequence[Runs], others: set[int]) -> 
     return f"You have no such runs of {' and '.join(none)}"
 
 
-def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles) -> Runs:
-    """Return the runs of a side; raw ones thinned like stored ones, to compare the same rows."""
+def _read(side: ResultsFolder, experiment: str, skipped: SkippedFiles, older: list[Run]) -> Runs:
+    """Return the runs of a side; raw ones thinned like stored ones, to compare the same rows.
+
+    Runs of older code are added to ``older``.
+    """
     everything = experiment == ALL
     found = loading.load(side, lambda name: everything or _is_of(name, experiment), everything)
     for source in found.damaged:
         skipped.add(source.problem)
+    older += found.older
     thinned = map(stored_traces.thin, found.raw.groups(lambda run: run.own_hash).values())
     return Runs(run for repeats in thinned for run in repeats) + found.stored
 

@@ -19,7 +19,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import GENUINE, catalog
 from ssvm_bench.config.experiment import Experiment
 from ssvm_bench.report.experiment_files import load
-from ssvm_bench.results import loading, stored_traces
+from ssvm_bench.results import loading, older_code, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
     MINE,
@@ -61,6 +61,8 @@ class Contents(NamedTuple):
         The experiment of these runs; None: they are any runs.
     file : str
         Name of its file.
+    older : sequence of Run
+        Runs of older code, which are left out.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Contents(NamedTuple):
     failures: Sequence[loading.Failure] = ()
     experiment: Experiment | None = None
     file: str = ALONE
+    older: Sequence[Run] = ()
 
     def as_plain(self) -> dict[str, Any]:
         """Return which runs it shows and what failed, as plain values."""
@@ -136,7 +139,10 @@ def own(where: ResultsFolder | Path, skipped: SkippedFiles) -> Contents:
             )
         raise RunFailedError(f"There are no runs in {root}. {MADE_BY}")
     runs = Runs(sorted(found.runs, key=order))
-    return Contents("report", "Your runs", runs, mine, len(found.stored), sorted(failures))
+    if left_out := older_code.left_out(found.older):
+        logger.warning("%s", left_out)
+    about = runs, mine, len(found.stored), sorted(failures)
+    return Contents("report", "Your runs", *about, older=found.older)
 
 
 def of_experiment(
@@ -163,7 +169,8 @@ def of_experiment(
     runs = Runs({run.own_folder: run for run in found.runs}.values())
     thinned = sum(found.stored.get(run.own_folder) is run for run in runs)
     about = experiment.name, experiment.title, runs, found.where, thinned
-    return Contents(*about, experiment=experiment, file=file_of(experiment.name))
+    file = file_of(experiment.name)
+    return Contents(*about, experiment=experiment, file=file, older=found.older)
 
 
 def everything(

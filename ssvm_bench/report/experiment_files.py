@@ -34,7 +34,7 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.figures import convergence, crossover, kind, profile, scaling, targets
 from ssvm_bench.figures.kind import FigureData, Kind, Output, robust
 from ssvm_bench.jobs import experiments
-from ssvm_bench.results import loading, optima, stored_traces
+from ssvm_bench.results import loading, older_code, optima, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
     MINE,
@@ -184,6 +184,8 @@ def plot(
             logger.warning(
                 "%s of %s runs are missing: %s.", len(missing), len(found.pairs), "; ".join(named)
             )
+        if left_out := older_code.left_out(found.older):
+            logger.warning("%s", left_out)
         if not whose and found.where.whose == MINE and found.has_others:
             logger.info(
                 "These are your own runs. `ssvm-bench plot %s --runs committed` draws those "

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from ssvm_bench.config import ALTERED, GENUINE
 from ssvm_bench.figures import style
-from ssvm_bench.report.contents import Contents, order
+from ssvm_bench.report.contents import Contents
 from ssvm_bench.results import words
 from ssvm_bench.results.table import (
     NOT_A_CURVE,
@@ -54,9 +54,6 @@ def _weight(runs: Runs) -> tuple[bool, int, int]:
 
 
 def _groups(runs: Runs) -> Iterator[Group]:
-    by_start = sorted(runs, key=lambda run: str(run.metadata.get("started")))
-    latest = {(_options(run, solver=True), _options(run), run.seed): run for run in by_start}
-    runs = Runs(sorted(latest.values(), key=order))
     settings = runs.groups(_options)
     of_solver = runs.groups(lambda run: _options(run, solver=True))
     if all(len(set(map(_options, used))) == 1 for used in of_solver.values()):

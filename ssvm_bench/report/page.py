@@ -55,7 +55,7 @@ from ssvm_bench.report.groups import (
     weight_and_rule,
 )
 from ssvm_bench.report.packed import packed_figure
-from ssvm_bench.results import stored_traces, words
+from ssvm_bench.results import older_code, stored_traces, words
 from ssvm_bench.results.provenance import provenance, provenance_of
 from ssvm_bench.results.table import MORE, ProblemInstance, Run, Runs, labels
 from ssvm_bench.results.words import NONE, number
@@ -167,6 +167,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
     if said:
         more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
         yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
+    if left_out := older_code.left_out(page.found.older, page.found.where.root):
+        yield Html(f"<p>{escaped(left_out)}</p>\n")
     if failures:
         link = f'<a href="#failed">{len(failures)} failed or incomplete</a>'
         yield Html(f"<p>Beside them: {link}.</p>\n")

@@ -36,7 +36,7 @@ from ssvm_bench.figures.document import Html, address
 from ssvm_bench.report.contents import INDEX, MADE_BY, SINGLE, everything
 from ssvm_bench.report.experiment_files import load
 from ssvm_bench.report.pages import rendered
-from ssvm_bench.results import loading, optima, stored_traces, words
+from ssvm_bench.results import loading, older_code, optima, stored_traces, words
 from ssvm_bench.results.folder import (
     COMMITTED,
     MINE,
@@ -152,6 +152,12 @@ def _of_first_side(
         for source in sources:
             if source.problem:
                 skipped.add(source.problem)
+        older = older_code.among([run for source in sources for run in source.runs])
+        gone = {id(run) for run in older}
+        sources = [
+            source._replace(runs=[run for run in source.runs if id(run) not in gone])
+            for source in sources
+        ]
         raw = {run.own_folder: run for each in sources if not each.name for run in each.runs}
         found: dict[str, dict[Path, Run]] = {}
         for source in sources:
@@ -162,6 +168,8 @@ def _of_first_side(
         if single := {place: run for place, run in raw.items() if place not in stored}:
             found.setdefault(SINGLE, {}).update({} if wanted else single)
         if any(found.values()):
+            if left_out := older_code.left_out(older):
+                logger.warning("%s", left_out)
             return {name: [*runs.values()] for name, runs in found.items() if runs}, side
     return {}, sides[-1]
 

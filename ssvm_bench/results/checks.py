@@ -258,6 +258,7 @@ FLAG = Value("true or false", lambda value: isinstance(value, bool))
 HASH = Value(
     "a hash", lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{12}", value))
 )
+CODE = Value("a version or a digest", lambda value: WHOLE.holds(value) or TEXT.holds(value))
 MOMENT = Value("a date", _is_moment)
 MAPPING = Value("a mapping", lambda value: isinstance(value, dict))
 MAPPINGS = Value(
@@ -297,9 +298,10 @@ METADATA: Shape = {
     "git_dirty?": FLAG,
     "cores?": WHOLE,
     "hash~": HASH,
+    "code~": dict.fromkeys(("oracle~", "solver~"), CODE),
     "cut_from~": {"iteration": WHOLE, "stop_reason": TEXT},
     "resumed~": MAPPINGS,
-    **dict.fromkeys(("versions~", "threads~"), TEXTS),
+    **dict.fromkeys(("versions~", "threads~", "plug_ins~"), TEXTS),
     **dict.fromkeys(("clock~", "node~", "engine~"), TEXT),
     **dict.fromkeys(("prior?", "objective?", "latent?", "git?", "cpu?", "system?"), TEXT),
 }

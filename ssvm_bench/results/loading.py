@@ -26,12 +26,19 @@ from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.config import LOADED_FROM
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment, along_paths
 from ssvm_bench.config.schema import RunConfig
-from ssvm_bench.results import stored_traces
+from ssvm_bench.results import older_code, stored_traces
 from ssvm_bench.results.budgets import find_run
 from ssvm_bench.results.folder import COMMITTED, ResultsFolder, SkippedFiles, as_folder
 from ssvm_bench.results.run_folder import PARTIAL, TRACEBACK
 from ssvm_bench.results.table import Run, Runs, grouped
-from ssvm_bench.results.trace import damage, find_runs, is_finished, read_run, read_summary
+from ssvm_bench.results.trace import (
+    damage,
+    find_runs,
+    is_finished,
+    read_run,
+    read_summary,
+    read_when_asked,
+)
 
 REASON_LENGTH = 400
 
@@ -95,11 +102,15 @@ def each(
 
 
 class Loaded(NamedTuple):
-    """The runs of a results folder: raw ones, those that are only stored, and what is damaged."""
+    """The runs of a results folder: raw ones, those that are only stored, and what is damaged.
+
+    Runs of ``older`` code are not among them (:mod:`ssvm_bench.results.code`).
+    """
 
     raw: Runs
     stored: Runs
     damaged: Sequence[Source]
+    older: Runs = Runs()
 
     @property
     def runs(self) -> Runs:
@@ -119,7 +130,12 @@ def load(
             if run.own_folder not in of:
                 stored.setdefault((source.path.name, run.own_folder), run)
     damaged = [source for source in sources if source.problem]
-    return Loaded(Runs(of.values()), Runs(stored.values()), damaged)
+    older = older_code.among([*of.values(), *stored.values()])
+    gone = {id(run) for run in older}
+    as_written, as_stored = (
+        Runs(run for run in runs if id(run) not in gone) for runs in (of.values(), stored.values())
+    )
+    return Loaded(as_written, as_stored, damaged, Runs(older))
 
 
 def stored(
@@ -204,12 +220,15 @@ class ExperimentRuns(NamedTuple):
         Each run that the experiment asks for, if it has finished.
     has_others : bool
         Whether the other side has traces of the experiment, too.
+    older : sequence of Run
+        Raw runs beside those with a plug-in, by other code than it has now.
     """
 
     where: ResultsFolder
     stored: Mapping[Path, Run]
     pairs: Sequence[tuple[RunConfig, Run | None]]
     has_others: bool = False
+    older: Sequence[Run] = ()
 
     @property
     def runs(self) -> Runs:
@@ -251,7 +270,23 @@ def find(
     if not found.runs:
         return next(filter(lambda of: of.runs, map(of_side, others)), found)
     both = any(stored_traces.files_of(side, name) for side in others for name in names)
-    return found._replace(has_others=both)
+    return found._replace(has_others=both, older=_older(found, configs))
+
+
+def _older(found: ExperimentRuns, configs: Sequence[RunConfig]) -> list[Run]:
+    """Return the raw runs of a side's plug-ins that are not of their code of today."""
+    if found.where.whose == COMMITTED:
+        return []
+    names = {(of.dataset.name, of.solver.name) for of in configs if of.plug_ins()}
+    shown = {run.folder for run in found.runs}
+    candidates = []
+    for folder in (
+        folder for name in sorted(names) for folder in find_runs(found.where.root, *name)
+    ):
+        if folder not in shown:
+            with suppress(RunFailedError):  # such a run is named where it is to be shown
+                candidates.append(read_when_asked(folder))
+    return older_code.beside(found.runs, candidates)
 
 
 def of_configs(configs: Iterable[RunConfig], skipped: SkippedFiles) -> Runs:

@@ -71,7 +71,8 @@ class ProblemInstance(NamedTuple):
     """The fingerprint of the data, followed by details of the objective; and its λ or ν.
 
     These details are the fixed latent values (after ``@``) and, after a space, the prior of w, the
-    kernel, or the name of the objective in a family with several.
+    kernel, or the name of the objective in a family with several; and the digest of the code of an
+    oracle that is a plug-in: other code may have another P.
     """
 
     fingerprint: str
@@ -103,11 +104,13 @@ BestValues: TypeAlias = Mapping[ProblemInstance, Best]
 """As `ssvm_bench.results.optima.reference` returns them."""
 
 
-def instance_of(metadata: Mapping[str, Any]) -> ProblemInstance:
-    """Return the problem instance of a run."""
+def instance_of(metadata: Mapping[str, Any], with_code: bool = True) -> ProblemInstance:
+    """Return the problem instance of a run; ``with_code``: other code of a plug-in is another."""
     latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
     named = metadata.get("prior") or metadata.get("objective")
-    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or "")
+    code = metadata.get("code", {}).get("oracle")
+    digest = f"oracle {code}" if with_code and isinstance(code, str) else ""
+    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or ""), digest
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 
@@ -124,7 +127,7 @@ def named_in(fingerprint: str) -> str:
 def weight_in(fingerprint: str) -> str:
     """Return the letter of the regulariser's weight: ν if the objective has a name, else λ."""
     named = named_in(fingerprint)
-    return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
+    return "ν" if named and not named.startswith(("prior", "kernel", "oracle")) else "λ"
 
 
 # ---- a run --------------------------------------------------------------------------------------
@@ -399,6 +402,16 @@ class Run:
     def converged(self) -> bool:
         """Whether it ended because the solver had converged."""
         return self.stop_reason == "converged"
+
+    @property
+    def code(self) -> dict[str, int | str]:
+        """Version of the code of oracle and solver, a digest for a plug-in; empty: older runs."""
+        return self.metadata.get("code", {})
+
+    @property
+    def is_of_plug_in(self) -> bool:
+        """Whether its solver is no part of the program."""
+        return not registry.is_own("solver", str(self.config["solver"].get("kind", self.solver)))
 
     @property
     def own_hash(self) -> str:
@@ -1034,6 +1047,10 @@ NOT_A_CURVE = frozenset(
 """Options that do not separate curves: seed, way of execution, parts of a problem instance."""
 
 
+CODE = "solver.code"
+"""The digest of a plug-in's file, as if it were an option: runs of other code are no repeats."""
+
+
 def labels(runs: Sequence[Run]) -> list[str]:
     """Name each run's curve: its solver, and the options in which runs of that solver differ.
 
@@ -1066,7 +1083,7 @@ def differing_options(
     options = _of_today([run.options for run in runs])
     names = [str(of_run["solver.name"]) for of_run in options]
     named = zip(runs, options, strict=True)
-    duals = [{"solver.dual": _dual_of(run), **of_run} for run, of_run in named]
+    duals = [{"solver.dual": _dual_of(run), **_code_of(run), **of_run} for run, of_run in named]
     of_solver = {key for of_run in duals for key in of_run if key.startswith("solver.")}
     others = {key for of_run in options for key in of_run} - of_solver
     unseen = {key for key in of_solver | others if hidden(key)} | NOT_A_CURVE
@@ -1103,6 +1120,12 @@ def _dual_of(run: Run) -> str:
     """Return which dual value a run logs, as an option: older runs log that of their averages."""
     averaged = run.options.get("solver.average") is True
     return "own" if averaged and DUAL_OF_AVERAGE not in run else "best"
+
+
+def _code_of(run: Run) -> dict[str, str]:
+    """Return the digest of the solver's file as an option, if it is a plug-in's."""
+    code = run.code.get("solver")
+    return {CODE: code} if isinstance(code, str) else {}
 
 
 def differences(

@@ -415,6 +415,8 @@ class PathStep:
                 "fingerprint": dataset.fingerprint,
             },
             "hash": self.run.own_hash,
+            "code": options.code(),
+            **({"plug_ins": plug_ins} if (plug_ins := options.plug_ins()) else {}),
             "lam": self.run.lam,
             **({"prior": prior} if prior else {}),
             **({"objective": problem.name} if problem.name else {}),

@@ -134,12 +134,14 @@ def compare_command(
     Seconds of different processors are left out without --seconds.
 
     A and B are folders, where `mine` is what this machine ran and `committed` what came with the
-    results folder; or solvers, as legends name them.
+    results folder; or solvers, as legends name them. Beside a solver, `mine` is the solver of that
+    name, if there is one.
 
     .. code-block:: console
 
         ssvm-bench compare bcfw mpbcfw --experiment mpbcfw_fig4
         ssvm-bench compare committed mine
+        ssvm-bench compare mine mpbcfw
         ssvm-bench compare results /scratch/results --dataset ocr --gap 0.05
         ssvm-bench compare 'mpbcfw T=5' 'mpbcfw T=10' results_dir=/scratch/results
     """

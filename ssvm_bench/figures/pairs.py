@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -235,6 +235,16 @@ def notes(table: pd.DataFrame, seconds: bool) -> list[str]:
     if clocks := int((of == CLOCKS).sum()):
         found.append(f"{clocks} of {len(of)} are of runs with other clocks: their seconds are not.")
     return found
+
+
+def of_plug_ins(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield a note on the time of solvers that are no part of the program beside others."""
+    both = grouped(runs, lambda run: run.is_of_plug_in)
+    if len(both) < 2:
+        return
+    names = ", ".join(sorted({run.solver for run in both[True]}))
+    for counted in sorted({run.clock == "work" for run in both[True]}):
+        yield TEXTS["counted_plug_in" if counted else "timed_plug_in"].format(names=names)
 
 
 NOBODY = {0.0: "only B", math.inf: "only A"}

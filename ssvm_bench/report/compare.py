@@ -53,7 +53,7 @@ def compare(
     ----------
     a, b : str
         Both results folders, ``mine`` or ``committed``; or both solvers, or curves of them as in
-        legends, ``mpbcfw T=5``.
+        legends, ``mpbcfw T=5``. Beside a solver, ``mine`` is the solver of that name.
     where : ResultsFolder
         The folder of the solvers, of ``mine`` and of ``committed``.
     gaps : sequence of float
@@ -78,6 +78,8 @@ def compare(
     """
     where = results_folder(where.root, ())  # nothing is written here
     folders = [folder for side in (a, b) if (folder := _folder(side, where))]
+    if len(folders) == 1 and _is_solver(a if _folder(a, where) else b, where, experiment, whose):
+        folders = []
     if len(folders) == 1:
         alone = b if _folder(a, where) else a
         raise ConfigError(
@@ -138,6 +140,7 @@ def compare(
     here = {(run.dataset, run.solver) for pair in of_both for run in pair}
     left_out = older_code.left_out([run for run in older if (run.dataset, run.solver) in here])
     notes += [left_out] * bool(left_out)
+    notes += pairs.of_plug_ins(run for pair in of_both for run in pair)
     return pairs.output(table, a, b, name, seconds, notes)
 
 
@@ -170,6 +173,12 @@ def _folder(side: str, where: ResultsFolder) -> ResultsFolder | None:
     if side == MINE:
         return where.sides(MINE)[0]
     return where._replace(whose=side) if side == COMMITTED else None
+
+
+def _is_solver(word: str, where: ResultsFolder, experiment: str, whose: str) -> bool:
+    """Tell whether a word for the runs of a folder is, beside a solver, a solver's name."""
+    there = _names_of(experiment, _sides(where, whose)) if word in (MINE, COMMITTED) else ()
+    return any(name.endswith(f"-{word}") for name in there)
 
 
 def _no_folder(side: str) -> str:
@@ -221,11 +230,7 @@ def _check_named(
     experiment: str,
 ) -> None:
     """Raise `ConfigError` if no file is named for a solver or a dataset, before any is read."""
-
-    def wanted(name: str) -> bool:
-        return experiment == ALL or _is_of(name, experiment)
-
-    there = set().union(*(loading.names(side, wanted, experiment == ALL) for side in sides))
+    there = _names_of(experiment, sides)
     for side in solvers:
         name, _ = _asked(side)
         if not any(each.endswith(f"-{name}") for each in there):
@@ -233,6 +238,15 @@ def _check_named(
     for name in datasets:
         if not any(each.startswith(f"{name}-") for each in there):
             _raise_no_dataset(name, {each.rpartition("-")[0] for each in there})
+
+
+def _names_of(experiment: str, sides: Sequence[ResultsFolder]) -> set[str]:
+    """Return ``<dataset>-<solver>`` of all runs, by the names of their files."""
+
+    def wanted(name: str) -> bool:
+        return experiment == ALL or _is_of(name, experiment)
+
+    return set().union(*(loading.names(side, wanted, experiment == ALL) for side in sides))
 
 
 def _raise_no_solver(side: str, name: str, there: set[str]) -> NoReturn:

@@ -27,7 +27,7 @@ import pandas as pd
 from ssvm_bench import __version__
 from ssvm_bench.base.errors import SsvmBenchError
 from ssvm_bench.claims.cases import Variant, variant_of
-from ssvm_bench.figures import profile, style, targets
+from ssvm_bench.figures import pairs, profile, style, targets
 from ssvm_bench.figures.curves import axis_label, clocks_of
 from ssvm_bench.figures.document import (
     Html,
@@ -167,6 +167,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
     if said:
         more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
         yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
+    for note in pairs.of_plug_ins(runs) if runs else ():
+        yield Html(f"<p>{escaped(note)}</p>\n")
     if left_out := older_code.left_out(page.found.older, page.found.where.root):
         yield Html(f"<p>{escaped(left_out)}</p>\n")
     if failures:

@@ -141,6 +141,12 @@ def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
     assert message in error_of(call(*run_of(mine)), 1)
 
 
+def test_a_component_in_a_folder_beside_is_told(mine, monkeypatch):
+    monkeypatch.chdir(mine.parent)
+    said = f"solver=mine is in the folder {mine.name}: add --config-dir {mine.name}."
+    assert said in error_of(call("check", "solver", "mine"), 2)
+
+
 def test_a_module_without_a_config_file_is_told(mine):
     (mine / "solver" / "mine.yaml").unlink()
     message = error_of(call("run", "solver=mine", "--config-dir", mine), 2)

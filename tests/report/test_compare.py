@@ -158,6 +158,38 @@ def test_command_writes_all_files(tmp_path):
     assert "(1 pair); too few pairs." in done.stdout
 
 
+def test_a_solver_may_have_the_name_of_a_side(tmp_path):
+    results, out = tmp_path / "results", ("--out", tmp_path / "c", "--format", "svg")
+    where = f"results_dir={results}"
+    stored_traces.write([trace("mpbcfw"), trace("mine", factor=2.0)], results, "made_up")
+    done = call("compare", "mine", "mpbcfw", where, *out)
+    assert "mpbcfw beside mine: 0.5× of the time" in done.stdout, done.stderr
+    assert (
+        "mine beside mpbcfw: 2× of the time"
+        in call("compare", "mpbcfw", "mine", where, *out).stdout
+    )
+    other = tmp_path / "other"
+    stored_traces.write([trace("mine", factor=3.0)], other, "made_up")
+    assert "mine: 1.5× of the time" in call("compare", "mine", other, where, *out).stdout
+    (results / folder.MARKER).touch()
+    own = results / folder.OWN
+    stored_traces.write([trace("mine", factor=4.0)], own, "made_up")
+    assert "mine: 2× of the time" in call("compare", "committed", "mine", where, *out).stdout
+    assert "is no results folder" in error_of(call("compare", "committed", "fw", where), 2)
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"), [("wall", "interprets a solver"), ("work", "and no other")]
+)
+def test_the_time_of_a_plug_in_is_remarked_on(clock, said):
+    runs = [trace(solver, clock=clock) for solver in ("mine", "bcfw")]
+    (note,) = pairs.of_plug_ins(runs)
+    assert "Not part of the program: mine. " in note
+    assert said in note
+    assert not [*pairs.of_plug_ins(runs[:1])]
+    assert not [*pairs.of_plug_ins(runs[1:])]
+
+
 def test_what_the_pairs_show_is_said_and_is_in_all_files(tmp_path):
     results, stem = tmp_path / "results", tmp_path / "both"
     factors = 0.5, 0.6, 0.7, 0.8, 0.9, 0.95

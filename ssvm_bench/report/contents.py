@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.config import GENUINE, catalog
 from ssvm_bench.config.experiment import Experiment
-from ssvm_bench.report.experiment_files import load
+from ssvm_bench.report.experiment_files import load, of_own_experiment
 from ssvm_bench.results import loading, older_code, stored_traces
 from ssvm_bench.results.folder import (
     COMMITTED,
@@ -207,7 +207,10 @@ def everything(
     for name in sorted(there - {*known}):
         for side in sides:
             if runs := Runs(sorted(stored(side, name, skipped), key=order)):
-                title = "Single runs" if name == SINGLE else f"Runs stored as {name}"
+                drawn = (place / "figures" / name for place in side.stored)
+                titles = (of_own_experiment(folder, side.root, "title") for folder in drawn)
+                title = next(filter(None, titles), f"Runs stored as {name}")
+                title = "Single runs" if name == SINGLE else title
                 about = name, title, runs, side, len(runs)
                 pages.append(Contents(*about, file=file_of(name)))
                 break

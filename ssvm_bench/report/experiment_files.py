@@ -271,7 +271,7 @@ def draw(
     for place, output in made:
         contents |= kind.files_of(output, where.made / place, formats)
     folder = where.made / "figures" / experiment.name / variant
-    if experiment.digest and _experiment_of(folder, where.root) not in ("", experiment.digest):
+    if experiment.digest and of_own_experiment(folder, where.root) not in ("", experiment.digest):
         logger.warning(
             "%s: the former figures are of another %s.yaml, or of that file before it changed, and "
             "are replaced. Give experiments different names to keep the figures of each.",
@@ -286,12 +286,12 @@ def draw(
     return [*contents, *(where.made / "traces" / name for name in places), *changed]
 
 
-def _experiment_of(folder: Path, root: Path) -> str:
-    """Return the digest of the user's experiment that was drawn in a folder; empty: of none."""
-    for path in folder.glob("provenance*.json"):
+def of_own_experiment(folder: Path, root: Path, key: str = "experiment") -> str:
+    """Return the digest or the ``title`` of the user's experiment drawn in a folder, or nothing."""
+    for path in sorted(folder.glob("provenance*.json")):
         with suppress(OSError, ValueError, AttributeError):
-            if digest := json.loads(files.read(path, within=root)).get("experiment"):
-                return str(digest)
+            if value := json.loads(files.read(path, within=root)).get(key):
+                return str(value)
     return ""
 
 
@@ -368,7 +368,8 @@ def outputs(
             for output in made.files(data, choices) if wanted(made) else ():
                 place = Path() if made.at_top and of_paper else folder
                 yield place / f"{output.name}{suffix}", output
-        of = {"experiment": experiment.digest} if experiment.digest else {}
+        own = {"experiment": experiment.digest, "title": experiment.title}
+        of = own if experiment.digest else {}
         text = json.dumps({**of, **provenance_of(data.runs)}, indent=2)
         place = folder / f"provenance{suffix}"
         yield place, Output(place.name, json=f"{text}\n".encode())

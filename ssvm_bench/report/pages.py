@@ -21,6 +21,9 @@ from ssvm_bench.results.words import NONE
 
 FOLDER = "report"
 
+OTHERS = "Experiments of other files"
+"""The heading of pages on runs whose experiment is no part of the program."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -172,12 +175,13 @@ def _index(found: Sequence[Contents], intro: str, explained: Explained) -> bytes
 def _by_paper(found: Sequence[Contents]) -> dict[str, list[Contents]]:
     """Return heading → pages: the user's own runs, those of no paper, then paper by paper."""
     titles = {paper.begins: paper.title for paper in registry.papers().values()}
-    groups: dict[str, list[Contents]] = {"Your runs": [], "Beyond the papers": []}
+    groups: dict[str, list[Contents]] = {"Your runs": [], OTHERS: [], "Beyond the papers": []}
     groups |= {f"{title[0].upper()}{title[1:]}": [] for title in titles.values()}
     headings = [*groups]
     for each in found:
-        of = [k for k, begins in enumerate(titles, 2) if each.name.startswith(begins)]
-        groups[headings[0 if each.file == OWN else of[0] if of else 1]].append(each)
+        of = [k for k, begins in enumerate(titles, 3) if each.name.startswith(begins)]
+        unknown = 1 if each.experiment is None else 2
+        groups[headings[0 if each.file == OWN else of[0] if of else unknown]].append(each)
     return {title: pages for title, pages in groups.items() if pages}
 
 

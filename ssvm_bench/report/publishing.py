@@ -4,7 +4,7 @@
 
     FOLDER/
       index.html, <experiment>.html   the pages, made of what is in this folder alone
-      figures/<experiment>/           the pictures that they show
+      figures/<experiment>/           the pictures that they show; the title of an own experiment
       traces/<experiment>/            thinned traces; `single_runs`: those of no experiment
       reference/optima.json           the best values ever seen on these problems
       provenance.json                 commits, versions and processors behind the runs
@@ -34,7 +34,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError, described, shown
 from ssvm_bench.config import registry
 from ssvm_bench.figures.document import Html, address
 from ssvm_bench.report.contents import INDEX, MADE_BY, SINGLE, everything
-from ssvm_bench.report.experiment_files import load
+from ssvm_bench.report.experiment_files import load, of_own_experiment
 from ssvm_bench.report.pages import rendered
 from ssvm_bench.results import loading, older_code, optima, stored_traces, words
 from ssvm_bench.results.folder import (
@@ -194,6 +194,12 @@ def _contents(
     contents[Path(".nojekyll")] = b""
     came = {name: provenance_of(Runs(of_name)) for name, of_name in sorted(runs.items())}
     contents[Path("provenance.json")] = _json(experiments=came)
+    for name in runs:  # they have the titles of the user's experiments
+        for place in side.stored:
+            for path in sorted((place / "figures" / name).glob("provenance*.json")):
+                if of_own_experiment(path.parent, side.root, "title"):
+                    content = files.read(path, within=side.root)
+                    contents.setdefault(path.relative_to(place), content)
     pictures = _pictures(side)
     with files.temporary_folder(folder) as place:
         for path, content in {**contents, **pictures}.items():

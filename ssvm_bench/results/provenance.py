@@ -131,7 +131,8 @@ def provenance_of(runs: Sequence[Run]) -> dict[str, Any]:
         ``runs`` and how many of them were ``timed_beside_other_runs``; first and last day of
         ``started``; ``commits`` of the code and ``versions`` of packages, ``cpu``, ``cores``,
         ``system``, ``clock``, and ``engine`` and ``node`` of runs that store them: each value with
-        the number of runs that had it; ``datasets``.
+        the number of runs that had it; ``plug_ins``, if there are any, the files of components that
+        are no part of the program, with the first digits of their SHA-256; ``datasets``.
     """
     about = [run.metadata for run in runs]
     started = sorted(str(run["started"]) for run in about if run.get("started"))
@@ -141,6 +142,7 @@ def provenance_of(runs: Sequence[Run]) -> dict[str, Any]:
     some = [key for key in ("engine", "node") if any(key in run for run in about)]
     keys = ("cpu", "cores", "system", *some, "clock")
     problems = ({**run["dataset"], **_objective(run)} for run in about)
+    plug_ins = [of for run in about for of in run.get("plug_ins", {}).items()]
     datasets = Counter(json.dumps(problem, sort_keys=True) for problem in problems)
     return {
         "runs": len(runs),
@@ -151,6 +153,7 @@ def provenance_of(runs: Sequence[Run]) -> dict[str, Any]:
             name: _counts(run.get("versions", {}).get(name) for run in about) for name in versions
         },
         **{key: _counts(run.get(key) for run in about) for key in keys},
+        **({"plug_ins": _counts(map(" ".join, plug_ins))} if plug_ins else {}),
         "datasets": [{**json.loads(text), "runs": datasets[text]} for text in sorted(datasets)],
     }
 

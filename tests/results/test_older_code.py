@@ -116,6 +116,8 @@ def edited(tmp_path, monkeypatch):
 
 def test_commands_take_the_newest_code_and_say_what_they_leave_out(edited):
     older, newer = edited
+    (newest,) = ssvm_bench.load_runs("results").where(lambda run: run.folder.parent == newer)
+    newer_digest = newest.code["solver"]
     line = f"2 runs of older code (twice) left out: {older}."
     done = call("compare", "bcfw", "twice", "--gap", 0.9)
     assert done.exit_code == 0, done.stderr
@@ -125,10 +127,12 @@ def test_commands_take_the_newest_code_and_say_what_they_leave_out(edited):
     page = Path("results/report.html").read_text()
     assert f"2 runs of older code (twice) left out: runs/usps/twice/{older.name}." in page
     assert page.count(older.name) == 1
+    assert f"solver/twice.py {newer_digest}…. It is not included here." in page
     assert line in call("publish", "public").stderr
     stored = loading.load(as_folder(Path("public"))).runs
     assert {run.folder.parent.name for run in stored.where(solver="twice")} == {newer.name}
     Path("own.yaml").write_text(
+        "title: Two steps a visit\n"
         "grid: {dataset: usps, dataset.source: synthetic, dataset.n_samples: 30, clock: work,\n"
         "  solver: [twice, bcfw], budget.max_iterations: 4}\n"
         "figures: {suboptimality: [iteration]}\n"
@@ -136,6 +140,10 @@ def test_commands_take_the_newest_code_and_say_what_they_leave_out(edited):
     done = call("plot", "own.yaml", "--config-dir", "twice")
     assert done.exit_code == 0, done.stderr
     assert line in done.stderr
+    assert call("publish", "public", "--replace").exit_code == 0
+    index = Path("public/index.html").read_text()
+    assert "Two steps a visit" in index
+    assert "Experiments of other files" in index
 
 
 def test_a_run_names_the_files_that_are_no_part_of_the_program(edited):

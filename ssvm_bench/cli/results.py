@@ -139,7 +139,7 @@ def compare_command(
 
     .. code-block:: console
 
-        ssvm-bench compare bcfw mpbcfw --experiment mpbcfw_fig4
+        ssvm-bench compare bcfw mpbcfw --experiment mpbcfw_start
         ssvm-bench compare committed mine
         ssvm-bench compare mine mpbcfw
         ssvm-bench compare results /scratch/results --dataset ocr --gap 0.05

@@ -40,7 +40,7 @@ __all__ = [
     "run",
     "sweep",
 ]
-__version__ = "1.0.0"
+__version__ = "1.1.0.dev0"
 
 NO_WINDOWS = (
     "ssvm-bench runs on Linux and macOS. On Windows, it runs in WSL, the Linux that comes with it: "

@@ -15,11 +15,13 @@ from importlib import metadata as installed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssvm_bench import __version__
+
 if TYPE_CHECKING:
     from ssvm_bench.results.table import Run
 
 PACKAGES = (
-    *("ssvm-bench", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
+    *("numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow"),
     *("hydra-core", "pymaxflow", "scikit-image", "scikit-learn", "opencv-python-headless"),
 )
 THREAD_VARIABLES = (
@@ -56,8 +58,11 @@ def provenance() -> dict[str, Any]:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python and of the packages that numbers depend on.
+
+    That of this program is the code's: a checkout may be installed since an earlier one.
+    """
+    found = {"python": platform.python_version(), "ssvm-bench": __version__}
     for package in PACKAGES:
         with suppress(installed.PackageNotFoundError):
             found[package] = installed.version(package)

@@ -168,8 +168,8 @@ def _summary(page: Page, tables: Mapping[ProblemInstance, Sequence[tuple]]) -> I
         more = [details(f"{len(said) - NAMED} more problems", "<ul>", *said[NAMED:], "</ul>")]
         yield Html(f"<ul>{''.join(said[:NAMED])}</ul>\n{''.join(more * (len(said) > NAMED))}")
     if plug_ins := provenance_of(runs).get("plug_ins"):
-        named = ", ".join(f"{name}…" for name in plug_ins)
-        text = f"Code that is no part of the program, with the beginning of its SHA-256: {named}. "
+        files = ", ".join(f"{name}…" for name in plug_ins)
+        text = f"Code that is no part of the program, with the beginning of its SHA-256: {files}. "
         yield Html(f"<p>{escaped(text)}It is not included here.</p>\n")
     for note in pairs.of_plug_ins(runs) if runs else ():
         yield Html(f"<p>{escaped(note)}</p>\n")

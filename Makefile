@@ -92,8 +92,8 @@ bench: $(DEVELOPMENT) ## the speed ratios that matter, also in results/bench: tw
 bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 	$(BIN)/python -m benchmarks --all --cold --json results/bench
 
-answer: $(PROGRAM) ## who is first at which cost of a call: figure, table of the package and page, from stored traces
-	$(call draw,crossover)
+answer: $(PROGRAM) ## who is first, and at which cost of a call: figures, profiles, table of the package and page, from stored traces
+	$(call draw,crossover all_solvers beyond mpbcfw_fig4)
 	$(BIN)/python docs/which_solver.py
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds

@@ -155,7 +155,8 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
 @click.option(
     "--x-scale",
     type=click.Choice(("log", "linear")),
-    help="Scale of x where it is not time. [default: log where some curves are much shorter]",
+    help="Scale of x. [default: log where some curves are much shorter, and of time where curves "
+    "fall at once]",
 )
 @cli.runs_option
 @click.pass_obj

@@ -63,6 +63,9 @@ COLUMNS = (*INSTANCE_COLUMNS, "solver", "quantity", *POINT)
 TIME_POINTS = 101
 LONG = 4
 """Ratio of the lengths of curves above which x is logarithmic, unless it is time."""
+SOON, DEEP = 0.02, 4
+"""The first part of the axis of time, and decades: where curves fall by so many there, as runs that
+begin far from the truth do, a linear axis shows one vertical line."""
 MOST_HAVE = ", where more than half of them have values"
 CLOCK_TOLERANCE = 0.1
 """Relative difference of wall and CPU time above which a runtime figure carries a note."""
@@ -80,6 +83,7 @@ def tabulate(
     names: Sequence[str] | None = None,
     *,
     held: bool = False,
+    log_x: bool = False,
 ) -> pd.DataFrame:
     """Return the median and band of some quantities over the repeats of each curve.
 
@@ -97,6 +101,8 @@ def tabulate(
     held : bool
         Whether a run that has ended keeps its last value, as the bounds of a run that has converged
         do: without it, a median may rise where runs end, though each of them falls.
+    log_x : bool
+        Whether the grid of time is even on a log axis.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def tabulate(
             if all(np.isnan(y).all() for y in ys):
                 points.append(_no_curve(0))
                 continue
-            of_curve = bands(xs, ys, log, TIME_POINTS if axis == "time" else None, held)
+            of_curve = bands(xs, ys, log, TIME_POINTS if axis == "time" else None, held, log_x)
             points.append(of_curve if of_curve.x.size else _no_curve(len(repeats)))
     if not curves:
         return pd.DataFrame(columns=COLUMNS)
@@ -148,15 +154,24 @@ def is_log_x(table: pd.DataFrame, axis: str, asked: bool | None = None) -> bool:
     """Return whether x is logarithmic: as asked, or where short curves would not be visible else.
 
     In the same time, a solver with cheap iterations makes many times as many. Numbers of iterations
-    are compared by their ratios, so a log axis suits them; time stays linear, as its grid is.
+    are compared by their ratios, so a log axis suits them. Time is linear, unless more than half of
+    the curves fall by `DEEP` decades as `SOON`.
     """
-    if axis == "time":
-        return False
     if asked is not None:
         return asked
+    if axis == "time":
+        of_curves = table.groupby([*style.PROBLEM, "solver", "quantity"])[["x", "median"]]
+        falls = [_falls_soon(*rows.to_numpy().T) for _, rows in of_curves]
+        return sum(falls) > len(falls) / 2
     lengths = table.groupby(["fingerprint", "lam", "solver"])["x"].max()
     of_problem = lengths[lengths > 0].groupby(["fingerprint", "lam"])
     return bool((of_problem.max() > LONG * of_problem.min()).any())
+
+
+def _falls_soon(x: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether a curve loses `DEEP` decades in the first part of its time."""
+    x, y = x[y > 0], np.log10(y[y > 0])
+    return bool(x.size and y[0] - np.interp(SOON * x[-1], x, y) >= DEEP)
 
 
 def why_empty(panel: pd.DataFrame) -> str:

@@ -52,6 +52,10 @@ class FigureData(NamedTuple):
     stands_for: Mapping[str, str] = MappingProxyType({})
     decided: bool = False
 
+    def headed(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with a column that `style.problem_title` reads: for what data stand."""
+        return table.assign(stands_for=[self.stands_for.get(of, "") for of in table["dataset"]])
+
 
 FORMATS = ("png", "pdf")
 """Default formats of a figure."""
@@ -373,12 +377,15 @@ class CurveFigure:
         """Return the kind of these figures, over some of the x axes."""
         return Kind(name, Choices((*axes,)), self.outputs, self.of_instance, intro=intro)
 
-    def tabulate(self, runs: Runs, axis: str) -> pd.DataFrame:
-        """Return the curves of some runs, as `curves.tabulate` does."""
+    def tabulate(self, runs: Runs, axis: str, log_x: bool | None = None) -> pd.DataFrame:
+        """Return the curves of some runs, as `curves.tabulate` does, on a grid for their axis."""
         if callable(self.quantities):
             return self.quantities(runs, axis)
-        about = axis, self.log, self.named(runs)
-        return curves.tabulate(runs, self.quantities, *about, held=self.held)
+        about = self.quantities, axis, self.log, self.named(runs)
+        table = curves.tabulate(runs, *about, held=self.held)
+        if axis == "time" and curves.is_log_x(table, axis, log_x):
+            return curves.tabulate(runs, *about, held=self.held, log_x=True)
+        return table
 
     def outputs(self, data: FigureData, axes: Sequence[str]) -> Iterator[Output]:
         """Yield a figure for each x axis, and for each start of the runs; none without such runs.
@@ -388,19 +395,14 @@ class CurveFigure:
         from ssvm_bench.figures.drawing import draw_curves
 
         draw = self.draw or draw_curves
-        titles = {
-            name: f"{style.dataset_name(name)} (for {style.dataset_name(other)})"
-            for name, other in data.stands_for.items()
-        }
         of_starts = grouped(self.chosen(data.runs), lambda run: run.start)
         for axis, (start, members) in itertools.product(axes, sorted(of_starts.items())):
             runs, several = Runs(members, data.runs.best), len(of_starts) > 1
-            table = self.tabulate(runs, axis)
+            table = self.tabulate(runs, axis, data.log_x)
             notes = [*curves.notes(table, runs, axis, self.held), *self.notes(runs)]
             label, log_x = curves.axis_label(runs, axis), curves.is_log_x(table, axis, data.log_x)
-            title = data.title + f", start={start}" * several
-            headed = table.assign(dataset=[titles.get(of, of) for of in table["dataset"]])
-            figure = partial(draw, headed, label, title, notes, log_x, self.log)
+            title = data.title + f", from {style.STARTS[start]}" * several
+            figure = partial(draw, data.headed(table), label, title, notes, log_x, self.log)
             name = self.file.format(curves.AXES[axis].files) + f"-{start}" * several
             yield Output(name, table, figure=figure)
 

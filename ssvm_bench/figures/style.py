@@ -74,6 +74,7 @@ DATASETS = {
     "usps": "USPS",
     "weizmann": "Weizmann",
 }
+STARTS = {"oracle": "the oracle's labelings at w = 0", "truth": "the truth"}
 SOURCES = {
     "real": "real data",
     SIMULATED: "drawn as in the paper",
@@ -210,9 +211,11 @@ def problem_title(
 ) -> str:
     """Return the title of a row's problem instance: name, source, size, λ or ν, prior.
 
-    ``value`` is that of `weight_of`.
+    ``value`` is that of `weight_of`. A row may say for which dataset its own stands.
     """
     name, source = dataset_name(row["dataset"]), source_name(row["source"], row["dataset"])
+    if other := row.get("stands_for"):
+        name += f" (for {dataset_name(other)})"
     weight, named = (
         weight_of(row["fingerprint"], row["lam"], row["n"], value),
         named_in(row["fingerprint"]),

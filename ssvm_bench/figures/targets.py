@@ -318,12 +318,12 @@ def sentences(table: pd.DataFrame) -> Iterator[str]:
 
 def _blocks(data: FigureData, table: pd.DataFrame) -> list[Block]:
     said = f"{words.repeats(table['repeats']).capitalize()}."
-    return [TEXTS["targets"], said, *timing_notes(data.runs), *tables(table)]
+    return [TEXTS["targets"], said, *timing_notes(data.runs), *tables(data.headed(table))]
 
 
 def _draw(data: FigureData, table: pd.DataFrame, axes: Sequence[str]) -> Figure:
     labels = {axis: x_label(data.runs, axis) for axis in axes}
-    return draw(table, labels, data.title, notes(table, data.runs))
+    return draw(data.headed(table), labels, data.title, notes(table, data.runs))
 
 
 KIND = table_kind(

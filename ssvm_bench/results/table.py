@@ -983,6 +983,7 @@ def bands(
     log: bool,
     points: int | None = None,
     held: bool = False,
+    log_x: bool = False,
 ) -> Bands:
     """Return the median and the band of the y values of repeats, on a common grid of x.
 
@@ -1000,6 +1001,8 @@ def bands(
         Number of points of an even grid; by default the grid is every x of every repeat.
     held : bool
         Whether a repeat that has ended keeps its last value until the last one ends.
+    log_x : bool
+        Whether the grid is even on a log axis, from the first positive x on.
     """
     if held:
         end = max(x[-1] for x in xs)
@@ -1009,7 +1012,11 @@ def bands(
     grid = np.unique(np.concatenate(xs))
     if points is not None:
         begin, end = np.sort([x[0] for x in xs])[half], np.sort([x[-1] for x in xs])[-1 - half]
-        grid = np.unique(np.linspace(begin, end, points))
+        if log_x and end > 0:
+            begin = max(begin, grid[grid > 0][0])
+            grid = np.unique(np.geomspace(begin, max(begin, end), points))
+        else:
+            grid = np.unique(np.linspace(begin, end, points))
     spans = np.array([(x[0] <= grid) & (grid <= x[-1]) for x in xs])
     drawn = spans.sum(axis=0) > half
     grid, spans = grid[drawn], spans[:, drawn]

@@ -338,13 +338,29 @@ def test_the_number_of_iterations_is_logarithmic_where_curves_differ_much_in_len
     assert curves.is_log_x(table, "iteration")
     assert not curves.is_log_x(table, "time")
     assert not curves.is_log_x(table_of([long]), "iteration")
-    # a plot can ask for either; the grid of time is linear
+    # a plot can ask for either
     assert not curves.is_log_x(table, "iteration", asked=False)
     assert curves.is_log_x(table_of([long]), "iteration", asked=True)
-    assert not curves.is_log_x(table, "time", asked=True)
+    assert curves.is_log_x(table, "time", asked=True)
     figure = drawing.draw_curves(table, "iteration", "A title", [], True)
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert figure.axes[2].lines[1].get_xdata() == pytest.approx([10, 100])
+
+
+def test_time_is_logarithmic_where_curves_fall_by_decades_at_once():
+    fallen = make_trace([1e6, 2.0, 1.5], [0.0] * 3, time=[0.01, 0.1, 10.0])
+    table = table_of([fallen], "time")
+    assert curves.is_log_x(table, "time")
+    gap = curve(table)
+    assert len(gap) == curves.TIME_POINTS
+    assert gap.index[[0, 50, 100]].to_numpy() == pytest.approx([0.01, 10**-0.5, 10])
+    assert (gap.index < 0.1).sum() == 34  # an even grid has one point there
+    other = make_trace([4.0, 2.0], [0.0] * 2, time=[0.0, 10.0], solver="mpbcfw")
+    assert not curves.is_log_x(table_of([fallen, other, other], "time"), "time")
+    linear = SUBOPTIMALITY.tabulate(Runs([fallen]), "time", log_x=False)  # as a plot asked
+    assert curve(linear).index[1] == pytest.approx(0.01 + 9.99 / 100)
+    begun = make_trace([1e6, 2.0, 1.5], [0.0] * 3, time=[0.0, 0.1, 10.0])  # 0 is on no log axis
+    assert curve(table_of([begun], "time")).index.min() == 0.1
 
 
 def selecting(planes, approx_calls, oracle_calls, **changes):
@@ -452,10 +468,15 @@ def test_starts_have_figures_of_their_own_and_rows_say_what_a_dataset_stands_for
     assert [set(output.table["solver"]) for output in outputs] == [{"bcfw"}] * 2
     assert {row for output in outputs for row in output.table["dataset"]} == {name}
     figure = outputs[0].figure()
-    assert figure.get_suptitle() == "A title, start=oracle"
+    assert figure.get_suptitle() == "A title, from the oracle's labelings at w = 0"
     assert f"{name} (for HorseSeg): " in figure.axes[0].get_title(loc="left")
     (alone,) = SUBOPTIMALITY.outputs(data._replace(runs=Runs(runs[:2], best)), ["iteration"])
     assert alone.name == "iterations"
+    simulated = [make_trace([9.0, 2.0], [0.0, 1.0], source="synthetic")]
+    (drawn,) = SUBOPTIMALITY.outputs(data._replace(runs=Runs(simulated)), ["iteration"])
+    (drawn_alone,) = SUBOPTIMALITY.outputs(FigureData(Runs(simulated)), ["iteration"])
+    headings = [each.figure().axes[0].get_title(loc="left") for each in (drawn, drawn_alone)]
+    assert headings[0].replace(" (for HorseSeg)", "") == headings[1]
 
 
 def test_more_than_seven_curves_have_numbers():

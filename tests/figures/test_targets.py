@@ -140,3 +140,12 @@ def test_what_a_panel_says_of_a_solver_without_a_point():
     elsewhere = run_of("mpbcfw", 0, times=[0, 1], gaps=[1, 0.05], lam=0.25)
     best = {**BEST, instance_of(elsewhere.metadata): Best(2.0, 1.9)}
     assert panels([*RUNS, elsewhere], best, (0.1,)) == [[], ["no runs"]]
+
+
+def test_the_figure_and_its_tables_say_what_a_dataset_stands_for():
+    data = FigureData(Runs(RUNS, BEST), "A title", GAPS, stands_for={RUNS[0].dataset: "horseseg"})
+    (output,) = targets.KIND.outputs(data, ("time",))
+    heading = f"{RUNS[0].dataset} (for HorseSeg)"
+    assert f"## {heading}: " in markdown(output.blocks)
+    assert heading in output.figure().axes[0].get_title(loc="left")
+    assert {*output.table["dataset"]} == {RUNS[0].dataset}

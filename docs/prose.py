@@ -27,7 +27,7 @@ MADE = ("results/claims*.md", "results/fidelity.md")
 
 def pages() -> list[str]:
     """Return the names of all pages and remarks that have measured numbers."""
-    found = [ROOT / "README.md"]
+    found = [ROOT / "README.md", ROOT / "docs" / "which_solver.md"]
     for folder in ("results", "experiments", "docs/papers"):
         found += sorted((ROOT / folder).glob("*.md"))
     found += sorted(ROOT.glob("ssvm_bench/papers/*/remarks.yaml"))

@@ -193,7 +193,7 @@ def _ratios(rows: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
-    """Draw a panel per problem instance, and a line per solver.
+    """Draw a panel per problem instance, and a line per solver that has one.
 
     Parameters
     ----------
@@ -205,7 +205,9 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     """
     from ssvm_bench.figures import drawing
 
-    lines = style.strokes(table["solver"])
+    missing = without_line(table)
+    strokes = style.strokes(table["solver"])
+    lines = {name: stroke for name, stroke in strokes.items() if name not in missing}
     numbers = {name: k for k, name in enumerate(lines, 1)}
     problems = style.by_problem(table)
     shape = -(-len(problems) // COLUMNS), min(len(problems), COLUMNS)
@@ -225,7 +227,8 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
                 min=of_problem["time_min"] / least,
                 max=of_problem["time_max"] / least,
             )
-            at_costs = curves[~curves["real"]].sort_values("cost")
+            shown = curves[~curves["real"] & curves["solver"].isin([*lines])]
+            at_costs = shown.sort_values("cost")
             drawing.draw_panel(panel, at_costs, lines)
             panel.set_ylim(0.9, AT_MOST)
             drawing.number_lines(panel, at_costs[at_costs["median"] < AT_MOST], lines, numbers)
@@ -241,8 +244,23 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
     return figure
 
 
+def without_line(table: pd.DataFrame) -> list[str]:
+    """Return the solvers whose ratios are nowhere small enough to be drawn."""
+    least = table[~table["real"]].groupby("solver", sort=False)["ratio"].min()
+    return [str(name) for name, ratio in least.items() if not ratio < AT_MOST]
+
+
+def lines_missing(table: pd.DataFrame) -> str:
+    """Return a note on solvers without a line; the table is to one gap."""
+    names = ", ".join(map(style.solver_label, without_line(table)))
+    return (
+        f"A solver without a line did not get there, or takes more than {AT_MOST:g} times as long"
+        f"{f': in all panels {names}' * bool(names)}."
+    )
+
+
 def notes(table: pd.DataFrame) -> list[str]:
-    """Return what a reader of the figure has to know."""
+    """Return what a reader of figure and tables has to know."""
     spread = f"Lines: median; bands: minimum to maximum; {words.repeats(table['repeats'])}."
     return [spread, TEXTS["crossover_real"]]
 
@@ -258,7 +276,8 @@ def outputs(data: FigureData, _: Sequence[str]) -> Iterator[Output]:
     for gap, rows in table.groupby("gap", sort=False):
         if rows["time"].notna().any():
             title = f"{data.title}: to a relative gap of {gap:g}"
-            yield Output(f"crossover-{gap:g}", rows, figure=partial(draw, rows, title, said))
+            about = title, [*said, lines_missing(rows)]
+            yield Output(f"crossover-{gap:g}", rows, figure=partial(draw, rows, *about))
 
 
 KIND = Kind("crossover", Choices(("table",), gaps=True), outputs, documents=True)

@@ -111,3 +111,15 @@ def test_a_cost_at_which_alone_a_solver_gets_there_has_a_marker():
     (panel,) = crossover.draw(table, "Toy", []).axes
     (shown,) = (line for line in panel.get_lines() if line.get_marker() == "o")
     assert np.array(shown.get_xdata())[shown.get_markevery()].tolist() == [0.1]
+
+
+def test_a_solver_without_a_line_is_named_below_and_not_in_the_legend():
+    data = FigureData(RUNS, "Toy", GAPS)
+    _, near, far = crossover.KIND.files(data, ["table"])
+    for output, names, said in (
+        (near, ["1  BCFW", "2  MP-BCFW"], "than 40 times as long."),
+        (far, ["1  MP-BCFW"], "than 40 times as long: in all panels BCFW."),
+    ):
+        figure = output.figure()
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == names
+        assert figure.texts[-1].get_text().endswith(said)

@@ -159,6 +159,22 @@ def test_pages_fit_and_say_nothing(opened, scheme):
 
 
 @of_a_site
+def test_no_picture_is_a_white_sheet_in_the_dark(opened):
+    page = opened("index.html", scheme="dark")
+    filters = {}
+    for place in (*SHOWN, "results/bmrm.html", "algorithms/dcadmm.html"):
+        page.goto((SITE / place).as_uri())
+        filters[place] = page.evaluate(
+            "[...document.querySelectorAll('article img, figure img')]"
+            ".map(image => getComputedStyle(image).filter)"
+        )
+    assert sum(map(len, filters.values())) > 20
+    assert [place for place, of in filters.items() if "none" in of] == []
+    of_photographs = [*filters["results/bmrm.html"], *filters["algorithms/dcadmm.html"]]
+    assert not any("invert" in of for of in of_photographs)
+
+
+@of_a_site
 @pytest.mark.skipif(not AXE, reason="SSVM_BENCH_AXE names no axe.min.js")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)

@@ -83,7 +83,7 @@ def load_runs(
 
     They are a sequence, which can also be filtered, grouped and plotted:
     `ssvm_bench.results.table.Runs`. The files of a run are read, and checked, when its columns are
-    asked for.
+    asked for. Runs of older code are among them, and no repeats of newer ones.
 
     Parameters
     ----------

@@ -249,7 +249,8 @@ def publish_command(
     Others can compare their runs with it. FOLDER is new, empty, or what an earlier call has
     written; runs there that are not among these stay, unless --replace is given. It has pages for
     any web server (or a zip), thinned traces, which `compare` reads on another machine, and where
-    the numbers come from. It names no path, no user and no computer.
+    the numbers come from. It names no path, no user and no computer. Code that is no part of the
+    program is named with the beginning of its SHA-256, and not included.
 
     .. code-block:: console
 

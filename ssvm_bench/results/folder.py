@@ -110,8 +110,8 @@ class ResultsFolder(NamedTuple):
         if self.made == self.root:
             return ""
         return (
-            f"What {self.root} holds is {self.origin} and stays as it is: figures, tables and "
-            f"thinned traces go to {self.made}. {OPTION}{self.root} changes what is {self.origin}."
+            f"Figures, tables and thinned traces of your runs are in {self.made}, apart from the "
+            f"{self.origin} ones in {self.root}. With {OPTION}{self.root}, they would replace these."
         )
 
 

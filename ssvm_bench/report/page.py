@@ -224,7 +224,8 @@ def _finding(table: pd.DataFrame) -> str:
             f" {name(fewest)} made the fewest calls of the oracle: {fewest['calls']:.3g} passes."
         )
     missing = table["solver"].nunique() - len(ranked)
-    return text + f" {missing} did not get there." * bool(missing)
+    solvers = f"{missing} other solver{'s' * (missing > 1)}"
+    return text + f" {solvers} did not get there." * bool(missing)
 
 
 def _spent(row: Mapping[Hashable, Any]) -> str:

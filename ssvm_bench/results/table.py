@@ -850,10 +850,10 @@ MORE = "more iterations (budget.max_iterations) show who is ahead"
 def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
     """Return relative gaps to which curves can be compared, the largest first.
 
-    They are the smallest one that every curve reached, the `DECADES` that any curve reached, and
-    the smallest one that any did, if that is not below the decades. The first and the last of these
-    are rounded up to one digit. A gap of 1 says nothing, so none is above `LARGEST`; if no curve
-    got there, that is the only one.
+    They are the smallest ones that every curve, most of the curves, and any curve reached, the
+    latter two if they are not below the `DECADES`; and those of the decades that any curve
+    reached. The former are rounded up to one digit. A gap of 1 says nothing, so none is above
+    `LARGEST`; if no curve got there, that is the only one.
 
     Parameters
     ----------
@@ -866,8 +866,9 @@ def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
         known = [run["relative_distance"] for run in repeats]
         ends = [np.min(gap, where=np.isfinite(gap), initial=math.inf) for gap in known]
         least.append(_one_digit(float(np.sort(ends)[len(ends) // 2])))
-    best = min(least, default=math.inf)
-    found = {max(least, default=math.inf), max(best, DECADES[-1])}
+    least = sorted(least) or [math.inf]
+    best, half = least[0], least[len(least) // 2]
+    found = {least[-1], max(half, DECADES[-1]), max(best, DECADES[-1])}
     found |= {gap for gap in DECADES if gap >= best}
     return tuple(sorted((gap for gap in found if gap <= LARGEST), reverse=True)) or (LARGEST,)
 

@@ -395,6 +395,7 @@ def test_what_nobody_reached_is_no_target():
 
     found = finding(("bcfw", 0.62), ("mpbcfw", 0.31))
     assert found.startswith("MP-BCFW is first at a relative gap of 0.4, after 1 s")
+    assert found.endswith(". 1 other solver did not get there.")
     more = "yet: more iterations (budget.max_iterations) show who is ahead."
     nobody = finding(("bcfw", 0.97), ("mpbcfw", 3.0))  # 0.97 is below 1, and not at most 0.9
     assert nobody == f"no solver got to a relative gap of 0.9 {more}"

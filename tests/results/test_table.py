@@ -298,6 +298,11 @@ def test_the_smallest_gaps_of_all_and_of_any_curve_are_rounded_up_to_one_digit()
     assert table.gaps_reached([slow, fast]) == (0.6, 0.1, 0.05)
     assert table.gaps_reached([fast, [with_gaps(1, 3.5e-6)]]) == (0.1, 0.05, 0.01, 0.001)
     assert table.gaps_reached([[with_gaps(1, 3.5e-6)]]) == (0.1, 0.01, 0.001, 4e-6)
+    # between the slowest and the fastest, most curves have one
+    between = [with_gaps(1, 0.19)]
+    assert table.gaps_reached([slow, fast, between]) == (0.6, 0.2, 0.1, 0.05)
+    far, fastest = [with_gaps(1, 0.99)], [with_gaps(1, 0.0015)]
+    assert table.gaps_reached([far, between, fastest]) == (0.2, 0.1, 0.01, 0.002)
 
 
 def drawn_at(at, x, y, log):

@@ -191,6 +191,10 @@ def path_of(problem, name, iterations, **options):
     return np.array(path)
 
 
+OPTIONS = {"mpbcfw": {"T": 2}}
+"""What is set in the drawings that a page shows one below the other."""
+
+
 @drawing
 def paths():
     """Subgradient, BCFW and MP-BCFW: w after each pass."""
@@ -199,7 +203,7 @@ def paths():
     names = {"ssg": (ORANGE, "subgradient"), "bcfw": (BLUE, "BCFW"), "mpbcfw": (RED, "MP-BCFW")}
     for axes, (name, (color, label)) in zip(all_axes, names.items(), strict=True):
         contours(axes, two)
-        path = path_of(two, name, 12)
+        path = path_of(two, name, 12, **OPTIONS.get(name, {}))
         axes.plot(*path.T, "-o", color=color, ms=3, lw=1)
         axes.set(title=f"{label}: w after each pass")
     all_axes[0].set(ylabel="w₂")
@@ -210,7 +214,7 @@ def paths():
 def working_sets():
     """W and the working sets of the three terms after 0 to 4 iterations of MP-BCFW."""
     two = tiny.in_two_dimensions()
-    made = tiny.solver(two, "mpbcfw", T=2)
+    made = tiny.solver(two, "mpbcfw", **OPTIONS["mpbcfw"])
     figure, rows = plt.subplots(4, 4, figsize=(7.4, 7.2))
     every = [two.n * tiny.planes(two, i) for i in range(two.n)]
     path = [made.reported().w]
@@ -289,5 +293,5 @@ def approximate_passes():
     ends = [0, -1]
     right.plot(times[ends], duals[ends], "--", color=GREY, lw=1, label="slope of the iteration")
     right.set(title="F in one iteration, here the second", xlabel="seconds, a call being one")
-    right.legend(loc="lower right")
+    right.legend(loc="upper left")
     return figure

@@ -4,7 +4,7 @@ import matplotlib as mpl
 
 mpl.use("svg")
 
-BLUE, RED, GREEN, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#888888"
+BLUE, RED, GREEN, ORANGE, GREY = "#0072B2", "#CC3311", "#009E73", "#E69F00", "#888888"
 STYLE = {
     "svg.hashsalt": "ssvm-bench",
     "svg.fonttype": "none",

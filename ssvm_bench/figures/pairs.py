@@ -201,11 +201,17 @@ def _least(side: Sequence[Run]) -> float:
 
 
 def output(
-    table: pd.DataFrame, a: str, b: str, name: str, seconds: bool, further: Sequence[str] = ()
+    table: pd.DataFrame,
+    a: str,
+    b: str,
+    name: str,
+    seconds: bool,
+    further: Sequence[str] = (),
+    asked: bool = False,
 ) -> Output:
     """Return the comparison of two sides as a document, numbers and a figure.
 
-    ``further`` are notes in addition to those of `notes`.
+    ``further`` are notes in addition to those of `notes`; ``asked`` is that of `sentences`.
     """
     title = f"{b} beside {a}"
     said = [*further, *notes(table, seconds)]
@@ -215,7 +221,7 @@ def output(
         TEXTS["pairs"].format(a=a, b=b),
         *said,
         *[many] * (number > MOST),
-        List([*sentences(table, a, b)]),
+        List([*sentences(table, a, b, asked)]),
         *(of.filled() for of in TABLES.tables(table)),
         TEXTS["paired_tests"],
         *TESTS.tables(_by_cost(table)),
@@ -263,12 +269,14 @@ def shown(row: Any, cost: str) -> str:
     return f"{text} ({words.times(low)}–{words.times(high)})"
 
 
-def sentences(table: pd.DataFrame, a: str = "A", b: str = "B") -> Iterator[str]:
-    """Yield a sentence per comparison, at the smallest gap with a ratio.
+def sentences(
+    table: pd.DataFrame, a: str = "A", b: str = "B", asked: bool = False
+) -> Iterator[str]:
+    """Yield a sentence per comparison, at the smallest gap with a ratio; if ``asked``, at each gap.
 
     ``a`` and ``b`` are the names of the sides where both are the same curve, as of two folders.
     """
-    for _, rows in table.groupby(COMPARED, sort=False):
+    for _, rows in table.groupby([*COMPARED, *["gap"] * asked], sort=False):
         numbers = np.isfinite(rows["calls"]) & (rows["calls"] > 0)
         some = rows[numbers] if numbers.any() else rows[rows["calls"].notna()]
         row = (some if len(some) else rows).sort_values("gap").iloc[0]

@@ -25,7 +25,7 @@ import pandas as pd
 from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.curves import axis_label, timing_notes
-from ssvm_bench.figures.document import TEXTS, Block, Table, bold
+from ssvm_bench.figures.document import TEXTS, Block, Heading, Table, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results import words
 from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped
@@ -285,32 +285,46 @@ def compare(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows).replace(np.inf, np.nan)
 
 
-def sentences(table: pd.DataFrame) -> Iterator[str]:
-    """Yield the sentences on each solver except BCFW."""
-    for instance in style.by_problem(table):
-        base = instance[instance["solver"] == BASELINE].iloc[0]
-        for row in instance[instance["solver"] != BASELINE].to_dict("records"):
-            of, other = style.solver_label(BASELINE), style.solver_label(str(row["solver"]))
-            yield (
-                f"After {base['passes']:.0f} passes of the exact oracle over the {base['n']} "
-                f"examples, the gap between primal and dual is {percent(base['gap'])} of the "
-                f"primal value with {of}; with {other} it is {percent(row['gap'])} after "
-                f"{row['passes']:.0f}."
-            )
-            yield (
-                f"{other} is where {of} ends after {number(row['to_passes'], '.0f')} passes and "
-                f"{seconds(row['to_time'])}; {of} needs {base['passes']:.0f} passes and "
-                f"{seconds(base['time'])}."
-                if row["to_passes"] == row["to_passes"]
-                else f"{other} does not get to where {of} ends."
-            )
-            if row["approx_passes"] > 0:
-                made = f"{row['approx_passes']:.0f}"
-                yield (
-                    f"{other} keeps the planes that the oracle returned, and makes {made} "
-                    f"pass{'es' * (made != '1')} over them for each of the oracle's: a pass costs "
-                    "more time, and is worth it the more, the slower the oracle is."
-                )
+def sentences(table: pd.DataFrame) -> Iterator[Block]:
+    """Yield paragraphs on each problem instance, below its title if there are several."""
+    problems = style.by_problem(table)
+    for instance in problems:
+        rows = instance.assign(name=[*map(style.solver_label, instance["solver"])])
+        is_base = rows["solver"] == BASELINE
+        if is_base.all():
+            continue
+        if len(problems) > 1:
+            yield Heading(style.problem_title(instance.iloc[0]))
+        yield from _beside(rows[is_base].iloc[0], rows[~is_base].to_dict("records"))
+
+
+def _beside(base: Mapping[Any, Any], others: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+    """Yield what other solvers reach and take beside BCFW, on one problem instance."""
+    ends = (f"with {of['name']} it is {percent(of['gap'])} after {of['passes']:.0f}" for of in others)
+    yield (
+        f"After {base['passes']:.0f} passes of the exact oracle over the {base['n']} examples, the "
+        f"gap between primal and dual is {percent(base['gap'])} of the primal value with "
+        f"{base['name']}; {'; '.join(ends)}."
+    )
+    said = [
+        f"{of['name']} is where {base['name']} ends after {of['to_passes']:.0f} passes and "
+        f"{seconds(of['to_time'])}"
+        for of in others
+        if of["to_passes"] > 0
+    ]
+    own = f"{base['name']} needs {base['passes']:.0f} passes and {seconds(base['time'])}"
+    said += [own] * bool(said)
+    away = (of["name"] for of in others if not of["to_passes"] > 0)
+    said += [f"{name} does not get to where {base['name']} ends" for name in away]
+    yield f"{'; '.join(said)}."
+    made = [of for of in others if of["approx_passes"] > 0]
+    if made:
+        counts = (f"{of['approx_passes']:.0f} with {of['name']}" for of in made)
+        yield (
+            "Some solvers keep the planes that the oracle returned, and make passes over them: for "
+            f"each of the oracle's, {', '.join(counts)}. Such passes cost time, too, and are worth "
+            "it the more, the slower the oracle is."
+        )
 
 
 # ---- the kinds of figures ---------------------------------------------------------------------

@@ -402,11 +402,33 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     assert arrives == (
         "MP-BCFW is where BCFW ends after 15 passes and 3 s; BCFW needs 30 passes and 6 s."
     )
-    assert "4 passes over them for each" in keeps
+    assert "for each of the oracle's, 4 with MP-BCFW." in keeps
     for run in fast:
         set_columns(run, slice(1, None), dual=0.5, gap=0.5)
     table = targets.compare(Runs([*base, *fast], best))
     assert list(targets.sentences(table))[1] == "MP-BCFW does not get to where BCFW ends."
+    # of three solvers and two problems, nothing is said twice
+    third = [trace("mpbcfw_fast", seed, 0.25) for seed in range(3)]
+    other = [trace(solver, lam=0.3) for solver in ("bcfw", "mpbcfw")]
+    table = targets.compare(Runs([*base, *fast, *third, *other], best))
+    title, ends, arrives, keeps, second, *rest = targets.sentences(table)
+    assert (title.text, second.text) == tuple(
+        f"toy: real data, n = 2, λ = {lam}" for lam in ("1/n", "0.3")
+    )
+    assert ends.count("After 30 passes") == ends.count("with MP-BCFW, fast it is 0.5 % after 8") == 1
+    assert arrives == (
+        "MP-BCFW, fast is where BCFW ends after 8 passes and 1.5 s; BCFW needs 30 passes and 6 s; "
+        "MP-BCFW does not get to where BCFW ends."
+    )
+    assert len(rest) == 2
+
+
+def test_each_gap_that_is_asked_for_has_a_sentence():
+    table = ratios([trace("bcfw")], [trace("mpbcfw", factor=0.5)], (0.1, 0.01))
+    (least,) = pairs.sentences(table)
+    both = [*pairs.sentences(table, asked=True)]
+    assert ["to a relative gap of 0.1 (1 pair)" in text for text in both] == [True, False]
+    assert both[1] == least
 
 
 # ---- whose runs ---------------------------------------------------------------------------------

@@ -70,9 +70,9 @@ def relative_gap(primal: Any, gap: Any) -> Any:
 class ProblemInstance(NamedTuple):
     """The fingerprint of the data, followed by details of the objective; and its λ or ν.
 
-    These details are the fixed latent values (after ``@``) and, after a space, the prior of w, the
-    kernel, or the name of the objective in a family with several; and the digest of the code of an
-    oracle that is a plug-in: other code may have another P.
+    These details are the fixed latent values (after ``@``), the digest of a plug-in's oracle (after
+    ``#``; other code may have another P) and, after a space, the prior of w, the kernel, or the
+    name of the objective in a family with several.
     """
 
     fingerprint: str
@@ -109,8 +109,8 @@ def instance_of(metadata: Mapping[str, Any], with_code: bool = True) -> ProblemI
     latent = f"@{metadata['latent']}" if metadata.get("latent") else ""
     named = metadata.get("prior") or metadata.get("objective")
     code = metadata.get("code", {}).get("oracle")
-    digest = f"oracle {code}" if with_code and isinstance(code, str) else ""
-    parts = f"{metadata['dataset']['fingerprint']}{latent}", str(named or ""), digest
+    digest = f"#{code}" if with_code and isinstance(code, str) else ""
+    parts = f"{metadata['dataset']['fingerprint']}{latent}{digest}", str(named or "")
     return ProblemInstance(" ".join(filter(None, parts)), float(metadata["lam"]))
 
 
@@ -127,7 +127,7 @@ def named_in(fingerprint: str) -> str:
 def weight_in(fingerprint: str) -> str:
     """Return the letter of the regulariser's weight: ν if the objective has a name, else λ."""
     named = named_in(fingerprint)
-    return "ν" if named and not named.startswith(("prior", "kernel", "oracle")) else "λ"
+    return "ν" if named and not named.startswith(("prior", "kernel")) else "λ"
 
 
 # ---- a run --------------------------------------------------------------------------------------
@@ -411,7 +411,8 @@ class Run:
     @property
     def is_of_plug_in(self) -> bool:
         """Whether its solver is no part of the program."""
-        return not registry.is_own("solver", str(self.config["solver"].get("kind", self.solver)))
+        kind = self.config["solver"].get("kind")
+        return kind is not None and not registry.is_own("solver", str(kind))
 
     @property
     def own_hash(self) -> str:

@@ -182,7 +182,7 @@ def test_a_solver_may_have_the_name_of_a_side(tmp_path):
     ("clock", "said"), [("wall", "interprets a solver"), ("work", "and no other")]
 )
 def test_the_time_of_a_plug_in_is_remarked_on(clock, said):
-    runs = [trace(solver, clock=clock) for solver in ("mine", "bcfw")]
+    runs = [trace("mine", clock=clock, options={"kind": "mine"}), trace("bcfw", clock=clock)]
     (note,) = pairs.of_plug_ins(runs)
     assert "Not part of the program: mine. " in note
     assert said in note

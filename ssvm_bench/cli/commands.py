@@ -368,8 +368,8 @@ def check_command(context: click.Context, kind: str, name: str, overrides: tuple
     .. code-block:: console
 
         ssvm-bench check oracle viterbi
-        ssvm-bench check solver mine --config-dir plugins
-        ssvm-bench check oracle mine dataset=mine --config-dir plugins
+        ssvm-bench check solver mine --config-dir mine
+        ssvm-bench check oracle mine dataset=queries --config-dir mine
 
         ✓ kept   ✗ broken   ! worth knowing   – not checked
     """

@@ -32,7 +32,8 @@ def recommend_command(
         ssvm-bench recommend dataset=ocr
         ssvm-bench recommend dataset=usps lam=100/n --gap 0.001
         ssvm-bench recommend dataset=usps oracle.delay=0.01 --json
-        ssvm-bench recommend dataset=queries oracle=ranking --config-dir examples/ranking
+        ssvm-bench new oracle mine
+        ssvm-bench recommend dataset=queries oracle=mine --config-dir mine
     """
     from ssvm_bench.runs.recommendation import recommend
 

@@ -1,6 +1,6 @@
 """Train a small network on the masks of Weizmann and Stanford, for features of superpixels.
 
-    pip install "ssvm-bench[images,network]"
+    pip install '.[images,network]'
     python docs/trained_network.py network.npz  # a quarter of an hour of a core
     python docs/deep_features.py davis_car_shadow car.npz --network network.npz
 

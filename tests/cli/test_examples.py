@@ -64,7 +64,7 @@ def test_helps_and_pages_have_examples():
     assert {"run", "config show", "data export", "recommend", "howto"} <= {*SHOWN.values()}
 
 
-@pytest.mark.parametrize("line", [pytest.param(each, id=f"{SHOWN[each]}: {each}") for each in SHOWN])
+@pytest.mark.parametrize("line", SHOWN, ids=[f"{SHOWN[each]}: {each}" for each in SHOWN])
 def test_an_example_composes_its_runs(line, beginnings, monkeypatch):
     """The command is read, options and all, and is not invoked."""
     monkeypatch.chdir(beginnings)

@@ -98,6 +98,15 @@ def test_lines_of_code_that_a_page_shows_are_there(name):
             node = found[each]
 
 
+@pytest.mark.parametrize("name", [*PAGES, *DOCS, *DEEPER])
+def test_a_page_promises_no_package_before_the_release(name):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    for k, line in enumerate(lines):
+        if re.search(r"\b(pip|pipx|uv|uvx|pixi|conda)\b[^`]*\bssvm-bench\b", line):
+            before = " ".join(lines[max(0, k - 3) : k + 1]).lower()
+            assert "release" in before or "in a checkout" in before, line
+
+
 def test_names_that_a_reader_is_sent_to_are_there():
     page = ROOT / "docs" / "reading.md"
     found = re.findall(r"((?:`\w+`[ ,and]*)+) in \[`[^`]+`\]\(([^)]+)\)", page.read_text("utf-8"))

@@ -400,7 +400,9 @@ def draw(table: pd.DataFrame, title: str, notes: Sequence[str]) -> Figure:
             if not 0 < row[cost] < math.inf:
                 # a pair with calls to the gap has seconds to it, too
                 none = "neither" if math.isnan(row["calls"]) else "left out"
-                text = f"{row['gap']:g}: {NOBODY.get(row[cost], none)}"
+                a, b = (row["a"], row["b"]) if row["a"] != row["b"] else ("A", "B")
+                alone = {0.0: f"only {b}", math.inf: f"only {a}"}
+                text = f"{row['gap']:g}: {alone.get(row[cost], none)}"
                 place = panel.get_yaxis_transform()  # x from 0 to 1 across the panel
                 panel.text(0.02, height, text, transform=place, va="center", size=6)
         low, high = panel.get_xlim()

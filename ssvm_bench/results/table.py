@@ -404,6 +404,12 @@ class Run:
         return self.stop_reason == "converged"
 
     @property
+    def ended_at(self) -> float:
+        """The ``budget.gap_tol`` that was reached in its last row, and ended it; 0: none was."""
+        asked = float(self.options.get("budget.gap_tol", 0.0))
+        return asked if len(self) and self["relative_gap"][-1] <= asked else 0.0
+
+    @property
     def code(self) -> dict[str, int | str]:
         """Version of the code of oracle and solver, a digest for a plug-in; empty: older runs."""
         return self.metadata.get("code", {})
@@ -853,8 +859,9 @@ def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
 
     They are the smallest ones that every curve, most of the curves, and any curve reached, the
     latter two if they are not below the `DECADES`; and those of the decades that any curve
-    reached. The former are rounded up to one digit. A gap of 1 says nothing, so none is above
-    `LARGEST`; if no curve got there, that is the only one.
+    reached. The former are rounded up to one digit. None is below a gap at which a run was told to
+    end (`Run.ended_at`): what it would have needed to a smaller one is not known. A gap of 1 says
+    nothing, so none is above `LARGEST`; if no curve got there, that is the only one.
 
     Parameters
     ----------
@@ -862,12 +869,13 @@ def gaps_reached(curves: Iterable[Sequence[Run]]) -> tuple[float, ...]:
         The repeats of each curve. It reached what more than half of them did; the gap of a solver
         without a dual is that in ``relative_distance``.
     """
-    least = []
+    least, asked = [], 0.0
     for repeats in curves:
         known = [run["relative_distance"] for run in repeats]
         ends = [np.min(gap, where=np.isfinite(gap), initial=math.inf) for gap in known]
-        least.append(_one_digit(float(np.sort(ends)[len(ends) // 2])))
-    least = sorted(least) or [math.inf]
+        least.append(float(np.sort(ends)[len(ends) // 2]))
+        asked = max(asked, *(run.ended_at for run in repeats))
+    least = sorted(_one_digit(max(gap, asked)) for gap in least) or [math.inf]
     best, half = least[0], least[len(least) // 2]
     found = {least[-1], max(half, DECADES[-1]), max(best, DECADES[-1])}
     found |= {gap for gap in DECADES if gap >= best}

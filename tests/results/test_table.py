@@ -263,10 +263,10 @@ def test_a_target_is_reached_by_all_in_four_fifths_of_their_time(curves):
         assert table.reach(run, least, "time") <= 0.8 * run["time"][-1]
 
 
-def with_gaps(*shares):
+def with_gaps(*shares, **more):
     """Return a run with such relative gaps."""
     dual, gap = 1 - np.array(shares), {"gap": np.array(shares)}
-    return run_of(primal=np.ones(len(shares)), dual=dual, columns=gap)
+    return run_of(primal=np.ones(len(shares)), dual=dual, columns=gap, **more)
 
 
 SHARES = st.lists(st.sampled_from([5.0, 0.99, 0.7, 0.05, 0.0123, 2e-4, 0.0, math.nan]), min_size=1)
@@ -303,6 +303,27 @@ def test_the_smallest_gaps_of_all_and_of_any_curve_are_rounded_up_to_one_digit()
     assert table.gaps_reached([slow, fast, between]) == (0.6, 0.2, 0.1, 0.05)
     far, fastest = [with_gaps(1, 0.99)], [with_gaps(1, 0.0015)]
     assert table.gaps_reached([far, between, fastest]) == (0.2, 0.1, 0.01, 0.002)
+
+
+def told_to_end_at(gap_tol, *shares):
+    """Return a run with such relative gaps that asks for a gap."""
+    run = with_gaps(*shares)
+    budget = {**run.config.get("budget", {}), "gap_tol": gap_tol}
+    return replace(run, metadata={**run.metadata, "config": {**run.config, "budget": budget}})
+
+
+def test_no_gap_is_below_one_at_which_a_run_was_told_to_end():
+    """A run that had met 0.01 as asked "did not get" to 0.009, to which another one went."""
+    met, went = told_to_end_at(0.01, 1, 0.0098), told_to_end_at(0.01, 1, 0.0083)
+    assert met.ended_at == 0.01
+    assert table.gaps_reached([[went], [met]]) == (0.1, 0.01)
+    assert table.gaps_reached([[with_gaps(1, 2e-4)], [met]]) == (0.1, 0.01)
+    assert table.gaps_reached([[went], [told_to_end_at(0.015, 1, 0.0149)]]) == (0.1, 0.02)
+    assert table.gaps_reached([[with_gaps(1, 2e-4)], [met, went]]) == (0.1, 0.01)
+    assert table.gaps_reached([[with_gaps(1, 2e-4)], [told_to_end_at(1.5, 1)]]) == (0.9,)
+    short = told_to_end_at(0.01, 1, 0.03)  # another limit ended it
+    assert short.ended_at == with_gaps(1, 0.01).ended_at == 0.0
+    assert table.gaps_reached([[with_gaps(1, 2e-4)], [short]]) == (0.1, 0.03, 0.01, 0.001)
 
 
 def drawn_at(at, x, y, log):

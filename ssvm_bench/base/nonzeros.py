@@ -47,6 +47,20 @@ class Nonzeros:
             file.write(piece.data)
 
 
+_FEW = 0.5
+"""Share of non-zeros up to which their places and values take less memory than the whole."""
+
+
+def compact(array: np.ndarray | Nonzeros) -> np.ndarray | Nonzeros:
+    """Return a copy of an array, flat; as `Nonzeros` if most of it is 0."""
+    if isinstance(array, Nonzeros):
+        return array
+    places = np.flatnonzero(array)
+    if places.size <= _FEW * array.size:
+        return Nonzeros(array.size, places, array.ravel()[places])
+    return array.flatten()
+
+
 _LIMITS = {
     "size": state.Limits(equals=lambda _, own: own.size),
     "places": state.Limits(size=..., below="size"),

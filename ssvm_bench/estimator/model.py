@@ -30,14 +30,13 @@ import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import DictVectorizer
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ssvm_bench.base.errors import ConfigError, shown
-from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.nonzeros import Nonzeros, compact
 from ssvm_bench.base.threads import available
 from ssvm_bench.config import registry
 from ssvm_bench.datasets import given as examples
@@ -156,7 +155,7 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
         w, names = state.pop("weights_", state.pop("_weights", None)), state.get("vectorizer_")
         if isinstance(names, bytes):
             names = json.loads(zlib.decompress(names).decode(errors="surrogatepass"))
-            state["vectorizer_"] = _vectorizer({name: k for k, name in enumerate(names)})
+            state["vectorizer_"] = vectorizer(names)
         if "history_" in state:  # a frame, if version 1.0 has pickled it
             state["history_"] = pd.DataFrame(state["history_"])
         super().__setstate__(state)
@@ -191,7 +190,7 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
 
     def _take(self, w: np.ndarray | Nonzeros) -> None:
         """Have other weights, for which nothing is prepared yet."""
-        self._weights, self._prepared = _without_zeros(w), _Prepared()
+        self._weights, self._prepared = compact(w), _Prepared()
 
     def predict(self, X: Any) -> Answer:
         """Return the labels: for multiclass problems an array, else an array for each example.
@@ -228,6 +227,8 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
         """
         fitted = self._fitted()
         if fitted._is_multiclass:
+            from sklearn.metrics import accuracy_score  # which a fit does without
+
             examples.check_labels(None, column_or_1d(y))
             found: Any = fitted.predict(X)
             _check_some(len(found))
@@ -468,7 +469,7 @@ class Predictor(ClassifierMixin, BaseEstimator, Generic[Answer]):
             numbers, columns = named.numbered(parts.features, parts.place, known)
             parts = parts._replace(features=numbers, named=False)
             if fits:
-                self.vectorizer_ = _vectorizer(columns)
+                self.vectorizer_ = vectorizer([*columns], whole=False)
         elif single:
             x, labels = self._validated(parts.features, y, fits)
             parts = examples.parts_of(x, self._structure)
@@ -685,25 +686,16 @@ def _naming(name: str) -> Iterator[None]:
         raise ValueError(f"{name}: {error}") from error
 
 
-_FEW_NONZEROS = 0.5
-"""Share of weights up to which their places and values take less memory than all of them."""
+def vectorizer(names: list[Any], whole: bool = True) -> DictVectorizer:
+    """Return the vectorizer of columns with these names, in order.
 
-
-def _without_zeros(w: np.ndarray | Nonzeros) -> np.ndarray | Nonzeros:
-    """Return a copy of w, as `Nonzeros` if most of it is 0."""
-    if isinstance(w, Nonzeros):
-        return w
-    places = np.flatnonzero(w)
-    if places.size <= _FEW_NONZEROS * w.size:
-        return Nonzeros(w.size, places, w[places])
-    return np.array(w)
-
-
-def _vectorizer(columns: dict[Any, int]) -> DictVectorizer:
-    """Return the vectorizer that maps names to these columns, which are in order."""
-    vectorizer = DictVectorizer(sort=False)
-    vectorizer.feature_names_, vectorizer.vocabulary_ = [*columns], columns
-    return vectorizer
+    Unless ``whole``, it has no map from names to columns, which takes more memory than their list.
+    """
+    made = DictVectorizer(sort=False)
+    made.feature_names_ = names
+    if whole:
+        made.vocabulary_ = {name: column for column, name in enumerate(names)}
+    return made
 
 
 def _check_some(parts: int) -> None:

@@ -29,7 +29,15 @@ from ssvm_bench.datasets import arrays, reading
 from ssvm_bench.datasets import given as examples
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.vocabulary import check_classes
-from ssvm_bench.estimator.model import GRAPH, MULTICLASS, STRUCTURES, Answer, Predictor, jobs_of
+from ssvm_bench.estimator.model import (
+    GRAPH,
+    MULTICLASS,
+    STRUCTURES,
+    Answer,
+    Predictor,
+    jobs_of,
+    vectorizer,
+)
 from ssvm_bench.oracles import kernel_features, weighted
 from ssvm_bench.oracles.base import Oracle
 from ssvm_bench.oracles.graph import LEARNED
@@ -250,11 +258,12 @@ class StructuredSVM(Predictor[Answer]):
         self.classes_ = np.unique(labels[np.repeat(weights > 0, parts.sizes)])
         check_classes([*map(str, self.classes_.tolist())])
         dataset = self._dataset(parts, examples.codes_of(labels, self.classes_))
+        del parts, labels  # training needs the memory
         total = None
         if sample_weight is not None:
             dataset, total = examples.weighted(dataset, weights)
         config = run_config(self, self._folders, dataset, total)
-        problem = _problem(config, dataset)
+        problem = _problem(config, dataset) if self.warm_start else ""
         before = None
         if self.warm_start and left is not None:
             if left["problem"] == problem:
@@ -281,6 +290,8 @@ class StructuredSVM(Predictor[Answer]):
             self.support_, w = kernel_features.support(np.asarray(w), *sizes)
             self.support_vectors_ = dataset.x[self.support_]
         self._take(w)
+        if self.vectorizer_ is not None:
+            self.vectorizer_ = vectorizer(self.vectorizer_.feature_names_)
         self.history_ = pd.DataFrame(rows)
         self.n_iter_ = int(self.history_["iteration"].iloc[-1])
         primal, gap = self.history_[["primal", "gap"]].iloc[-1]

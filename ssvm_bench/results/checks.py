@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.parquet import sizes
@@ -145,6 +144,8 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
     ValueError
         It is larger than any table of results, or has other columns.
     """
+    import pyarrow.parquet as pq  # which a fit does without
+
     # of a text that many rows share, each row has an index only, until the size is known
     file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts))
     groups, stored = range(file.num_row_groups), io.BytesIO(content)
@@ -168,6 +169,8 @@ def table_of(content: bytes, what: str, texts: Collection[str] = ()) -> pa.Table
 
 def schema_of(content: bytes) -> pa.Schema:
     """Return the names and types of the columns in a Parquet file, and its metadata."""
+    import pyarrow.parquet as pq
+
     return pq.read_schema(pa.BufferReader(content))
 
 

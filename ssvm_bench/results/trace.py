@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from ssvm_bench.base import files
@@ -220,6 +219,8 @@ def _parquet(
     **how: Any,
 ) -> bytes:
     """Return the bytes of ``trace.parquet``, with checksums of it and of the files beside it."""
+    import pyarrow.parquet as pq  # which a fit does without
+
     columns = as_columns(rows) if isinstance(rows, Sequence) else rows
     if not len(columns):
         columns = dict.fromkeys(COLUMNS, np.zeros(0))

@@ -142,7 +142,8 @@ def resolve(config: RunConfig, given: Dataset | None = None) -> list[ResolvedRun
         check_for_threads(terms, config.oracle.name)
     prior = components.prior_of(config.prior, terms.d)
     config = config.with_source(dataset.source)
-    caller = components.caller_of(config, dataset.fingerprint, given)
+    fingerprint = dataset.fingerprint if given is None else ""  # who is given them need not compare
+    caller = components.caller_of(config, fingerprint, given)
     if caller is not None:
         terms = terms.called_by(caller)
     found = []

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from helpers import random_multiclass
 
 from ssvm_bench import StructuredSVM
+from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 
 K, SENTENCES, WORDS, NAMES = 4, 25, 4, 200
@@ -65,6 +68,25 @@ def test_a_pickle_has_no_weights_that_are_0_and_the_names_once(trained):
     mixed = StructuredSVM().fit([{1: 1.0, "a\ud800\n": "b"}, {2: 1.0}], ["x", "y"])
     again = pickle.loads(pickle.dumps(mixed))
     assert again.vectorizer_.vocabulary_ == mixed.vectorizer_.vocabulary_
+
+
+def test_a_fit_imports_nothing_of_files_and_scores():
+    script = (
+        "import sys; from ssvm_bench import StructuredSVM\n"
+        "print({'pyarrow.parquet', 'sklearn.metrics'} & {*sys.modules})"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.stdout.strip() == "set()", found.stderr
+
+
+def test_a_fit_computes_no_fingerprint_unless_a_warm_start_compares_it(trained, monkeypatch):
+    _, X, y = trained
+    asked = []
+    monkeypatch.setattr(Dataset, "fingerprint", property(lambda data: asked.append(data) or "same"))
+    StructuredSVM("chain").fit(X, y)
+    assert not asked
+    StructuredSVM("chain", warm_start=True).fit(X, y)
+    assert len(asked) == 1
 
 
 def test_threads_that_predict_with_one_model_get_their_own_answers(trained):

@@ -8,7 +8,7 @@ import pytest
 from helpers import dataset, iterated, oracle, solver, together
 from scipy.sparse import csr_array
 
-from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.nonzeros import Nonzeros, compact
 from ssvm_bench.base.state import StateError, like, of
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.oracles.joint_features import WideFeatures
@@ -56,6 +56,16 @@ def test_rows_in_the_order_of_touch_change_nothing(average, posed, monkeypatch):
     assert count + np.count_nonzero(untouched) == F
     assert not expected[: K * F].reshape(K, F)[:, untouched].any()
     assert dual <= posed.primal(w)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_compact_copy_is_the_whole_array(few):
+    array = np.eye(7) if few else np.arange(1.0, 50.0).reshape(7, 7)
+    made, before = compact(array), array.copy()
+    assert isinstance(made, Nonzeros) == few
+    assert compact(made) is made or not few
+    array[:] = 2.0
+    np.testing.assert_array_equal(np.asarray(made).reshape(7, 7), before)
 
 
 def test_a_point_without_zeros_is_the_whole_one(posed):

@@ -36,6 +36,7 @@ import numpy as np
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import kernel, prefetch
+from ssvm_bench.base.nonzeros import Nonzeros, compact
 from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes.dual_iterate import everywhere, set_multiplier
 from ssvm_bench.solvers.block.mpbcfw import PlainPasses
@@ -202,7 +203,7 @@ class AcceleratedPasses(PlainPasses):
         self.ended = False
         self._most, self._window, self._since = kappa, window, 0
         self._dual = self._saved_dual = -math.inf
-        self._saved: list[np.ndarray] = []
+        self._saved: list[np.ndarray | Nonzeros] = []
 
     def do(self, number: int, order: np.ndarray, clock: Clock) -> float:
         """Do pass ``number`` of an iteration, counted from 0, over the terms in ``order``."""
@@ -214,7 +215,7 @@ class AcceleratedPasses(PlainPasses):
         w, average = state.w, state.average
         if number == 1:
             self.acceleration.begin(w, self.phi.indices)
-            self._saved = [at(w, self.phi.indices), *(one.copy() for one in self._changing())]
+            self._saved = [at(w, self.phi.indices), *map(compact, self._changing())]
             self._saved_dual = self._dual
         z = average.z.copy()
         lam = self.acceleration.tilde
@@ -252,7 +253,7 @@ class AcceleratedPasses(PlainPasses):
             if self.phi.dual() < self._saved_dual:
                 w[everywhere(indices)], *saved = self._saved
                 for array, before in zip(self._changing(), saved, strict=True):
-                    array[:] = before
+                    array.ravel()[:] = before
         self._saved = []
 
     def warm_start(self, lam: float) -> None:

@@ -25,6 +25,9 @@ _LIBRARIES = 420_000_000
 
 MORE_SPACE = "Raise its limit (ulimit -v)."
 
+_LONG = 1 << 20
+"""Numbers of a vector from which `trim` takes no time beside the work on it."""
+
 _MMAP_THRESHOLD, _LEAST_OF_ITS_OWN = -3, 1 << 20
 """Option of ``mallopt``, and bytes of an array from which it has a memory mapping of its own."""
 
@@ -71,6 +74,17 @@ def give_back() -> None:
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LEAST_OF_ITS_OWN)
+
+
+def trim(d: int) -> None:
+    """Before a vector of d numbers is made, let glibc return to the system what has been freed.
+
+    Holes that other arrays have left are too small for a long vector, and would be memory beside
+    it. In a process of another program, unlike `give_back`, it changes nothing that comes later.
+    """
+    if d >= _LONG:
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def check_room(needed: float, what: str, instead: str) -> None:

@@ -375,6 +375,12 @@ class DualIterate(Stateful, ABC):
         """Set fields of `PassState`, any except λ, for all visits of the coming passes."""
         self._state = self._state._replace(**constants)
 
+    def reserve(self, visits: np.ndarray) -> None:
+        """Have space for a new plane per visit of each term, int64, shape (n,).
+
+        An exact pass does it itself. It copies arrays, which is better done while they are few.
+        """
+
     def exact_pass(
         self,
         policy: Any,

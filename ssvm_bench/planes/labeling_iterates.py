@@ -126,7 +126,7 @@ class LabelingIterate(DualIterate):
         super()._rebuild({**found, "_state.w": w})
         self._support.forget()
         self._support.update(self.blocks, found["indices"])
-        self._reserve(np.ones(self.problem.n, np.int64))
+        self.reserve(np.ones(self.problem.n, np.int64))
 
     @property
     def indices(self) -> np.ndarray | None:
@@ -148,7 +148,7 @@ class LabelingIterate(DualIterate):
         return labelings.follow_truth(self.blocks)
 
     def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
-        self._reserve(np.bincount(order, minlength=self.problem.n))
+        self.reserve(np.bincount(order, minlength=self.problem.n))
         if self.oracle.caller is not None:
             tally = super()._exact_pass(policy, order, may_skip, batch)
         else:
@@ -178,10 +178,11 @@ class LabelingIterate(DualIterate):
         return tally
 
     def _scale_terms(self, policy: Any, scale: float) -> None:
-        self._reserve(np.ones(self.problem.n, np.int64))
+        self.reserve(np.ones(self.problem.n, np.int64))
         _scale_labelings(policy, self.blocks, scale, self._state.now)
 
-    def _reserve(self, visits: np.ndarray) -> None:
+    def reserve(self, visits: np.ndarray) -> None:
+        """See `DualIterate`."""
         self.blocks = labelings.reserve(self.blocks, visits, self.N)
 
 
@@ -352,7 +353,7 @@ class AllLabels(LabelingIterate):
     def __init__(self, problem: Problem, oracle: LabelingOracle) -> None:
         K = oracle.features.n_labels
         super().__init__(problem, oracle, N=K)
-        self._reserve(np.full(problem.n, K))
+        self.reserve(np.full(problem.n, K))
         _insert_all_labels(self.blocks)
         self._support.update(self.blocks)
 

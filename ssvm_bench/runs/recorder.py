@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.errors import RunFailedError, shown
 from ssvm_bench.base.state import Limits, StateError, expect, of, parts_like
 from ssvm_bench.config import registry
@@ -144,11 +145,12 @@ class Recorder:
         """Add, show and return the row of an iteration; the clock is paused meanwhile."""
         with solver.clock.paused():
             start = time.perf_counter()
-            self._earlier = self._iterate  # frees the one before it, before there is a new one
+            self._earlier = self._iterate
             self._iterate, dual = solver.reported()
             if self._begins_at is not None:
                 self._iterate, self._begins_at = self._begins_at, None
             self.w = self.problem.weights(self._iterate)
+            memory.trim(self.problem.d)  # oracles arrange w for themselves
             primal, of_evaluation = self.problem.measured(self._iterate)
             after = self._after_exact_pass(solver, primal, dual)
             bounds = self._bounds(self._iterate, primal, dual)
@@ -246,6 +248,7 @@ class Recorder:
         """Raise ``RunFailedError`` if the last dual value is above its primal, beyond rounding."""
         row = self.rows[-1]
         self.problem.check_bound(self._iterate, self._earlier, row["primal"], row["dual"])
+        self._earlier = None  # it may be large
 
     def keep(self) -> None:
         """Write the rows to disk if it is time; to be called in every iteration."""

@@ -1,6 +1,9 @@
 """What a small file or option makes large is refused before it is allocated, in one sentence."""
 
+import ctypes
+import resource
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,3 +116,19 @@ def test_canvases(refused, option):
 def test_cliques_of_points(refused):
     options = ("dataset=moons", "dataset.cliques=200000000", "solver=dcadmm")
     refused("200000000 cliques of 25 points", *options)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="not glibc")
+def test_what_was_freed_goes_back_to_the_system():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    arrays = [np.ones(1 << 13) for _ in range(1000)]  # of 64 KB: too small for mappings
+    last = arrays.pop()  # above the holes
+    del arrays
+    before = resident()
+    memory.trim(1000)
+    assert before - resident() < 50 << 16  # no long vector follows
+    memory.trim(1 << 20)
+    assert before - resident() > 500 << 16
+    assert last.all()

@@ -45,6 +45,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.jit import implements, kernel, prefetch_range, shared_kernel
 from ssvm_bench.base.linalg import line_search
@@ -389,21 +390,22 @@ class SeveralStepVisits(Visits):
 
     def prepare(self, order: np.ndarray, whole: bool, clock: Clock) -> None:
         """Reserve space for a plane per visit, compute ``floor``, and move the centre."""
-        if self.in_out > 0:
-            query = self.centre.move()
-            self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
         policy, n_planes = self.policy, self.phi.blocks.n_planes
+        visits = np.bincount(order, minlength=n_planes.size)
         if self.by_seconds and not whole:
             self.cache_hit_factor = clock.visit_share()
         if policy.N > 0:
             known = policy.gaps[np.isfinite(policy.gaps)]
             floor = 0.0 if self.by_seconds or not known.size else _FLOOR * float(known.mean())
-            visits = np.bincount(order, minlength=n_planes.size)
             self.policy = policy._replace(
                 simplex=simplex.reserve(policy.simplex, n_planes + visits + 1),
                 cache_hit_factor=np.inf if whole else self.cache_hit_factor,
                 floor=floor,
             )
+        self.phi.reserve(visits)  # before there is a query, which is as large as w
+        if self.in_out > 0:
+            query = self.centre.move()
+            self.phi.set(query=AT_W if whole else query, in_out=self.in_out)
 
     def not_shrunk(self, order: np.ndarray) -> np.ndarray:
         """Return the terms, without those with little to gain."""
@@ -466,6 +468,7 @@ class Centre(Stateful):
         there = everywhere(self._places)
         w = self.phi.w[there]
         self.centre += 0.5 * (w - self.centre)
+        memory.trim(self.phi.w.size)
         query = np.zeros(self.phi.w.size)
         query[there] = (1.0 - self.share) * w + self.share * self.centre
         return query

@@ -1,11 +1,14 @@
 """Other programs on the same data: the scripts, their lines, a sweep, and the page."""
 
 import json
+import runpy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers import random_chains, random_graphs
 from program import of_a_checkout
+from scipy.sparse import csr_matrix
 
 from benchmarks import world, world_fit
 
@@ -27,8 +30,8 @@ def program(**more):
 
 
 def test_every_program_has_a_script_and_lines_are_those_of_code(tmp_path):
-    for structure in ("independent", "chain", "graph"):
-        for each in world.programs(structure):
+    for structure, named in (("independent", 0), ("chain", 0), ("chain", 1), ("graph", 0)):
+        for each in world.programs(structure, named=bool(named)):
             assert world.lines(world.SCRIPTS / f"{each.script}.py") > 2
             assert list(each.values) == sorted(
                 each.values, reverse=each.option in ("tol", "gap_tol")
@@ -37,6 +40,37 @@ def test_every_program_has_a_script_and_lines_are_those_of_code(tmp_path):
     head = '"""Head.\n\nMore.\n"""\n\nimport os  # it is\n\n\n# why\n'
     script.write_text(head + 'def f():\n    """Do."""\n    return "#"\n')
     assert world.lines(script) == 3
+
+
+def test_lam_of_parts_is_that_of_chains_without_pairs():
+    rng, n, length, K, f = np.random.default_rng(0), 5, 4, 3, 6
+    x, y = rng.standard_normal((n * length, f)), rng.integers(K, size=n * length)
+    w = rng.standard_normal((f, K))
+
+    def hinges(w, loss):
+        scores = x @ w + loss * (np.arange(K) != y[:, None])
+        return scores.max(axis=1) - (x @ w)[np.arange(n * length), y]
+
+    (lam,) = (each.fixed["lam"] for each in world.programs("chain", length) if "LIB" in each.name)
+    chains = world.OUR_LAM / 2 * (w**2).sum() + hinges(w, 1 / length).sum() / n
+    parts = lam / 2 * ((length * w) ** 2).sum() + hinges(length * w, 1).mean()
+    assert parts == pytest.approx(chains, rel=1e-12)
+
+
+@pytest.mark.parametrize("script", ["liblinear", "sgd"])
+def test_parts_by_names_are_those_of_a_matrix(tmp_path, script):
+    data = random_chains([3, 2, 4, 5, 3], K=3, f=4, seed=1)
+    data = replace(data, x=(data.x > 0).astype(float))
+    file = tmp_path / "data.npz"
+    world.write(data, data, file)
+    options = {"sgd": {"max_iter": 100}}.get(script, {"lam": 0.1, "tol": 1e-6})
+    found = []
+    for name, form in ((script, "rows"), (f"{script}_names", "names")):
+        x, y = world_fit.read(file, "train", form)
+        train = runpy.run_path(str(world.SCRIPTS / f"{name}.py"))["train"]
+        x = csr_matrix(x) if form == "rows" else x  # SGDClassifier learns dense intercepts faster
+        found.append(train(x, y, **options)(x))
+    assert [str(label) for label in found[0]] == found[1].tolist()
 
 
 def test_each_form_has_all_parts(chains):

@@ -1,6 +1,6 @@
-"""pystruct's one-slack cutting planes: a graph, with max-product messages as its inference.
+"""pystruct's one-slack cutting planes: a graph, with the inference of its package ``ad3``.
 
-Its inferences by cuts (``qpbo``) and by ``ad3`` are packages apart.
+That solves a linear relaxation, which is exact where equal labels attract each other.
 """
 
 import numpy as np
@@ -14,6 +14,6 @@ def with_constant(X):
 
 def train(X, y, lam, max_iter):
     C = np.mean([len(labels) for labels in y]) / (lam * len(y))
-    model = OneSlackSSVM(GraphCRF(inference_method="max-product"), C=C, max_iter=max_iter)
+    model = OneSlackSSVM(GraphCRF(inference_method="ad3"), C=C, max_iter=max_iter)
     model.fit(with_constant(X), y)
     return lambda X: model.predict(with_constant(X))

@@ -110,7 +110,7 @@ def programs(structure: str, length: float = 1.0, named: bool = False) -> list[P
     """
     kind = {"independent": "multiclass"}.get(structure, structure)
     apart = f"; {ALONE}" * (kind != "multiclass")
-    tabular = "dense" if kind == "multiclass" else "lists"
+    tabular = {"multiclass": "dense", "chain": "lists", "graph": "arrays"}[kind]
     counted = ("", "wrong labels are counted, not divided by the length")[kind != "multiclass"]
     rows, of_names = ("names", "_names") if named else ("rows", "")
     of_parts = {"lam": OUR_LAM / length**2}

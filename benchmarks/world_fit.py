@@ -11,12 +11,13 @@ seconds, and the share of labels that are ``wrong``.
 
 X and y are in memory in the form that the program takes before its time begins:
 
-=========  =========================================================================================
-``rows``   a matrix with a row for each part, and an array of its labels
-``dense``  the same, never sparse
-``lists``  for each example such a matrix, for graphs with its edges, and an array of its labels
-``names``  for each example and part the list of its features' names, and the list of the labels
-=========  =========================================================================================
+==========  ========================================================================================
+``rows``    a matrix with a row for each part, and an array of its labels
+``dense``   the same, never sparse
+``lists``   for each example such a matrix, for graphs with its edges, and an array of its labels
+``arrays``  the same, never sparse
+``names``   for each example and part the list of its features' names, and the list of the labels
+==========  ========================================================================================
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def read(data: Path, which: str, form: str) -> tuple[Any, Any]:
         prefix = f"{which}_"
         found = {name.removeprefix(prefix): archive[name] for name in archive if prefix in name}
     x, y = found["x"] if "x" in found else _sparse(found), found["y"]
-    if form == "dense" and not isinstance(x, np.ndarray):
+    if form in ("dense", "arrays") and not isinstance(x, np.ndarray):
         x = x.toarray()
     if form in ("rows", "dense"):
         return x, y

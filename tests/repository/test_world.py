@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers import random_chains, random_graphs
 from program import of_a_checkout
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 
 from benchmarks import world, world_fit
 
@@ -86,8 +86,11 @@ def test_each_form_has_all_parts(chains):
     assert names[0][0] == [f"f{j}" for j in np.flatnonzero(data.x[0])]
     assert labels[0] == [str(label) for label in data.y[:3].tolist()]
     graphs = random_graphs([3, 4], 2, 3, seed=3)
+    graphs = replace(graphs, x=csr_array(graphs.x))
     world.write(graphs, graphs, file.with_name("graphs.npz"))
-    x, _ = world_fit.read(file.with_name("graphs.npz"), "train", "lists")
+    x, _ = world_fit.read(file.with_name("graphs.npz"), "train", "arrays")
+    assert [type(rows) for rows, _ in x] == [np.ndarray] * 2
+    assert (np.vstack([rows for rows, _ in x]) == graphs.x.toarray()).all()
     assert [edges.tolist() for _, edges in x] == [
         graphs.edges[a:b].tolist()
         for a, b in zip(graphs.edge_offsets, graphs.edge_offsets[1:], strict=False)

@@ -1,7 +1,7 @@
-"""``StructuredSVM``, with its own options but for the gap at which it ends."""
+"""``StructuredSVM``, with its own options but for the gap or the number of passes at its end."""
 
 from ssvm_bench import StructuredSVM
 
 
-def train(X, y, structure, gap_tol):
-    return StructuredSVM(structure, gap_tol=gap_tol).fit(X, y).predict
+def train(X, y, structure, **options):
+    return StructuredSVM(structure, **options).fit(X, y).predict

@@ -4,7 +4,8 @@ The scripts of ``examples/world`` are what a user writes. The *reference* is `St
 its own options. Another program is *equal* if it labels at most 0.1 % more of the test examples'
 parts wrongly. Its own number of iterations or tolerance is swept, from the shortest run to the
 longest, and the first run that is equal counts, as if its option had been known; so does ours, of
-which the gap is swept. A sweep ends when it has taken a minute of CPU time.
+which the gap is swept, and the passes of ``bcfw_avg``. A sweep ends when it has taken a minute of
+CPU time.
 
 Each program has processes of its own: one that sweeps, and one that trains four times with the
 option that was found. The first training of that one loads modules and compiled code; the others

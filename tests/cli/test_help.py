@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 from program import call, error_of
 
 from ssvm_bench.cli import commands
@@ -87,13 +88,29 @@ def texts(file):
             yield node.value
 
 
+ONLY_HERE = re.compile(
+    r"\b(docs|experiments|configs|examples|tests|results(?=/\w+\.md))/\w+|\b[A-Z_]{4,}\.md\b"
+)
+"""A file that a package lacks."""
+
+
 def test_messages_name_no_file_that_a_package_lacks():
-    only_here = re.compile(r"\b(docs|experiments|configs|examples|tests)/\w+|\b[A-Z_]{4,}\.md\b")
     named = {
         (file.name, text): found[0]
         for file in sorted((ROOT / "ssvm_bench").rglob("*.py"))
         if file.name != "new.py"  # which writes such files
         for text in texts(file)
-        if (found := only_here.search(text)) and "<!--" not in text  # marks in our pages
+        if (found := ONLY_HERE.search(text)) and "<!--" not in text  # marks in our pages
     }
     assert named == {}
+
+
+@pytest.mark.parametrize("folder", ["configs", "experiments", "ssvm_bench"])
+def test_what_a_package_says_in_yaml_names_no_file_that_it_lacks(folder):
+    files = sorted((ROOT / folder).rglob("*.yaml"))
+    assert len(files) > 10
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        # its values, in one line each, and the comment that `list` shows
+        shown = f"{catalog.description(file)}\n{yaml.safe_dump(yaml.safe_load(text), width=1e9)}"
+        assert not (found := ONLY_HERE.search(shown)), f"{file.relative_to(ROOT)}: {found[0]}"

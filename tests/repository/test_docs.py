@@ -107,6 +107,15 @@ def test_a_page_promises_no_package_before_the_release(name):
             assert "release" in before or "in a checkout" in before, line
 
 
+@pytest.mark.parametrize("name", [*PAGES, *DOCS, *DEEPER, "experiments/scaling.md"])
+def test_a_page_begins_with_a_sentence(name):
+    title, first, *_ = (ROOT / name).read_text(encoding="utf-8").split("\n\n")
+    assert re.fullmatch(r"# [^\n]+", title)
+    if name != "CONTRIBUTING.md":  # which begins with the commands that contributors want
+        assert re.match(r"(?!```|`results/)[\w*`\[]", first), first
+        assert re.search(r"[.:]\**( |\n|$)", first), first
+
+
 def test_names_that_a_reader_is_sent_to_are_there():
     page = ROOT / "docs" / "reading.md"
     found = re.findall(r"((?:`\w+`[ ,and]*)+) in \[`[^`]+`\]\(([^)]+)\)", page.read_text("utf-8"))

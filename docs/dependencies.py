@@ -6,8 +6,10 @@
     seconds   CPU time of ``python -c "import NAME"`` less that of ``python -c pass``, the median of
               seven, each in a new process with its files in the page cache; what it imports counts
     licence, version    from the metadata of the distribution
+    last release        the highest version on the package index that is neither a pre-release nor
+                        withdrawn, and the day on which its first wheel was uploaded
 
-Usage: ``python docs/dependencies.py`` in the environment of ``pip install .``
+Usage: ``python docs/dependencies.py`` in the environment of ``pip install .``, with a network
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import requests
+from packaging.utils import parse_wheel_filename
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "choices.md"
 START, END = "<!-- made by docs/dependencies.py -->", "<!-- end -->"
@@ -32,7 +37,8 @@ IMPORTED = {
     "scikit-learn": "sklearn",
 }
 """Distribution → the name that is imported, where they differ."""
-HEAD = "| package | version | MB | seconds | licence |\n|---|---|---:|---:|---|"
+INDEX = "https://pypi.org/simple"
+HEAD = "| package | version | MB | seconds | licence | last release |\n|---|---|---:|---:|---|---|"
 
 
 def dependencies() -> list[str]:
@@ -77,6 +83,20 @@ def licence(name: str) -> str:
     return (about.get("License") or "none named").splitlines()[0]
 
 
+def last_release(name: str) -> str:
+    """Return version and day of the last release on the package index."""
+    accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
+    answer = requests.get(f"{INDEX}/{name}/", headers=accept, timeout=60)
+    answer.raise_for_status()
+    uploads = [
+        (parse_wheel_filename(file["filename"])[1], file["upload-time"])
+        for file in answer.json()["files"]
+        if file["filename"].endswith(".whl") and not file["yanked"]
+    ]
+    last = max(version for version, _ in uploads if not version.is_prerelease)
+    return f"{last}, {min(time for version, time in uploads if version == last)[:10]}"
+
+
 def table() -> str:
     """Return the measured table."""
     nothing = seconds("-c", "pass")
@@ -84,7 +104,7 @@ def table() -> str:
     for name in dependencies():
         cost = seconds("-c", f"import {IMPORTED.get(name, name)}") - nothing
         about = (name, metadata.version(name), f"{megabytes(name):.1f}", f"{cost:.2f}")
-        lines.append(f"| {' | '.join((*about, licence(name)))} |")
+        lines.append(f"| {' | '.join((*about, licence(name), last_release(name)))} |")
     return "\n".join(lines)
 
 

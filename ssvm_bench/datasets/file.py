@@ -24,6 +24,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -121,6 +122,7 @@ def recognised(path: Path, raw: bytes, stated: str | None = None, separator: str
             f"{f'its first {len(lines)} lines are' if raw.strip() else 'the file is'} empty"
         )
     ensure(not any(b"\0" in line for line in lines), "it is no text, and no .npz")
+    _check_read(lines, quotes=True)
     objections = {
         svmlight.FORMAT: svmlight.objection(lines),
         columns.FORMAT: columns.objection(lines, stated == columns.FORMAT, separator),
@@ -141,6 +143,27 @@ def _head(raw: bytes) -> list[bytes]:
         if len(lines) == _LINES or size > _BYTES:
             break
     return lines
+
+
+def _check_read(lines: Sequence[bytes], quotes: bool) -> None:
+    """Raise `ContentError` for a text of a known format that is not read, and say what to write.
+
+    With ``quotes``, CSV with quotes is one.
+    """
+    first = lines[_first(lines) - 1].strip()
+    try:
+        is_json = isinstance(json.loads(first), dict | list)
+    except ValueError:
+        is_json = first in (b"{", b"[")
+    if is_json or (quotes and columns.has_quotes(lines)):
+        error = ContentError(f"it is {'JSON' if is_json else 'CSV with quotes'}, which is not read")
+        error.advice = (
+            "In Python, StructuredSVM takes a list of dictionaries for each example; or write a "
+            "file: frame.to_csv(path, sep='\\t', quoting=3, header=False, index=False), with an "
+            "empty line after each sequence, for dataset.separator=tab (`ssvm-bench help own_data`)"
+            "."
+        )
+        raise error
 
 
 def begins_as_svmlight(raw: bytes) -> bool:
@@ -447,10 +470,14 @@ def _read(config: Config) -> _Content:
             if form == AUTO:
                 stated = next(iter(config._stated()), None)
                 form = recognised(config.path, raw, stated, config.separator)
+            if form == columns.FORMAT and any(map(bytes.strip, head := _head(raw))):
+                _check_read(head, quotes=False)
             module, splits = MODULES[form], dict[str, dict[str, Any]]()
             found = module.parse(raw, **_parsing(module, config))
             parts = found if form == "npz" else {"": found}
             training = parts.pop("")
+            if form == columns.FORMAT != config.format:
+                columns.check_head(training)
             how = {name: getattr(config, name) for name in module.OPTIONS}
             vocabulary, splits[""] = module.learned(training, **how)
             occurring = np.unique(splits[""]["y"]) if vocabulary.labels else ()
@@ -486,10 +513,13 @@ def _separated(raw: bytes, config: Config) -> Iterator[None]:
     except ContentError as error:
         lines, stated = _head(raw), [*config._stated()]
         head = b"".join(lines).decode(errors="replace")
-        if stated in ([], [columns.FORMAT]) and "\0" not in head and "\ufffd" not in head:
+        is_text = "\0" not in head and "\ufffd" not in head
+        if not error.advice and stated in ([], [columns.FORMAT]) and is_text:
+            if head.strip():
+                _check_read(lines, quotes=True)
             other = columns.other_separator(lines, bool(stated), config.separator)
             if other:
-                error.advice = f"{columns.OPTION_OF_SEPARATOR}={other} would read it."
+                error.advice = other
             elif not stated and columns.is_table_of_numbers(lines):
                 error.advice = OF_NUMBERS
         raise

@@ -378,6 +378,8 @@ def with_numbers(parts: Parts, name: Callable[[int], object]) -> Parts:
         return parts._replace(features=x)
     row, column, value = found
     text, why = shown(repr(value)), "expected a number"
+    if isinstance(value, str):
+        why += ". Words are features of dictionaries: a frame's to_dict('records') makes them"
     if isinstance(value, float | np.floating):
         text = "NaN" if np.isnan(value) else f"{value:g}"
         why = f"over {LARGEST:g}: scale the features" if np.isfinite(value) else "not finite"

@@ -172,8 +172,13 @@ NEITHER = {
     "semicolons": (table(lambda k, v: "; ".join([*v, f"N{k}"])), "has a separator"),
     "commas in two words": (table(lambda k, _: f"red apple,N{k}"), "joins several entries"),
     "a head line": ("a,b,label\n" + table(lambda k, v: ",".join([*v[:2], str(k)])), "one column"),
-    "JSON lines": (table(lambda k, v: json.dumps({"x": v, "y": int(k)})), "has a separator"),
-    "a JSON list": (json.dumps([[1, 2], [3, 4]]), "has a separator"),
+    "JSON lines": (table(lambda k, v: json.dumps({"x": v, "y": int(k)})), "it is JSON, which is"),
+    "a JSON list": (json.dumps([[1, 2], [3, 4]]), "it is JSON, which is not read"),
+    "JSON lines of words": ('{"w": "He"}\n\n{"w": "is here"}\n', "it is JSON, which is not read"),
+    "JSON, indented": (json.dumps([{"w": "He", "y": "O"}], indent=2), "it is JSON, which is not"),
+    "CSV with quotes": ('He,PRP,O\nis,VB,O\n\n0,CD,B\n",",",",O\n', "it is CSV with quotes"),
+    "CSV, all quoted": ('"He","PRP","O"\n\n"is","VB","B"\n"so","R","O"\n', "it is CSV with quotes"),
+    "tabs and quotes": ('He\tO\nis\tO\n\n"a\tb"\tB\n', "it is CSV with quotes"),
     "YAML": ("a: 1\nb: 2\n", "'a:' has a separator"),
     "names": (table(lambda k, v: f"John{v[0]} Smith{v[1]}"), "has 30 different labels in 30 lines"),
     "one word a line": ("He\nreckons\n", "one column, expected two or more"),
@@ -814,6 +819,15 @@ def test_entries_with_blanks_have_another_separator(tmp_path, name):
         load(blanks, f"dataset.separator={name}")
 
 
+def test_csv_with_quotes_is_named_whatever_separates_it(tmp_path):
+    path = written(tmp_path, 'He,PRP,O\nis,VB,O\n\n0,CD,B\n",",",",O\n')
+    for options in ((), ("dataset.separator=comma",), ("dataset.format=columns",)):
+        with pytest.raises(RunFailedError, match=r"CSV with quotes.*to_csv\(.*sep=.\\t"):
+            load(path, *options)
+    tokens = 'He,PRP,O\n",SYM,B\n\nis,VB,O\n",SYM,B\n'  # quotes are tokens like others
+    assert load(written(tmp_path, tokens), "dataset.separator=comma").n == 2
+
+
 def test_no_separator_is_advised_for_what_none_reads(tmp_path):
     for content in ("a\tX\nb\t\n", "a\tX\nb\tX\tY\n", "a\nb\n"):
         path = written(tmp_path, content)
@@ -858,3 +872,119 @@ def test_a_vocabulary_of_an_earlier_version_has_blanks_between_columns():
     assert Vocabulary.read(json.dumps(values).encode()) == known
     with pytest.raises(ContentError, match="separator is not known"):
         Vocabulary.read(json.dumps({**values, "separator": "x"}).encode())
+
+
+# ---- a head, and one long sequence --------------------------------------------------------------
+
+HEADS = {
+    "names": "word pos tag",
+    "capitals": "Token POS NER_Tag",
+    "plural": "words tags labels",
+    "a comment's sign": "#form upos label",
+    "one name is a feature's": "token is_title label",
+}
+
+
+def with_head(head, copies=1, separator="\t"):
+    """Return sentences behind a head, so many files of them one after another."""
+    text = "\n".join([*head.split(), ""]).replace("\n", separator).rstrip(separator) + "\n"
+    return (text + TEXT.replace(" ", separator) + "\n") * copies
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_head_is_no_part(tmp_path, name, copies):
+    """It was trained on as a word of its own label, without a word."""
+    first = HEADS[name]
+    path = written(tmp_path, with_head(first, copies), "small.tsv")
+    said = rf"line 1, '{first}', is a head: .*label {first.split()[-1]} is in no other line"
+    for options in ((), ("dataset.separator=tab",), ("dataset.boundary=ends",)):
+        with pytest.raises(RunFailedError, match=said + r".*Leave line 1 out"):
+            load(path, *options)
+    if copies == 1:
+        with pytest.raises(RunFailedError, match=said):
+            load(path.rename(tmp_path / "small.conll"))
+
+
+def test_a_head_that_is_wanted_is_read_and_told(tmp_path, caplog):
+    path = written(tmp_path, with_head("word pos tag"))
+    assert "tag" in load(path, "dataset.format=columns").label_names
+    assert "line 1, 'word pos tag', looks like a head, and is read as a part" in caplog.text
+
+
+def test_what_may_be_a_head_is_told(tmp_path, caplog):
+    """Nobody knows all languages' names of columns."""
+    load(written(tmp_path, "Wort Etikett\n" + "der A\nHund N\nbellt V\n\n" * 9))
+    assert "line 1, 'Wort Etikett', looks like a head" in caplog.text
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_part_is_no_head(tmp_path, name, caplog):
+    load(written(tmp_path, COLUMNS[name]))
+    assert "head" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "great pos\nawful neg\n\nfine pos\n",
+        "great pos\nawful neg\n",
+        "word NN label\nis VB O\n\nlabel NN label\n",
+        "Text NN B-X\nis VB O\n\n",
+    ],
+)
+def test_a_word_or_a_label_of_such_a_name_is_no_head(tmp_path, text, caplog):
+    load(written(tmp_path, text))
+    assert "head" not in caplog.text
+
+
+def test_a_head_of_a_later_file_is_told(tmp_path, caplog):
+    train, test = written(tmp_path, TEXT), written(tmp_path, "word pos tag\n" + TEXT, "test.txt")
+    load(train, f"dataset.test={test}")
+    assert "test.txt: line 1, 'word pos tag', looks like a head" in caplog.text
+
+
+def numbered(separator=",", head="sentence,word,pos,tag\n", of=str):
+    """Return a table of words whose first column numbers the sentences."""
+    lines = [f"{of(k // 5)},w{k % 7},{'NV'[k % 2]},{'BIO'[k % 3]}\n" for k in range(300)]
+    return (head + "".join(lines)).replace(",", separator)
+
+
+def test_one_long_sequence_must_be_stated(tmp_path):
+    """An option of columns says nothing of where a sequence ends."""
+    path = written(tmp_path, "a x\nb y\n" * 60)
+    for options in (("dataset.separator=blanks",), ("dataset.min_count=2",)):
+        with pytest.raises(RunFailedError, match="no empty line ends a sequence in 120 lines"):
+            load(path, *options)
+    named = written(tmp_path, "a x\nb y\n" * 60, "long.conll")
+    with pytest.raises(RunFailedError, match=r"dataset\.format=columns would read it as such"):
+        load(named)
+    assert load(named, "dataset.format=columns").n == 1
+    commas = written(tmp_path, "a,x\nb,y\n" * 60)
+    assert load(commas, "dataset.format=columns", "dataset.separator=comma").n == 1
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_a_column_that_numbers_sequences_is_named(tmp_path, separator):
+    name = {",": "comma", "\t": "tab", ";": "semicolon"}[separator]
+    for text in (
+        numbered(separator),
+        numbered(separator, head=""),
+        numbered(separator, of=lambda k: f"Sentence: {k}"),
+    ):
+        path = written(tmp_path, text, "words.csv")
+        for options in ((f"dataset.separator={name}",), ()):
+            with pytest.raises(RunFailedError, match="no empty line ends a sequence") as failure:
+                load(path, *options)
+            assert "Column 1 seems to number the sequences" in str(failure.value)
+            assert f"dataset.separator={name}" in str(failure.value) or options or name == "tab"
+
+
+def test_a_column_that_names_first_parts_is_named(tmp_path):
+    """As in Kaggle's table of entities: the other parts of a sentence have nothing there."""
+    lines = [
+        f"{f'Sentence: {k // 5}' * (k % 5 == 0)},w{k % 7},{'BIO'[k % 3]}\n" for k in range(300)
+    ]
+    path = written(tmp_path, "Sentence #,Word,Tag\n" + "".join(lines), "ner.csv")
+    with pytest.raises(RunFailedError, match="Column 1 seems to number the sequences"):
+        load(path, "dataset.separator=comma")

@@ -437,9 +437,11 @@ def test_a_number_out_of_range_is_named_with_its_place(value, said):
 def test_an_entry_that_is_no_number_is_named_with_its_place():
     frame = pd.DataFrame({"u": [1, 2], "v": [3, "x"]})
     with pytest.raises(
-        ValueError, match="feature v of part 1 of example 0 is 'x', expected a number"
+        ValueError, match=r"feature v of part 1 of example 0 is 'x', expected a number.*to_dict"
     ):
         StructuredSVM("chain", **FEW).fit([frame], [[0, 1]])
+    words = StructuredSVM("chain", **FEW).fit([frame.to_dict("records")], [[0, 1]])
+    assert words.predict([frame.to_dict("records")])[0].tolist() == [0, 1]
     missing = pd.DataFrame({"u": [1, 2], "v": [3, pd.NA]})
     with pytest.raises(ValueError, match="feature v of part 1 of example 0 is <NA>, expected a"):
         StructuredSVM("chain", **FEW).fit([missing], [[0, 1]])

@@ -32,9 +32,10 @@ CRF toolkit. N. Okazaki: CRFsuite, a fast implementation of conditional random f
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise, starmap
+from itertools import groupby, pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,10 +83,20 @@ _FEW = 3
 _SHARE = 0.8
 """Share of the entries that decides what a column has: one odd entry does not change it."""
 
+_LABELS_REPEAT = 4
+"""Parts for each label, at least, where a label that occurs once is remarkable."""
+
+_NAME_OF_COLUMN = re.compile(
+    "(sentence|sent|document|doc|id|idx|index|word|token|text|form|lemma|stem|[uxc]?pos|tag|chunk|"
+    "ner?|entity|feature|feat|label|class|category|target|gold|y|iob|bio)s?"
+)
+"""One of the words of which names of columns consist."""
+
 _CONLL_U = 10  # columns
 _INTEGER = re.compile(rb"[+-]?\d+")
 _DECIMAL = re.compile(rb"(" + NUMBER.pattern + rb"|[+-]?\d*,\d+)%?")
 _MISSING = re.compile(rb"\?|-|[+-]?(inf|infinity|nan)|n/?a|null|none", re.IGNORECASE)
+_QUOTED = re.compile(rb'".+"')
 _PAIR = re.compile(rb".+:" + NUMBER.pattern)
 _COLONS = "|".join(":：﹕∶").encode()
 _NAMED = re.compile(rb".*?[^:](%b)+(?!//)[^:].*" % _COLONS)
@@ -139,7 +150,8 @@ def objection(
         The first lines of a file, not all of them blank.
     stated : bool
         Whether the name of the file, or an option, says that it has columns. A lack of evidence
-        then does not matter, but another format does.
+        then does not matter, but another format does, and so does one long sequence: neither says
+        where a sequence ends.
     separator : str
         One of `SEPARATORS`.
     """
@@ -158,23 +170,53 @@ def objection(
         k, field = pairs[0]
         return k, _is_pair(field)
     columns = [*zip(*(fields for _, fields in rows), strict=True)]
-    why = _other_table(columns) or ("" if stated else _no_evidence(columns, _sequences(rows)))
+    sequences = _sequences(rows)
+    no_evidence = _too_long if stated else _no_evidence
+    why = _other_table(columns) or no_evidence(columns, sequences)
     return (first, why) if why else None
 
 
 def other_separator(lines: Sequence[bytes], stated: bool, separator: str) -> str:
-    """Return the separator that reads lines which this one does not split into columns, or "".
+    """Return what another separator makes of lines that this one does not split into columns.
 
-    The parameters are those of `objection`.
+    It is a sentence, or empty. The parameters are those of `objection`.
     """
-    widths = {len(fields) for line in lines if (fields := _entries(line, separator))}
-    if len(widths) == 1 and widths != {1}:
+    if _width(lines, separator) > 1:
         return ""
-    for other in SEPARATORS:
-        # an option that says blanks says no more than the default
-        if other != separator and not objection(lines, stated and other != BLANKS, other):
-            return other
+    others = [other for other in SEPARATORS if other != separator]
+    # an option that says blanks says no more than the default
+    for other in others:
+        if not objection(lines, stated and other != BLANKS, other):
+            return f"{OPTION_OF_SEPARATOR}={other} would read it."
+    for other in () if is_table_of_numbers(lines) else others:
+        width, found = _width(lines, other), objection(lines, True, other)
+        if found and other != BLANKS and width > 1:
+            return f"{OPTION_OF_SEPARATOR}={other} finds {width} columns, but {found[1]}."
     return ""
+
+
+def _width(lines: Sequence[bytes], separator: str) -> int:
+    """Return the number of columns of all lines; 0 if it differs."""
+    widths = {len(fields) for line in lines if (fields := _entries(line, separator))}
+    return widths.pop() if len(widths) == 1 else 0
+
+
+def has_quotes(lines: Sequence[bytes]) -> bool:
+    """Whether lines are CSV whose quotes keep separators in entries, or surround a whole column."""
+    texts = [line.decode(errors="replace") for line in lines]
+    for mark in filter(None, SEPARATORS.values()):
+        try:
+            rows = [row for row in csv.reader(texts, delimiter=mark.decode(), strict=True) if row]
+        except csv.Error:  # a quote that is a character like others
+            continue
+        if len(rows) < 2 or {len(row) for row in rows} == {1} or len({*map(len, rows)}) > 1:
+            continue
+        plain = [fields for line in lines if (fields := line.rstrip(b"\n").split(mark)) != [b""]]
+        if any(len(fields) != len(rows[0]) for fields in plain):
+            return True
+        if any(_typical(_QUOTED, column) for column in zip(*plain, strict=True)):
+            return True
+    return False
 
 
 def _is_pair(field: bytes) -> str:
@@ -257,14 +299,32 @@ def _no_evidence(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
         return "it may be a table of numbers, which comes as .npz"
     if labels > 10 + lines / 2:
         return f"the last column has {labels} different labels in {lines} lines"
-    if not separate and lines > _LONGEST:
-        if sequences > 1:
-            return f"its {sequences} sequences have {lines} lines"
-        return f"no empty line ends a sequence in {lines} lines"
+    if why := _too_long(columns, sequences):
+        return why
     for head, *below in [] if separate or lines <= _FEW else columns:
         if not _DECIMAL.fullmatch(head) and all(map(_DECIMAL.fullmatch, below)):
             return f"{_quoted([head])} is the head of a column of numbers"
     return ""
+
+
+def _too_long(columns: Sequence[tuple[bytes, ...]], sequences: int) -> str:
+    """Return what speaks for sequences that the file does not separate; empty: nothing."""
+    lines = len(columns[0])
+    if lines <= _LONGEST * sequences:
+        return ""
+    if sequences > 1:
+        return f"its {sequences} sequences have {lines} lines"
+    why = f"no empty line ends a sequence in {lines} lines"
+    for k, (_, *entries) in enumerate(columns[:-1], 1):  # the first line may be a head
+        runs = [(entry, len([*run])) for entry, run in groupby(entries)]
+        named = {entry for entry, _ in runs} - {b""}
+        ends_at_names = len(runs) <= 2 * len(named) if b"" in entries else len(runs) == len(named)
+        if ends_at_names and lines / _LONGEST < len(named) <= lines / 2:
+            return (
+                f"{why}. Column {k} seems to number the sequences: write an empty line where it "
+                "changes, without this column, and without a head"
+            )
+    return why
 
 
 def parse(raw: bytes, separator: str = BLANKS) -> Columns:
@@ -573,15 +633,70 @@ def _fields(found: Columns, vocabulary: Vocabulary, indices: np.ndarray) -> dict
 # ---- another file than the one trained on -------------------------------------------------------
 
 
+def check_head(found: Columns) -> None:
+    """Raise `ContentError` if the first line of a training file consists of names of columns."""
+    if (head := _head(found)) and head.certain:
+        line = f"line {found.lines[0]}"
+        error = ContentError(
+            f"{line}, {head.text}, is a head: its entries are names of columns, and the label "
+            f"{shown(found.columns[-1].values[0])} is in no other line"
+        )
+        error.advice = f"Leave {line} out, or say by dataset.format=columns that it is a part."
+        raise error
+
+
+class _Head(NamedTuple):
+    """The first line, if it may be a head; whether its entries are known names of columns."""
+
+    text: str
+    certain: bool
+
+
+def _head(found: Columns) -> _Head | None:
+    """Return the first line if it, or copies of it alone, have the entry of the last column.
+
+    That is a label, or in a file without labels, what is observed. If the names of columns are not
+    known, no entry is elsewhere, and labels are otherwise repeated.
+    """
+    first = np.array([column.codes == column.codes[0] for column in found.columns])
+    copies = first.all(axis=0)
+    *_, labels = found.columns
+    if copies.all() or np.any(first[-1] & ~copies):
+        return None
+    entries = [column.values[column.codes[0]] for column in found.columns]
+    known = [*map(_is_name_of_column, entries)]
+    text = shown(repr(" ".join(entries)), 80)
+    if known[-1] and sum(known) >= min(2, len(known)):
+        return _Head(text, True)
+    few = _LABELS_REPEAT * (len(labels.values) - 1) <= copies.size - copies.sum()
+    alone = not np.any(first & ~copies)
+    others = np.delete(labels.codes, np.flatnonzero(copies))
+    if few and alone and np.all(np.unique(others, return_counts=True)[1] > 1):
+        return _Head(text, False)
+    return None
+
+
+def _is_name_of_column(entry: str) -> bool:
+    """Whether an entry consists of words that name columns, as ``POS_tag`` or ``#labels``."""
+    words = re.findall("[a-z]+", entry.lower())
+    return bool(words) and all(map(_NAME_OF_COLUMN.fullmatch, words))
+
+
 def notes(found: Columns, vocabulary: Vocabulary) -> list[str]:
     """Return what a user should know of how the columns are used."""
+    said = []
+    if head := _head(found):
+        said.append(
+            f"line {found.lines[0]}, {head.text}, looks like a head, and is read as a part. If it "
+            "is a head, leave it out."
+        )
     strange = [
         str(number + 1)
         for number, column in enumerate(found.columns[: vocabulary.columns - 1])
         if (known := _known(number, vocabulary)) and not any(map(known, column.values))
     ]
     of = f"column{'s' * (len(strange) > 1)} {', '.join(strange)}"
-    return [f"none of the entries of its {of} was trained on."] if strange else []
+    return [*said, f"none of the entries of its {of} was trained on."] if strange else said
 
 
 def _known(number: int, vocabulary: Vocabulary) -> Callable[[str], bool] | None:

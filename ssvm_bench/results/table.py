@@ -1170,7 +1170,8 @@ def differences(
 
     def said(of_run: Mapping[str, Any], group: Hashable) -> str:
         names = ((key, key.removeprefix("solver.")) for key in differing[group])
-        return " ".join(f"{name}={_shown(of_run.get(key))}" for key, name in names)
+        values = {**of_run, "lam": of_run.get("lam") or "1/n"}
+        return " ".join(f"{name}={_shown(values.get(key))}" for key, name in names)
 
     return [*map(said, options, groups)]
 

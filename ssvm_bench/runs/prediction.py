@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -356,6 +357,7 @@ def compared(scored: Sequence[Scored]) -> Iterator[str]:
         of = {what: value for what, value in found.items() if value is not None}
         rows.append((run, f"{data} {solver} {differing}".strip(), of))
     width = max((len(name) for _, name, _ in rows), default=0)
+    rows.sort(key=lambda row: _as_numbers(row[1]))
     for (on, *_), runs in grouped(rows, lambda row: row[0].compared_with).items():
         yield f"{on}:"
         for _, name, of in runs:
@@ -366,6 +368,12 @@ def compared(scored: Sequence[Scored]) -> Iterator[str]:
             sign = 1 if what in LOWEST else -1
             best, name, of = min(runs, key=lambda row: sign * row[2][what])
             yield f"best on {on}: {name}, {what} {of[what]:.5g}: {best.model.folder}"
+
+
+def _as_numbers(name: str) -> list[tuple[bool, float | str]]:
+    """Return the key by which names are sorted, with numbers in their order."""
+    pieces = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", name)
+    return [(bool(k % 2), float(piece) if k % 2 else piece) for k, piece in enumerate(pieces)]
 
 
 _NOT_TOLD = (NOT_A_CURVE | {"dataset.fingerprint"}) - {"lam", "seed"}

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -93,6 +95,8 @@ class PlainLines(Display):
         self.clock = clock
         self.budget: Budget | None = None
         self.started = clock()
+        self.gaps: list[tuple[float, float]] = []
+        """Seconds since the start, and the least relative gap until then, of each row."""
 
     def start(self, config: RunConfig, source: str, n: int, d: int, lam: float) -> None:
         """Print which run begins, on two lines of a narrow terminal, and the heading line."""
@@ -123,15 +127,33 @@ class PlainLines(Display):
         return " ".join(cells) + f" {self.eta(row):>8}"
 
     def eta(self, row: Row) -> str:
-        """Estimate the time left from the share of the budget that is spent; ``?`` if unknown."""
+        """Estimate the time until a limit of the budget, or its gap, ends the run; ``?``: unknown.
+
+        Of a limit, the share that is spent decides. A gap is expected to fall on as fast as in the
+        second half of the time, in factors a second.
+        """
         if self.budget is None:
             return "?"
+        elapsed, gap = self.clock() - self.started, _relative(row)
         limits = {"iteration": self.budget.max_iterations, "time": self.budget.max_seconds}
         shares = [row[key] / limit for key, limit in limits.items() if limit]
         share = min(max(shares, default=0.0), 1.0)
-        if share <= 0 or row["iteration"] == 0:
+        left = elapsed * (1 - share) / share if share > 0 else math.inf
+        if self.budget.gap_tol and math.isfinite(gap):
+            self.gaps.append((elapsed, min(gap, self.gaps[-1][1] if self.gaps else math.inf)))
+            left = min(self._until(self.budget.gap_tol), left)  # NaN stays
+        if row["iteration"] == 0 or not math.isfinite(left):
             return "?"
-        return words.minutes((self.clock() - self.started) * (1 - share) / share)
+        return words.minutes(left)
+
+    def _until(self, tol: float) -> float:
+        """Return the seconds until the gap is ``tol`` at its present decay; NaN: it has none."""
+        (elapsed, gap), half = self.gaps[-1], self.gaps[-1][0] / 2
+        if gap <= tol:
+            return 0.0
+        since, before = self.gaps[bisect_left(self.gaps, half, key=itemgetter(0))]
+        decay = math.log(before / gap)
+        return (elapsed - since) * math.log(gap / tol) / decay if decay > 0 else math.nan
 
     def message(self, text: str) -> None:
         """Print the text without wrapping or markup."""
@@ -278,8 +300,7 @@ def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
     configs = [config for config, _, _ in runs]
     groups = [(config.solver.name, config.dataset.name) for config in configs]
     options = [flatten(config.resolved()) for config in configs]
-    given = [{**of, "lam": "1/n"} if of["lam"] is None else of for of in options]
-    return differences(given, groups, _NOT_TOLD)
+    return differences(options, groups, _NOT_TOLD)
 
 
 def _data(config: RunConfig, summary: Row) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import math
 import re
 import sys
 from contextlib import closing
@@ -447,6 +448,32 @@ def test_eta_follows_the_budget():
     assert eta({"iteration": 25}) == "0:01"
     assert eta({"iteration": 10, "time": 2.5}, "budget.max_seconds=10") == "0:03"
     assert eta({}, "budget.max_iterations=null", "budget.gap_tol=0.1") == "?"
+
+
+def test_eta_follows_the_gap():
+    """It counted iterations alone: 18:06 in the last row of a run that its gap had ended."""
+
+    def etas(gaps, *overrides):
+        now = [0.0]
+        lines = terminal.PlainLines(Console(file=io.StringIO()), clock=lambda: now[0])
+        (config,) = compose_runs(["solver=bcfw", "budget.gap_tol=0.01", *overrides])
+        lines.start(config, "synthetic", 10, 20, 0.1)
+        found = []
+        for k, gap in enumerate(gaps):
+            now[0] = 10.0 * k
+            dual = None if gap is None else 2.0 * (1 - gap)
+            row = {"iteration": k, "time": now[0], "primal": 2.0, "dual": dual}
+            found.append(lines.eta({**row, "gap": math.nan if gap is None else 2.0 * gap}))
+        return found
+
+    falling = [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125]
+    without = etas(falling, "budget.max_iterations=null")
+    assert without == ["?", "?", "0:46", "0:36", "0:26", "0:16", "0:06", "0:00"]
+    assert etas(falling, "budget.max_iterations=1000")[2:] == without[2:]
+    assert etas(falling, "budget.max_iterations=5")[3] == "0:20"  # the limit is first
+    rising = [1.0, 0.5, 0.5, 0.6, 0.5]
+    assert etas(rising, "budget.max_iterations=1000") == ["?"] * 5  # who knows
+    assert etas([None] * 3, "budget.max_iterations=4") == ["?", "0:30", "0:20"]  # it has no gap
 
 
 def test_durations():

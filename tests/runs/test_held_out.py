@@ -166,7 +166,8 @@ def test_several_runs_are_scored_in_one_call(tmp_path):
     assert done.exit_code == 0, done.stderr
     heading, *lines, best = done.stdout.splitlines()
     assert re.fullmatch(r"the test examples of ocr \(\d+\):", heading)
-    assert [line.split()[:2] for line in lines] == [["ocr", "bcfw"]] * 3
+    named = [["ocr", "bcfw", f"lam={rule}"] for rule in ("1/n", "100/n", "1000/n")]
+    assert [line.split()[:3] for line in lines] == named
     numbers = json.loads(out.read_text())
     assert [of["run"] for of in numbers] == list(map(str, find_runs(tmp_path / "tune")))
     highest = max(numbers, key=lambda of: of["accuracy"])

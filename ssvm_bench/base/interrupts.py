@@ -6,8 +6,9 @@ in a library, or leave compiled code unfinished. There are two states.
 * During work that the next call can repeat (start, loading, compiling, drawing), the first signal
   ends the process with one message. Files being written have a temporary name then, as after
   ``kill -9``, and children end with their parent.
-* In a `deferred` block, signals are counted. After one signal, a run ends after its iteration and
-  the evaluation. After more, it ends as soon as it has control: after the compiled pass, or at the
+* In a `deferred` block, signals are counted. At the first one, the program says at once what
+  happens next; its children are silent. After one signal, a run ends after its iteration and the
+  evaluation, or after the evaluation that is being made. After more, it ends as soon as it has control: after the compiled pass, or at the
   next `end_if_urgent` between two calls of an oracle in Python.
 
 Signals that are ignored (``nohup``) stay ignored.
@@ -69,14 +70,20 @@ class Arrived:
 _current: Arrived | None = None
 
 
+_speaks = False
+"""Whether this process says what a signal does: the program does, its children do not."""
+
+
 def end_at_signals(message: str = "") -> None:
-    """From now on, let a signal end the process at once, with a message on stderr."""
+    """From now on, let a signal end the process at once, with a message on stderr.
+
+    A process without a message is silent in a `deferred` block, too.
+    """
+    global _speaks
+    _speaks = bool(message)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        shown = _SHOW_CURSOR * os.isatty(2) + (f"{message}\n" if message else "")
-        with suppress(OSError):
-            if shown and select.select([], [2], [], 0)[1]:  # else its reader has stopped
-                os.write(2, shown.encode())
+        _write(_SHOW_CURSOR * os.isatty(2) + (f"{message}\n" if message else ""))
         for process, step in _last_steps:
             if process == os.getpid():
                 with suppress(Exception):
@@ -84,6 +91,13 @@ def end_at_signals(message: str = "") -> None:
         _exit(EXIT_STATUS)
 
     _handle(handle)
+
+
+def _write(text: str) -> None:
+    """Write a text to stderr from a handler: whole, or not at all if its reader has stopped."""
+    with suppress(OSError):
+        if text and select.select([], [2], [], 0)[1]:
+            os.write(2, text.encode())
 
 
 def before_exit(step: Callable[[], object]) -> None:
@@ -119,11 +133,12 @@ def ignore_signals(numbers: Iterable[int] = SIGNALS) -> None:
 
 
 @contextmanager
-def deferred() -> Iterator[Arrived]:
+def deferred(said: str = "") -> Iterator[Arrived]:
     """Count the signals in the block; at its end, raise the last again unless it was answered.
 
-    A block inside another one shares its count. Outside the main thread, which receives no
-    signals, nothing is counted.
+    ``said`` is written to stderr at the first signal, on a line of its own: on a terminal, ``^C``
+    or a live line may be before it. A block inside another one shares its count. Outside the main
+    thread, which receives no signals, nothing is counted.
     """
     global _current
     if _current is not None or threading.current_thread() is not threading.main_thread():
@@ -134,6 +149,8 @@ def deferred() -> Iterator[Arrived]:
     def handle(number: int, frame: FrameType | None) -> None:
         arrived.count += 1
         arrived.last = number
+        if arrived.count == 1 and said and _speaks:
+            _write("\n" * os.isatty(2) + f"{said}\n")
 
     previous = _handle(handle)
     try:

@@ -24,8 +24,9 @@ the clock is paused, and ends for one of these reasons:
 ``qp_steps``        an inner QP did not converge in its steps, or for rounding: bundle methods and
                     1-slack cutting planes report their best iterate
 ``diverged``        primal or dual is not finite: the run has failed
-``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration; a partial trace is kept. After
-                    two signals: where the loop gets control next, and without an evaluation
+``interrupted``     Ctrl-C, SIGTERM or SIGHUP: after the iteration, or the evaluation that is being
+                    made; a partial trace is kept. After two signals: where the loop gets control
+                    next, and without an evaluation
 ``error``           the solver or the oracle raised: partial trace and traceback are kept
 ==================  ==========================================================================
 
@@ -315,7 +316,7 @@ class PathStep:
         writer = checkpoints.Checkpoints(
             run.config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
         )
-        with interrupts.deferred() as arrived:
+        with interrupts.deferred(ENDING) as arrived:
             try:
                 if self.solver is None:
                     self.solver = run.started(before)
@@ -463,6 +464,12 @@ def _now() -> str:
 
 # ---- The loop ---------------------------------------------------------------------------------
 
+ENDING = (
+    "Ending after this iteration and its evaluation; Ctrl-C again ends at once. The same command "
+    "resumes the run."
+)
+"""What a first signal says."""
+
 BROKEN_OFF = ("interrupted", "diverged")
 """Stop reasons of runs that have a partial trace."""
 
@@ -553,10 +560,13 @@ def _round(
                 return "diverged"
             recorder.check_duality()
         asked = budget.gap_tol > 0 and progress.evaluated == progress.iteration
+        before = reason
         if asked and reason in (None, "converged"):
-            before, reason = reason, _at_gap(budget, solver, recorder, progress, reason)
-            if before is None and reason is not None:
-                write_checkpoint(solver, recorder, progress, reason)
+            reason = _at_gap(budget, solver, recorder, progress, reason)
+        if reason is None and arrived.count:  # during the evaluation: no other iteration begins
+            reason = "interrupted"
+        if before is None and reason is not None:
+            write_checkpoint(solver, recorder, progress, reason)
         if reason is not None:
             return reason
         recorder.keep()

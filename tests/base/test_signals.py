@@ -42,6 +42,23 @@ def test_a_burst_of_signals_keeps_the_rows(tmp_path, slow):
     assert len(read_trace(partial).frame) >= 4
 
 
+def test_a_first_signal_says_at_once_what_happens_and_what_a_second_one_does(tmp_path):
+    (tmp_path / "oracle").mkdir()
+    (tmp_path / "oracle" / "pondering.py").write_text(PONDERING)
+    (tmp_path / "oracle" / "pondering.yaml").write_text("# slow\n")
+    options = ("oracle=pondering", f"--config-dir={tmp_path}", "solver=bcfw", *USPS)
+    log, words = tmp_path / "log", ("run", *options, f"results_dir={tmp_path / 'results'}")
+    with started(*words, log=log, **variables(tmp_path)) as process:
+        wait_until(lambda: (tmp_path / "pondering").exists(), process)
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: "Ctrl-C again ends at once." in log.read_text(), process)
+        assert process.poll() is None  # the pass of 15 s has not ended
+        process.send_signal(signal.SIGINT)
+        assert process.wait(program.PATIENCE) == 1
+    assert log.read_text().count("Ctrl-C again") == 1
+    assert any(line.startswith("Ending after this") for line in log.read_text().splitlines())
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_the_run_ends_it_at_once(tmp_path, slow, number):
     log = tmp_path / "log"

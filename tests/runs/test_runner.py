@@ -154,6 +154,26 @@ def test_an_interrupt_ends_after_the_iteration(tmp_path, sabotage, number):
     assert signal.getsignal(number) == before
 
 
+@pytest.mark.parametrize("k", [0, 2])
+def test_after_an_interrupt_during_an_evaluation_no_iteration_begins(tmp_path, monkeypatch, k):
+    """Of a slow oracle, these were two evaluations and an iteration without a word."""
+    words = ("solver=mpbcfw", "budget.max_iterations=4", *COSTS)
+    whole = frame_of(run_here(tmp_path / "whole", *words))
+    evaluate = recorder.Recorder.evaluate
+
+    def interrupted(self, solver, iteration):
+        if iteration == k:
+            os.kill(os.getpid(), signal.SIGINT)
+        return evaluate(self, solver, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder.Recorder, "evaluate", interrupted)
+        outcome = run_here(tmp_path, *words)
+    assert (outcome.status, len(frame_of(outcome))) == ("interrupted", k + 1)
+    resumed = frame_of(run_here(tmp_path, *words))
+    pd.testing.assert_frame_equal(resumed.drop(columns=MEASURED), whole.drop(columns=MEASURED))
+
+
 def test_a_second_interrupt_does_not_wait_for_the_evaluation(tmp_path, sabotage):
     def twice(solver):
         os.kill(os.getpid(), signal.SIGINT)

@@ -8,8 +8,9 @@ in a library, or leave compiled code unfinished. There are two states.
   ``kill -9``, and children end with their parent.
 * In a `deferred` block, signals are counted. At the first one, the program says at once what
   happens next; its children are silent. After one signal, a run ends after its iteration and the
-  evaluation, or after the evaluation that is being made. After more, it ends as soon as it has control: after the compiled pass, or at the
-  next `end_if_urgent` between two calls of an oracle in Python.
+  evaluation, or after the evaluation that is being made. After more, it ends as soon as it has
+  control: after the compiled pass, or at the next `end_if_urgent` between two calls of an oracle
+  in Python.
 
 Signals that are ignored (``nohup``) stay ignored.
 """

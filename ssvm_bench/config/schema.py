@@ -54,7 +54,9 @@ class Budget(Options):
     max_iterations : int or None
         Outer iterations.
     max_seconds : float or None
-        Solver seconds on the run's clock.
+        Solver seconds on the run's clock; a pass is not cut. Evaluations are off this clock: each
+        calls the oracle for every example, so that a run of a slow oracle takes a multiple of it
+        unless ``eval.every`` makes them rare.
     gap_tol : float
         Relative duality gap (P − F)/max(|P|, 1e-12); 0 means that the gap never ends the run.
     """
@@ -93,7 +95,8 @@ class Eval(Options):
     Attributes
     ----------
     every : int
-        Least number of iterations from one evaluation to the next.
+        Least number of iterations from one evaluation to the next. An evaluation takes about as
+        long as a pass; with a slow oracle, 5 or 10 saves most of that.
     growth : float
         The next evaluation after the one at iteration k comes at ``growth`` · k, at the earliest;
         1 leaves it to ``every``. Above 1, long runs have a logarithmic number of evaluations.

@@ -2,7 +2,8 @@
 
 Runs on one problem instance are shown together. On a page that is not of an experiment, runs of one
 solver with the same options, but other budgets, evaluation intervals or clocks, are in different
-groups: otherwise its curves would differ only in where they end.
+groups: otherwise its curves would differ only in where they end. Runs of different solvers are
+together whatever their budgets: a budget determines when a run ends, not what it computes.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ def _weight(runs: Runs) -> tuple[bool, int, int]:
 
 
 def _groups(runs: Runs) -> Iterator[Group]:
-    settings = runs.groups(_options)
-    of_solver = runs.groups(lambda run: _options(run, solver=True))
-    if all(len(set(map(_options, used))) == 1 for used in of_solver.values()):
-        yield Group(Runs(run for of_setting in settings.values() for run in of_setting))
+    if _one_setting_each(runs):
+        yield Group(Runs(run for members in runs.groups(_options).values() for run in members))
         return
+    settings: dict[tuple[tuple[str, str], ...], Runs] = {}
+    for setting, members in runs.groups(_without_budget).items():
+        together = _one_setting_each(members)
+        settings |= {setting: members} if together else members.groups(_options)
     common = set.intersection(*(set(setting) for setting in settings))
     by_weight = sorted(settings.items(), key=lambda item: _weight(item[1]), reverse=True)
     for setting, members in by_weight:
@@ -66,10 +69,20 @@ def _groups(runs: Runs) -> Iterator[Group]:
         yield Group(members, ", ".join(only))
 
 
+def _one_setting_each(runs: Runs) -> bool:
+    """Tell whether all runs of a solver with the same options of its own have one setting."""
+    of_solver = runs.groups(lambda run: _options(run, solver=True))
+    return all(len(set(map(_options, used))) == 1 for used in of_solver.values())
+
+
 def _options(run: Run, solver: bool = False) -> tuple[tuple[str, str], ...]:
     """Return the options, either the solver's or all others, that distinguish curves."""
     named = ((key, str(of)) for key, of in run.options.items() if key not in NOT_A_CURVE)
     return tuple(sorted(pair for pair in named if pair[0].startswith("solver.") == solver))
+
+
+def _without_budget(run: Run) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for pair in _options(run) if not pair[0].startswith("budget."))
 
 
 # ---- names ------------------------------------------------------------------------------------

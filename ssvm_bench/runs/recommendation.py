@@ -281,8 +281,9 @@ def measure(config: RunConfig, dataset: Dataset) -> tuple[float, float]:
     wall, cpu = clocks.wall(), clocks.cpu()
     if config.clock != "cpu" and wall > DISAGREE * cpu:
         logger.warning(
-            "%.2g s of measuring were %.2g s of processor time: other programs run here, or the "
-            "oracle waits. clock=cpu measures processor time.",
+            "%.2g s of measuring were %.2g s of processor time. If other programs run here, "
+            "measure again with clock=cpu, which is processor time. If the oracle waits (for a "
+            "device, another process, a network), keep this clock: clock=cpu leaves waiting out.",
             *(wall, cpu),
         )
     call, visit = min(found, key=sum)
@@ -420,6 +421,13 @@ class Recommendation:
             else:
                 yield f"{target.gap:>11g}  {passes:>7}  {words.duration(target.seconds):>15}"
         yield "The passes are those of the nearest problem; this one may take several times more."
+        if (each := mine.n * mine.call) >= LEAST_SECONDS:
+            yield (
+                "Evaluations are not in that time: each calls the oracle for every example, for "
+                f"{words.duration(each)}. eval.every=10 makes fewer."
+            )
+        if any(word.startswith("parallel.") for word in self.words):
+            yield "The time is that of one process: options of parallel are not in it."
         yield ""
         yield self.command
 

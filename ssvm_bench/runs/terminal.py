@@ -75,6 +75,12 @@ COLUMNS: dict[str, tuple[str, int, Callable[[Any], str]]] = {
 }
 """Trace columns shown in a line: heading, width, format."""
 
+REAL = "real time"
+"""The heading of the seconds since the run was called, with loading, compiling and evaluations."""
+
+DEAR = 2.0
+"""Evaluations of at least so many seconds that took longer than the solver are remarked on."""
+
 RELATIVE = "relative gap"
 """The heading of gap/max(|primal|, 1e-12) in the closing table."""
 
@@ -236,7 +242,7 @@ def closing_table(runs: Sequence[tuple[RunConfig, str, Row]]) -> Table:
             table.add_row(name, value)
         return table
     table = Table(box=box.ASCII2, show_edge=False, pad_edge=False)
-    numeric = [*(name for name, _, _ in COLUMNS.values()), RELATIVE, *map(_named, losses)]
+    numeric = [*(name for name, _, _ in COLUMNS.values()), REAL, RELATIVE, *map(_named, losses)]
     for name in entries[0] if entries else ():
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
     for entry in entries:
@@ -315,6 +321,8 @@ def _entries(
         name: show(summary[key]) if key in summary else "-"
         for key, (name, _, show) in COLUMNS.items()
     }
+    primal_on = {name: shown.pop(name) for name in [*shown][[*COLUMNS].index("primal") :]}
+    shown |= {REAL: words.duration(summary.get("wall_time")), **primal_on}
     planes = shown.pop("planes")
     shown |= {RELATIVE: words.number(_relative(summary), ".2g", "-"), "planes": planes}
     shown |= {_named(loss): words.number(summary.get(loss), ".5g", "-") for loss in losses}
@@ -323,6 +331,8 @@ def _entries(
         ended += ", not converged"
     if _fell_short(config, summary):
         ended += f", before budget.gap_tol={config.budget.gap_tol:g}"
+    elif ended.startswith("max_") and _relative(summary) <= config.budget.gap_tol:
+        ended += f", at budget.gap_tol={config.budget.gap_tol:g}, which was reached in the same row"
     if status == "skipped":
         ended += " (finished before)"
     head = {"solver": config.solver.name}
@@ -356,6 +366,27 @@ def short_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
         )
 
 
+def evaluation_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str]:
+    """Yield for the run whose evaluations took most how to make fewer, if its solver took less."""
+    dear = []
+    for config, status, summary in runs:
+        spent, real = (summary.get(name) for name in ("eval_time", "wall_time"))
+        if status == "skipped" or spent is None or real is None or spent < DEAR:
+            continue
+        solver = summary["time"] if config.clock == "wall" else real - spent
+        if spent > solver:
+            dear.append((spent, solver, config.eval.every))
+    if dear:
+        spent, solver, every = max(dear)
+        of_several = f" of {len(dear)} of {len(runs)} runs" * (len(runs) > 1)
+        most = "up to " * (len(dear) > 1)
+        yield (
+            f"evaluations{of_several} took {most}{words.duration(spent)}, longer than the solver "
+            f"({words.duration(solver)}): each calls the oracle for every example, off the clock. "
+            f"eval.every={10 * every} makes fewer"
+        )
+
+
 def result_lines(
     runs: Sequence[tuple[RunConfig, str, Row]], folders: Sequence[Path]
 ) -> Iterator[str]:
@@ -374,5 +405,5 @@ def print_results(runs: Sequence[tuple[RunConfig, str, Row]], folders: list[Path
     console = Console(highlight=False, width=200)
     console.print(closing_table(runs))
     files = f"files: {os.path.commonpath(folders)}"
-    for line in (*best_lines(runs), files, *short_lines(runs)):
+    for line in (*best_lines(runs), files, *short_lines(runs), *evaluation_lines(runs)):
         console.print(Text(line), soft_wrap=True)

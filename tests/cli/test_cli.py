@@ -222,8 +222,38 @@ def test_a_run_that_ends_before_the_gap_it_asks_for_says_what_to_raise(runs):
     assert "max_iterations, before budget.gap_tol=0.01 (finished before): results/" in line
     several = call("run", "-m", asked, "seed=0,1").stdout.splitlines()
     assert "was spent of 1 of 2 runs before" in several[-1]
-    for words in (("run",), ("run", asked, "seed=1")):
-        assert "gap_tol" not in call(*words).stdout
+    for of in (("run",), ("run", asked, "seed=1")):
+        assert "before budget.gap_tol" not in call(*of).stdout
+
+
+def test_a_limit_and_the_gap_that_are_reached_in_one_row_are_both_said(runs):
+    there = {"stop_reason": "max_seconds", **ROW, "gap": 0.0049}
+    runs.react = lambda config: outcome("skipped", summary=there)
+    assert "max_seconds, at budget.gap_tol=0.01" in call("run", "budget.gap_tol=0.01").stdout
+    assert "max_seconds, before budget.gap_tol=0.001" in call("run", "budget.gap_tol=0.001").stdout
+    assert "gap_tol" not in call("run").stdout
+
+
+def test_the_closing_table_has_the_real_time_and_names_evaluations_that_took_most():
+    (config,) = compose_runs(["dataset=usps", "eval.every=2"])
+    (counted,) = compose_runs(["dataset=usps", "clock=work"])
+
+    def said(config, status="finished", **more):
+        summary = {**ROW, "time": 5.0, "eval_time": 7.0, "wall_time": 13.0, **more}
+        return [*terminal.evaluation_lines([(config, status, summary)])]
+
+    (line,) = said(config)
+    assert line.startswith("evaluations took 7 s, longer than the solver (5 s)")
+    assert line.endswith("eval.every=20 makes fewer")
+    assert said(config, eval_time=4.9) == said(config, "skipped") == []
+    assert said(config, time=0.5, eval_time=1.0) == []  # too short to matter
+    assert said(config, wall_time=None) == []  # the beginning of a longer run
+    assert "the solver (6 s)" in said(counted, time=0.1)[0]
+    assert said(counted, time=0.1, wall_time=15.0) == []
+    both = [(config, "finished", {**ROW, "eval_time": of, "wall_time": 9.0}) for of in (7.0, 8.0)]
+    (line,) = terminal.evaluation_lines(both)
+    assert "of 2 of 2 runs took up to 8 s" in line
+    assert ", real time 9 s, primal " in next(terminal.result_lines(both[:1], [Path("of")]))
 
 
 @pytest.mark.parametrize(

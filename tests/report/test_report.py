@@ -363,6 +363,22 @@ def test_other_budgets_are_apart_of_the_same_solver_alone(tmp_path):
     assert (len(first.runs), len(second.runs)) == (2, 1)
 
 
+def test_other_options_that_set_runs_apart_do_not_set_budgets_apart(tmp_path):
+    def made(solver, iterations, every):
+        config = {"budget": {"max_iterations": iterations}, "eval": {"every": every}}
+        store(tmp_path, run_of(solver, config=config), config=f"{solver}{every}")
+
+    made("bcfw", 9, 1)
+    made("mpbcfw", 3, 1)  # in one figure with the former
+    made("bcfw", 3, 5)
+    ((first, second),) = groups_of(tmp_path).values()
+    assert [first.setting, second.setting] == ["eval.every=1", "eval.every=5"]
+    assert [[run.solver for run in of.runs] for of in (first, second)] == [
+        ["bcfw", "mpbcfw"],
+        ["bcfw"],
+    ]
+
+
 def test_table_to_gap_has_medians_ranges_and_ratios():
     def reached(solver, seed, end, calls):
         spent = {"time": [0, end], "oracle_calls": [0, calls]}

@@ -140,6 +140,16 @@ def test_the_gap_of_the_table_that_decides_is_the_next_smaller_one_that_is_reach
     assert found.command.count("budget.") == 2
 
 
+def test_what_the_estimated_time_leaves_out_is_said(known, monkeypatch):
+    text = "\n".join(recommend(USPS).lines())
+    assert "Evaluations" not in text
+    assert "one process" not in text
+    monkeypatch.setattr(recommendation, "measure", lambda config, dataset: (0.5, 4e-6))
+    text = "\n".join(recommend([*USPS, "parallel.workers=2", "parallel.batch=4"]).lines())
+    assert "calls the oracle for every example, for 15 s. eval.every=10 makes fewer." in text
+    assert "The time is that of one process" in text
+
+
 def test_where_no_preset_is_close_another_solver_is_named_and_it_is_said(known):
     found = recommend([*OCR, "lam=2/n"])
     assert (found.nearest, found.named.solver) == (WORDS, "ssg_weighted")
@@ -265,7 +275,8 @@ def test_it_is_said_if_the_clocks_disagree(monkeypatch, caplog):
         (config,) = compose_runs([*USPS, "solver=bcfw", f"clock={clock}"])
         caplog.clear()
         recommendation.measure(config, load_dataset(config.dataset))
-        assert ("clock=cpu measures processor time" in caplog.text) == said
+        assert ("with clock=cpu, which is processor time" in caplog.text) == said
+        assert ("If the oracle waits" in caplog.text) == said  # for which that clock is wrong
 
 
 # ---- after a run --------------------------------------------------------------------------------

@@ -295,12 +295,15 @@ def sentences(table: pd.DataFrame) -> Iterator[Block]:
             continue
         if len(problems) > 1:
             yield Heading(style.problem_title(instance.iloc[0]))
-        yield from _beside(rows[is_base].iloc[0], rows[~is_base].to_dict("records"))
+        (base,) = rows[is_base].head(1).to_dict("records")
+        yield from _beside(base, rows[~is_base].to_dict("records"))
 
 
 def _beside(base: Mapping[Any, Any], others: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
     """Yield what other solvers reach and take beside BCFW, on one problem instance."""
-    ends = (f"with {of['name']} it is {percent(of['gap'])} after {of['passes']:.0f}" for of in others)
+    ends = (
+        f"with {of['name']} it is {percent(of['gap'])} after {of['passes']:.0f}" for of in others
+    )
     yield (
         f"After {base['passes']:.0f} passes of the exact oracle over the {base['n']} examples, the "
         f"gap between primal and dual is {percent(base['gap'])} of the primal value with "

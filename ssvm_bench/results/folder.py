@@ -111,7 +111,8 @@ class ResultsFolder(NamedTuple):
             return ""
         return (
             f"Figures, tables and thinned traces of your runs are in {self.made}, apart from the "
-            f"{self.origin} ones in {self.root}. With {OPTION}{self.root}, they would replace these."
+            f"{self.origin} ones in {self.root}. With {OPTION}{self.root}, they would replace "
+            "these."
         )
 
 

@@ -83,7 +83,8 @@ def test_what_cannot_be_loaded_is_told_before_any_work(path, monkeypatch, tmp_pa
     assert "b.parquet: there is no such file or folder" in missing
     named = message("dataset=digits")  # its file is not one that the call names
     assert "streams/digits.parquet: there is no such file or folder. It is that of" in named
-    assert "`make streams`" in named and "optdigits" in named
+    assert "`make streams`" in named
+    assert "optdigits" in named
     assert "It is that of" not in message("dataset=digits", "dataset.path=b.parquet", status=2)
     assert "must be ≤ 12, the number of examples" in message(here, "dataset.n_samples=13", status=2)
     said = message(here, "dataset.source=real")

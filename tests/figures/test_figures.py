@@ -111,7 +111,9 @@ def test_a_figure_says_how_far_its_zero_is_known():
     assert said(Best(1.125, 1.125)) == said(Best(NAN, 1.0)) == said() == []
     runs.append(make_trace([2.0, 1.5], [0.0, 1.0], lam=0.25))
     runs = runs[1:]
-    assert said(Best(1.25, 1.0), Best(1.5, 1.0))[0].endswith("up to 0.25–0.5 too large (by problem).")
+    assert said(Best(1.25, 1.0), Best(1.5, 1.0))[0].endswith(
+        "up to 0.25–0.5 too large (by problem)."
+    )
 
 
 def test_a_curve_goes_on_while_more_than_half_of_its_repeats_do():

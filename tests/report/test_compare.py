@@ -415,7 +415,9 @@ def test_sentences_tell_where_a_solver_is_where_bcfw_ends():
     assert (title.text, second.text) == tuple(
         f"toy: real data, n = 2, λ = {lam}" for lam in ("1/n", "0.3")
     )
-    assert ends.count("After 30 passes") == ends.count("with MP-BCFW, fast it is 0.5 % after 8") == 1
+    assert (
+        ends.count("After 30 passes") == ends.count("with MP-BCFW, fast it is 0.5 % after 8") == 1
+    )
     assert arrives == (
         "MP-BCFW, fast is where BCFW ends after 8 passes and 1.5 s; BCFW needs 30 passes and 6 s; "
         "MP-BCFW does not get to where BCFW ends."

@@ -4,8 +4,8 @@
 
     MB          files of the package, and of all that an installation brings, without those that
                 Python compiles (``__pycache__``)
-    times       CPU time of a process that imports ``StructuredSVM``, or shows the help, less that
-                of ``python -c pass``; divided by what ``import numpy, pandas, scipy.sparse`` takes
+    times       CPU time of a process that imports ``StructuredSVM``, less that of
+                ``python -c pass``; divided by what ``import numpy, pandas, scipy.sparse`` takes
     modules     that the import brings in: a count, whatever else the machine does
 
 Usage, with the Python of an environment that has nothing but ``pip install .``::
@@ -60,7 +60,6 @@ def measured() -> dict[str, float]:
         "package [MB]": round(megabytes(PACKAGE), 2),
         "all that it needs [MB]": round(sum(map(megabytes, brought)), 1),
         "import [times]": round((seconds("-c", IMPORT) - nothing) / unit, 2),
-        "help [times]": round((seconds("-m", "ssvm_bench", "--help") - nothing) / unit, 2),
         "import [modules]": int(counted.stdout),
     }
 

@@ -55,8 +55,8 @@ FURTHER: tuple[Dashes, ...] = (
 )
 """Line styles of a figure's further curves with the same look: points on, off, on, …"""
 
-OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#6699CC")
-"""Colours of all other solvers, chosen by the name."""
+OTHERS = ("#999933", "#117733", "#44AA99", "#AA4499", "#661100", "#CC6677")
+"""Colours of all other solvers, chosen by the name; none is near the blue of BCFW."""
 
 DATASETS = {
     "abalone": "Abalone",

@@ -138,6 +138,21 @@ def test_a_paper_has_its_own_kinds_looks_and_titles(folder):
     assert style.solver_label("bcfw") == "BCFW"  # that of an earlier paper stays
 
 
+def test_a_folder_without_claims_names_a_solver_and_its_colour(folder):
+    """As `docs/own_solver.md` says."""
+    place = folder / "paper" / "looks"
+    place.mkdir()
+    page = (Path(__file__).parents[2] / "docs" / "own_solver.md").read_text()
+    code, _, said = page.partition("Its `paper.py` is\n\n```python\n")[2].partition("```")
+    (place / "paper.py").write_text(code)
+    (place / "about.yaml").write_text(said.partition("```yaml\n")[2].partition("```")[0])
+    registry.use([folder])
+    assert style.solver_label("averaged") == "Averaged subgradient"
+    assert style.strokes(["averaged"])["averaged"] == ("#CC6677", "--")
+    done = call("list", "experiments", "--config-dir", folder)
+    assert done.exit_code == 0
+
+
 def test_two_papers_have_different_names(folder):
     (folder / "paper" / "toy").rename(folder / "paper" / "mpbcfw")
     registry.use([folder])

@@ -10,7 +10,8 @@
 References
 ----------
 S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher: Block-coordinate Frank–Wolfe optimization for
-structural SVMs. ICML 2013, Algorithm 4.
+structural SVMs. ICML 2013, Algorithm 4. In these letters: N. Shah, V. Kolmogorov, C. H. Lampert: A
+multi-plane block-coordinate Frank–Wolfe algorithm …, CVPR 2015, Algorithm 2.
 """
 
 from dataclasses import dataclass

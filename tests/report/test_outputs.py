@@ -291,7 +291,7 @@ def test_committed_results_change_only_where_that_is_asked_for(file, results, mo
     drawn, said = plot(file, None, "solver.T=7")
     own = Path("results", folder.OWN)
     assert {path.parent for path in drawn} == {own / "figures/two/solver.T=7"}
-    assert f"go to {own}" in said[-1]
+    assert f"are in {own}" in said[-1]
     assert "results_dir=results" in said[-1]
     pages.report(folder.results_folder(Path("results"), ()))
     changed = {path for path in contents(results) if not path.startswith(folder.OWN)}

@@ -158,6 +158,14 @@ def _show_status(name: str, configs: list[RunConfig], said: Options, as_json: bo
     help="Scale of x. [default: log where some curves are much shorter, and of time where curves "
     "fall at once]",
 )
+@click.option(
+    "--figure",
+    "figures",
+    metavar="KIND",
+    multiple=True,
+    help="Only this kind of figure, which the experiment need not list, as profile; may be "
+    "repeated. [default: those that it lists]",
+)
 @cli.runs_option
 @click.pass_obj
 def plot_command(
@@ -166,6 +174,7 @@ def plot_command(
     overrides: tuple[str, ...],
     formats: tuple[str, ...],
     x_scale: str | None,
+    figures: tuple[str, ...],
     whose: str,
 ) -> None:
     """Draw the figures of experiments from their finished runs.
@@ -179,6 +188,7 @@ def plot_command(
         ssvm-bench plot mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6
         ssvm-bench plot quickstart --format svg
         ssvm-bench plot quickstart --format pdf --x-scale log
+        ssvm-bench plot quickstart --figure profile
         ssvm-bench plot mpbcfw_fig4 dataset=usps --runs committed
     """
     cli.collect_rarely()
@@ -188,7 +198,7 @@ def plot_command(
     log_x = None if x_scale is None else x_scale == "log"
     folders = settings.config_dirs()
     for each in (name, *(word for word in overrides if word not in for_all)):
-        _show_files(experiment_files.plot(each, formats, for_all, folders, whose, log_x))
+        _show_files(experiment_files.plot(each, formats, for_all, folders, whose, log_x, figures))
 
 
 def _show_files(files: Sequence[Path]) -> None:

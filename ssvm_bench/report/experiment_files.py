@@ -22,11 +22,12 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssvm_bench.base import files
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import ConfigError, RunFailedError, nearest, shown
 from ssvm_bench.claims import display, fidelity
 from ssvm_bench.config import LOADED_FROM, experiment, registry, shown_as
 from ssvm_bench.config.experiment import ExpandedGrid, Experiment
@@ -132,6 +133,7 @@ def plot(
     config_dirs: Sequence[Path] = (),
     whose: str = "",
     log_x: bool | None = None,
+    only: Sequence[str] = (),
 ) -> list[Path]:
     """Draw the figures of an experiment from its finished runs, without executing any.
 
@@ -146,6 +148,9 @@ def plot(
         Whose runs to draw, see `ResultsFolder.sides`; empty: the user's own if there are any.
     log_x : bool, optional
         Whether the x axes of curves are logarithmic; None: where short curves need it.
+    only : sequence of str
+        The kinds of figures to draw, also ones that the experiment does not list; empty: those that
+        it lists.
 
     Returns
     -------
@@ -155,14 +160,18 @@ def plot(
     Raises
     ------
     ConfigError
-        If the experiment or an override is wrong, if there is no such results folder, if there are
-        no committed runs to choose, or if the experiment has no tables and only these are asked
-        for.
+        If the experiment, an override or a kind is wrong, if there is no such results folder, if
+        there are no committed runs to choose, or if the experiment has no tables and only these are
+        asked for.
     RunFailedError
         If no run has finished, none can be read, or a file cannot be written.
     """
     experiment = load(name, config_dirs)
     grid = experiment.expanded(overrides, config_dirs)
+    known = kinds()
+    for each in only:
+        if each not in known:
+            raise ConfigError(f"There is no figure {shown(repr(each))}. {nearest(each, known)}")
     where = existing_folder(grid.configs[0].results_dir, overrides)
     with SkippedFiles() as skipped:
         renewed = where.made == where.root and not whose  # what is committed, by all runs there
@@ -194,7 +203,7 @@ def plot(
                 where.origin,
             )
         kept, of_side = found.stored.values(), where._replace(whose=found.where.whose)
-        return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x)
+        return draw(experiment, found.runs, kept, of_side, formats, skipped, grid, log_x, only)
 
 
 def draw(
@@ -206,6 +215,7 @@ def draw(
     skipped: SkippedFiles | None,
     grid: ExpandedGrid | None = None,
     log_x: bool | None = None,
+    only: Sequence[str] = (),
 ) -> list[Path]:
     """Write all files of an experiment; real and synthetic data have separate files.
 
@@ -229,6 +239,7 @@ def draw(
     grid : ExpandedGrid, optional
         The runs of the experiment that were asked for; by default those of its file.
     log_x : bool, optional
+    only : sequence of str
         As for `plot`.
 
     Returns
@@ -244,6 +255,11 @@ def draw(
     RunFailedError
         If a file cannot be written.
     """
+    if only:
+        known = kinds()
+        usual = {name: tuple(known[name].chosen) or known[name].choices.names for name in only}
+        listed = {name: experiment.figures.get(name, usual[name]) for name in only}
+        experiment = replace(experiment, figures=listed)
     where = as_folder(results_dir)
     sweep(where)
     stored = {run.own_folder: run for run in kept}
@@ -262,6 +278,8 @@ def draw(
     committed = f"runs={COMMITTED}" * (where.whose == COMMITTED and where.made != where.root)
     variant = ",".join(filter(None, (grid.variant if grid else "", committed)))
     made = [*outputs(experiment, drawn, where.root, variant=variant, log_x=log_x)]
+    if only and all(output.json for _, output in made):
+        logger.warning("%s: these runs give no %s.", experiment.name, " and no ".join(only))
     if kind.TABLES in formats and not any(output.tables for _, output in made):
         said = f"{experiment.name} has no tables, so that there is nothing to write as tex"
         if set(formats) == {kind.TABLES}:
@@ -279,7 +297,8 @@ def draw(
             experiment.name,
         )
     write_files(contents, where.root)
-    _warn_of_others(folder, contents, drawn)
+    if not only:
+        _warn_of_others(folder, contents, drawn)
     if where.notice:  # files are where a user would not look for them
         logger.info(where.notice)
     changed = [record] * (record.exists() and record.stat().st_mtime_ns != before)

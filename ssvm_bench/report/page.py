@@ -1,8 +1,8 @@
 """One page of ``ssvm-bench report``: its runs in, HTML out.
 
 A page begins with who was first, by how much and on what, in words; that of the user's own runs
-with their profile. Then come curves, then tables, the further ones closed. What all runs have in
-common stands once.
+with their profile, which the page of an experiment that does not list it has as its last figure.
+Then come curves, then tables, the further ones closed. What all runs have in common stands once.
 
 The page's script draws figures of curves when they come into view. The pictures of an experiment,
 which `experiment_files` draws, are linked from their folder.
@@ -235,12 +235,13 @@ def _spent(row: Mapping[Hashable, Any]) -> str:
 def _profile(page: Page, documents: list[Html]) -> Iterator[Html]:
     """Yield who was first on all problems together, and the figure; add the table to the others."""
     kind = kinds()[profile.KIND.name]
-    for output in kind.outputs(_whole_data(page), kind.chosen):
-        if output.figure:
-            yield _embedded(output.title, output)
-        else:
-            yield Html(f"<p>{escaped(_overall(output.table))}</p>\n")
-            documents.append(details(output.title, *map(block, output.blocks)))
+    for data in _of_sources(page).values():
+        for output in kind.outputs(data, kind.chosen):
+            if output.figure:
+                yield _embedded(output.title, output)
+            else:
+                yield Html(f"<p>{escaped(_overall(output.table))}</p>\n")
+                documents.append(details(output.title, *map(block, output.blocks)))
 
 
 def _overall(table: pd.DataFrame) -> str:
@@ -337,6 +338,12 @@ def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
             best = found.runs.best
             bounded = (of for of in page.groups.items() if best[of[0]].dual > -np.inf)
             figures += _of_instances(page._replace(groups=dict(bounded)), known["suboptimality"])
+    if (
+        found.experiment
+        and profile.KIND.name not in asked
+        and (of_all := [*_profile(page, documents)])
+    ):
+        figures.append(Shown("Profile of all targets", Html("".join(of_all))))
     return figures, documents
 
 
@@ -396,9 +403,8 @@ def _embedded(title: str, output: Output) -> Html:
 
 def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown | Html]:
     """Yield what a kind shows of all runs: existing pictures, and its documents."""
-    found, whole = page.found, _whole_data(page)
-    together = by_source(whole) if found.experiment else {"real": whole}
-    for source, data in together.items():
+    found = page.found
+    for source, data in _of_sources(page).items():
         for output in kind.outputs(data, choices):
             title = output.title or f"{found.title}: {output.name}"
             name = f"{output.name}{stored_traces.suffix(source)}.png"
@@ -415,13 +421,14 @@ def _outputs(page: Page, kind: Kind, choices: Sequence[str]) -> Iterator[Shown |
                 yield details(title, *map(block, output.blocks))
 
 
-def _whole_data(page: Page) -> FigureData:
-    """Return the runs that documents compare."""
+def _of_sources(page: Page) -> dict[str, FigureData]:
+    """Return source → the runs that documents compare; the user's own are compared together."""
     found, runs = page.found, page.found.runs
     if not found.experiment:
         runs = Runs(run for parts in page.groups.values() for run in _largest(parts))
     gaps = found.experiment.gaps if found.experiment else ()
-    return FigureData(runs, found.title, gaps, found.where.root, decided=not found.experiment)
+    whole = FigureData(runs, found.title, gaps, found.where.root, decided=not found.experiment)
+    return by_source(whole) if found.experiment else {"real": whole}
 
 
 def _largest(parts: Sequence[Group]) -> Iterator[Run]:

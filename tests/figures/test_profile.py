@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program import call
+from program import call, error_of
 from traces import make_trace
 
 from ssvm_bench.figures import profile
@@ -254,6 +254,31 @@ def test_one_solver_or_no_target_that_was_reached_has_no_profile():
     late = {"calls": [0, 9], "outside": [0, 9], "gaps": [3, 2]}
     none = [run_of(solver, **late) for solver in ("bcfw", "mpbcfw")]
     assert not [*profile.KIND.outputs(FigureData(Runs(none)), ["calls"])]
+
+
+def test_an_experiment_that_does_not_list_it_has_it_on_its_page_and_when_asked(tmp_path):
+    file, where = tmp_path / "mine.yaml", f"results_dir={tmp_path}"
+    words = ("dataset=usps", "dataset.n_samples=30", "clock=work", "budget.max_iterations=40")
+    grid = "".join(f"  {word.replace('=', ': ')}\n" for word in (*words, "solver=[bcfw, mpbcfw]"))
+    file.write_text(
+        f"grid:\n{grid}  dataset.source: synthetic\nfigures: {{suboptimality: [time]}}\n"
+    )
+    assert call("experiment", file, where).exit_code == 0
+    folder = tmp_path / "figures" / "mine"
+    before = {path.name for path in folder.iterdir()}
+    result = call("plot", file, where, "--figure", "profile", "--format", "svg")
+    assert (result.exit_code, result.stderr) == (0, "")
+    new = {path.name for path in folder.iterdir()} - before
+    stem = "profile-synthetic"
+    assert {f"{stem}.csv", f"{stem}.md", "profile_curves-synthetic.svg"} <= new
+    nothing = call("plot", file, where, "solver=bcfw", "--figure", "profile")
+    assert "mine: these runs give no profile." in nothing.stderr
+    assert "Did you mean profile?" in error_of(call("plot", file, where, "--figure=profil"), 2)
+    assert call("report", where, "--experiment", file).exit_code == 0
+    (page,) = (path.read_text() for path in tmp_path.rglob("mine.html"))
+    assert "Profile of all targets" in page
+    assert f"In {profile.heading('10ms')}<" not in page  # time is counted
+    assert f"In {profile.heading('calls')}<" in page
 
 
 def test_a_page_of_own_runs_has_the_profile_inside(tmp_path):

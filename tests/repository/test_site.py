@@ -1,17 +1,22 @@
-"""The site that `make docs` has built, as Chromium shows it from the disk.
+"""The site that `make docs` has built, as Chromium shows it from the disk, and by HTTP.
 
 Without a site in `site/`, or in the folder `$SSVM_BENCH_SITE`, most tests are skipped; so are those
 of a browser without Chromium, and those of accessibility without the file `$SSVM_BENCH_AXE`, which
-is `axe.min.js` of the package axe-core.
+is `axe.min.js` of the package axe-core. Screenshots go to the folder `$SSVM_BENCH_SCREENSHOTS`.
 """
 
 import json
 import os
 import re
 import runpy
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 SITE = Path(os.environ.get("SSVM_BENCH_SITE", ROOT / "site")).absolute()
@@ -29,6 +34,18 @@ SHOWN = (
     *("results/report/index.html", REPORT, "files/docs/conda/meta.yaml.html"),
 )
 """Pages of each kind, which a test of minutes looks at."""
+
+PICTURED = (
+    "index.html",
+    "which_solver.html",
+    "options.html",
+    "examples/gallery/index.html",
+    REPORT,
+)
+"""Pages of which screenshots are kept, for people to look at."""
+
+COLOURS = 30
+"""A picture with fewer colours is blank, or nearly so."""
 
 
 def module(name):
@@ -54,14 +71,14 @@ def opened(browser):
     """Returns a function that opens a page of the site; and what its console said."""
     contexts = []
 
-    def open_(place, width=1280, scheme="light"):
+    def open_(place, width=1280, scheme="light", base=""):
         view = {"width": width, "height": 900}
         contexts.append(browser.new_context(viewport=view, color_scheme=scheme))
         page = contexts[-1].new_page()
         page.said = []
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.goto((SITE / place).as_uri())
+        page.goto(f"{base or SITE.as_uri()}/{place}")
         return page
 
     yield open_
@@ -197,6 +214,25 @@ def test_pages_are_accessible(opened, width, scheme):
     assert found == []
 
 
+@of_a_site
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("place", PICTURED)
+def test_screenshots_are_not_blank_and_dark_ones_are_darker(opened, place, width, tmp_path):
+    folder = Path(os.environ.get("SSVM_BENCH_SCREENSHOTS", tmp_path))
+    brightness = []
+    for scheme in SCHEMES:
+        page = opened(place, width, scheme)
+        page.wait_for_load_state("networkidle")
+        path = folder / f"{place.removesuffix('.html').replace('/', '-')}-{width}-{scheme}.png"
+        page.screenshot(path=path)
+        with Image.open(path) as picture:
+            pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+        assert len(np.unique(pixels, axis=0)) > COLOURS, path.name
+        brightness.append(pixels.mean())
+    light, dark = brightness
+    assert light > 1.2 * dark
+
+
 def search(page, words):
     """Type words into the search; return its answers' links once they are there."""
     page.get_by_role("textbox", name="Search").press_sequentially(words)
@@ -210,6 +246,24 @@ def test_search_answers_from_the_disk(opened):
     page = opened("index.html")
     assert search(page, "working sets").count() > 3
     assert page.said == []
+
+
+@of_a_site
+def test_search_answers_by_http(opened):
+    """A server gives the search a worker, which pages from the disk have none of."""
+    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=SITE)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            page = opened("index.html", base=f"http://127.0.0.1:{server.server_port}")
+            answers = search(page, "working sets")
+            assert answers.count() > 3
+            with page.expect_navigation():
+                answers.first.click()
+            assert "working set" in page.locator("article").inner_text().lower()
+            assert page.said == []
+        finally:
+            server.shutdown()
 
 
 @of_a_site

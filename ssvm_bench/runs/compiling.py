@@ -51,7 +51,7 @@ class _Turn(event.Listener):
             if self._lock is not None:
                 with suppress(OSError):  # no lock is possible there: continue without
                     self._descriptor = self.held.enter_context(_locked(self._lock))
-            kept = "up to a minute, once for this version; they are cached"
+            kept = "up to a minute, once for such data; they are cached"
             lasts = "minutes, in each process" if jit.CACHE_FOLDER is None else kept
             text = f"Compiling {self._what}: {lasts} …"
             notice = threading.Timer(_NOTICE, copy_context().run, [logger.warning, text])

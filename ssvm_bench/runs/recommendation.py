@@ -75,6 +75,9 @@ SECONDS, PASSES = 1.0, 10
 _FEW, _SHARE = 2, 0.1
 """Examples that are measured first; there are more, while a pass takes less of `SECONDS`."""
 
+FAR = 10.0
+"""Ratio of λn to that of the nearest problem, or its inverse, from which on a line says so."""
+
 DISAGREE = 1.1
 """Ratio of wall to processor time above which a warning says so."""
 
@@ -369,6 +372,11 @@ class Recommendation:
         return shlex.join(["ssvm-bench", "run", *solver, *self.words, *budget])
 
     @property
+    def lam_ratio(self) -> float:
+        """λn over that of the nearest problem: the larger λ, the fewer passes."""
+        return self.problem.lam_n / self.nearest.lam_n
+
+    @property
     def likeness(self) -> str:
         """How far the nearest problem is one of the same kind."""
         other_oracle, other_structure, _ = self.problem.distance(self.nearest)
@@ -420,7 +428,14 @@ class Recommendation:
                 yield f"{target.gap:>11g}  {passes}"
             else:
                 yield f"{target.gap:>11g}  {passes:>7}  {words.duration(target.seconds):>15}"
-        yield "The passes are those of the nearest problem; this one may take several times more."
+        yield (
+            "The passes are those of the nearest problem; this one may take several times as many, "
+            "or a fraction of them."
+        )
+        if not 1 / FAR < self.lam_ratio < FAR:
+            mine_lam, its_lam = (words.lam(one.lam_n / one.n, one.n) for one in (mine, there))
+            far = "fewer" if self.lam_ratio > 1 else "more"
+            yield f"Its λ is {mine_lam}, and there {its_lam}: the passes may be far {far}."
         if (each := mine.n * mine.call) >= LEAST_SECONDS:
             yield (
                 "Evaluations are not in that time: each calls the oracle for every example, for "
@@ -445,6 +460,7 @@ class Recommendation:
             "problem": {**known(self.problem), "source": self.source},
             "nearest": known(self.nearest),
             "likeness": self.likeness,
+            "lam_ratio": self.lam_ratio,
             "cost": self.cost,
             "gap": self.gap,
             "solver": of.solver,

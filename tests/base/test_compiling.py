@@ -100,7 +100,7 @@ def test_a_process_waits_for_what_another_compiles_and_says_for_whom(place):
 
 def test_a_python_program_is_told_of_what_is_compiled_and_of_nothing_else(capsys):
     assert in_turn(lambda: (times(3.5)(2.0), time.sleep(0.3))[0], "kernels of mine") == 7.0
-    said = "Compiling kernels of mine: up to a minute, once for this version; they are cached …\n"
+    said = "Compiling kernels of mine: up to a minute, once for such data; they are cached …\n"
     assert capsys.readouterr() == ("", said)
     kernel = jit.kernel(double)
     kernel(1.0)

@@ -190,6 +190,23 @@ def test_a_problem_of_another_kind_gets_a_weak_guide(known):
     assert found.likeness == "none has regression labels, so that it is a weak guide"
 
 
+@pytest.mark.parametrize(
+    ("lam", "said"),
+    [
+        ("lam=1/n", None),
+        ("lam=5/n", None),
+        ("lam=200/n", "Its λ is 200/n, and there 1/n: the passes may be far fewer"),
+        ("lam=0.01/n", "Its λ is 0.000333, and there 1/n: the passes may be far more"),
+    ],
+)
+def test_a_lambda_that_is_far_from_the_nearest_problems_is_said(known, lam, said):
+    """44 passes were expected where 11 were needed: of λ, nothing was said."""
+    found = recommend([*USPS, lam])
+    about = [line for line in found.lines() if line.startswith("Its λ")]
+    assert about == ([f"{said}."] if said else [])
+    assert found.as_plain()["lam_ratio"] == pytest.approx(found.problem.lam_n)
+
+
 def test_json_says_the_same(known):
     found = recommend(USPS)
     printed = json.loads(call("recommend", *USPS, "--json").stdout)
@@ -202,7 +219,8 @@ def test_json_says_the_same(known):
     assert ratios["bcfw"] is None
     text = call("recommend", *USPS).stdout
     assert text == "\n".join(found.lines()) + "\n"
-    assert "\nThe passes are those of the nearest problem; this one may take several times" in text
+    said = "The passes are those of the nearest problem; this one may take several times as many, "
+    assert f"\n{said}or a fraction of them.\n" in text
     assert text.endswith(f"{found.command}\n")
 
 

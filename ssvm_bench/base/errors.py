@@ -103,7 +103,7 @@ def described(error: BaseException) -> str:
     if isinstance(error, SsvmBenchError):
         return str(error)
     what, place = shown(" ".join(str(error).split()), 500), place_of(error)
-    text = f"{type(error).__name__}: {what}".rstrip(": ")
+    text = f"{type(error).__name__}: {what}".rstrip(": .")  # it is part of a sentence
     return f"{text} ({place})" if place else text
 
 

@@ -177,7 +177,8 @@ def prepare_command(name: str | None, source: str, allow_checksum_mismatch: bool
 )
 @source_option
 @trust_option
-def show_command(name: str, **chosen: Any) -> None:
+@click.pass_obj
+def show_command(settings: Settings, name: str, **chosen: Any) -> None:
     """Draw images I (from 0) of a dataset, and predictions of runs.
 
     It shows the superpixels, the ground truth, its majority in each superpixel, and what the
@@ -193,6 +194,7 @@ def show_command(name: str, **chosen: Any) -> None:
     """
     from ssvm_bench.cli import dataset_views
 
+    settings.config_dirs()
     (name,) = _names(name)
     click.echo(f"figure: {dataset_views.show(name, **chosen)}")
 
@@ -283,6 +285,7 @@ def export_command(
 def _written_arrays(dataset: Dataset, path: Path) -> str:
     """Write a dataset to an npz; return a line that describes its content."""
     from ssvm_bench.datasets.own_files import npz
+    from ssvm_bench.results import words
     from ssvm_bench.results.folder import cannot_write
 
     if dataset.structure not in npz.STRUCTURES:
@@ -294,7 +297,8 @@ def _written_arrays(dataset: Dataset, path: Path) -> str:
     counts = [f"{dataset.n} to train on"]
     counts += [f"{examples.n} {split}" for split, examples in dataset.held_out.items()]
     size = path.stat().st_size / 1e6
-    return f"{path}: {dataset.name} ({dataset.source} data), {size:.1f} MB: {', '.join(counts)}"
+    of = f"{dataset.name} ({words.source(dataset.source)} data)"
+    return f"{path}: {of}, {size:.1f} MB: {', '.join(counts)}"
 
 
 def _written_stream(
@@ -303,6 +307,7 @@ def _written_stream(
     """Write a dataset to a file for `DataStream`; yield lines that describe its content."""
     from ssvm_bench.config import registry
     from ssvm_bench.datasets.export import write
+    from ssvm_bench.results import words
     from ssvm_bench.results.provenance import provenance
 
     name = config.dataset.name
@@ -332,7 +337,8 @@ def _written_stream(
     counts = [f"{header.train.n} to train on"]
     counts += [f"{split.n} {name}" for name, split in [*header.splits.items()][1:]]
     groups = sum(split.row_groups for split in header.splits.values())
-    yield f"{path}: {name} ({dataset.source} data), {path.stat().st_size / 1e6:.1f} MB"
+    of = f"{name} ({words.source(dataset.source)} data)"
+    yield f"{path}: {of}, {path.stat().st_size / 1e6:.1f} MB"
     yield f"  examples: {', '.join(counts)}; row groups: {groups}"
     rate = header.train.n / seconds
     yield f"  fingerprint {header.fingerprint}; {seconds:.1f} s, {rate:.0f} examples a second"

@@ -16,8 +16,9 @@ from ssvm_bench.datasets import sources
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.datasets.images.preparation import PictureFile
 from ssvm_bench.figures import drawing, pictures
+from ssvm_bench.results import words
 from ssvm_bench.results.folder import write_file
-from ssvm_bench.results.trace import is_finished, read_labels, read_metadata
+from ssvm_bench.results.trace import read_labels, read_metadata
 from ssvm_bench.runs import prediction
 
 
@@ -39,7 +40,7 @@ def prepared(name: str, source: str, allow_checksum_mismatch: bool = False) -> I
     examples, parts = ("images", "superpixels") if is_graph else ("examples", "parts")
     kept = sources.kept_in(raw, dataset.source) or "not kept, because no folder can be written to"
     parsed = "" if raw.prepared else " (parsed; there is nothing else to prepare)"
-    yield f"{name} ({dataset.source} data): {kept}{parsed}"
+    yield f"{name} ({words.source(dataset.source)} data): {kept}{parsed}"
     yield (
         f"  {dataset.n} {examples} of {lengths.min()} to {lengths.max()} {parts}, "
         f"{lengths.mean():.1f} on average"
@@ -97,11 +98,7 @@ def show(
         modules = {kind: registry.module("dataset", kind) for kind in registry.kinds("dataset")}
         shown = ", ".join(kind for kind, of in modules.items() if _has_pictures(of))
         raise ConfigError(f"{name} has no pictures to show. Those with some: {shown}.")
-    for run in runs:
-        if not is_finished(run):
-            raise ConfigError(
-                f"{run} is not the folder of a finished run, as …/runs/{name}/SOLVER/HASH/seed=0."
-            )
+    runs = [prediction.find(run) for run in runs]
     if source == "auto" and runs:
         source = read_metadata(runs[0])["dataset"]["source"].partition(" ")[0]
     if hasattr(module, "with_images"):

@@ -220,11 +220,9 @@ def _check_choice(group: str, name: Any, known: Mapping[str, Path]) -> None:
         raise ConfigError(
             f"dataset={file} is a file. dataset=file dataset.path={file} trains on it."
         )
-    beside = sorted(Path().glob(f"*/{group}/*.yaml")) if is_name else ()
-    for folder in (file.parts[0] for file in beside if file.stem == name):
-        raise ConfigError(
-            f"{group}={name} is in the folder {shown(folder)}: add --config-dir {shown(folder)}."
-        )
+    beside = registry.folder_beside(f"{group}/{name}.yaml") if is_name else ""
+    if beside:
+        raise ConfigError(f"{group}={name} is a plug-in that lies here: add {beside} to the call.")
     validation.check_choice(group, name, known)
 
 

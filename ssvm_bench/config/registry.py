@@ -68,6 +68,19 @@ def folders() -> tuple[Path, ...]:
     return tuple(map(Path, _PLUG_INS.__path__))
 
 
+def folder_beside(file: str) -> str:
+    """Return the option that names the folder of a plug-in's file that lies here; else empty.
+
+    ``file`` is as ``solver/mine.py``. It is searched for in the working folder, and in the folders
+    below it and below these.
+    """
+    with suppress(OSError, ValueError):
+        for pattern in (file, f"*/{file}", f"*/*/{file}"):
+            for found in sorted(Path().glob(pattern)):
+                return f"--config-dir {shown(found.parents[1])}"
+    return ""
+
+
 def forget() -> None:
     """Use no folders any more; what is in them will be imported again."""
     _PLUG_INS.__path__ = []
@@ -134,8 +147,15 @@ def module(group: str, kind: str) -> Any:
         return found
     entries = tuple(entry_points(group=f"ssvm_bench.{group}s", name=kind))
     if file is None and not entries:
-        where = f": no folder of --config-dir has {group}/{kind}.py" if folders() else ""
-        raise ConfigError(f"Unknown {group} kind {kind!r}{where}. {nearest(kind, kinds(group))}")
+        if beside := folder_beside(f"{group}/{kind}.py"):
+            raise ConfigError(
+                f"The {group} {kind!r} is a plug-in that lies here: add {beside} to the call."
+            )
+        where, how = f": no folder of --config-dir has {group}/{kind}.py", ""
+        if not folders():
+            where, how = "", " If it is a plug-in, give the folder it lies in with --config-dir."
+        known = nearest(kind, kinds(group))
+        raise ConfigError(f"Unknown {group} kind {kind!r}{where}. {known}{how}")
     with blamed(group, kind):
         found = entries[0].load() if file is None else _imported(group, kind)
         if lacks := _lacks(group, found):

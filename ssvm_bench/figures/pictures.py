@@ -33,6 +33,9 @@ TRUE, FOUND = "#0072B2", "#D55E00"
 SCRIBBLE = 7
 """Width in pixels at which a scribble of one pixel is drawn."""
 
+FAINT = 0.15
+"""Borders that are a larger share of a picture are fainter: they would hide it."""
+
 COVER = 0.75
 """Opacity of a label's colour over the picture."""
 
@@ -125,7 +128,9 @@ def draw_rows(rows: Sequence[LabeledPicture], labels: Sequence[str], source: str
 def _shown(row: LabeledPicture, colours: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     """Yield the pixels and the title of each panel of a picture."""
     outlined = row.rgb.copy()
-    outlined[borders(row.segments)] = (255, 230, 0)
+    lines = borders(row.segments)
+    strength = min(1.0, FAINT / max(lines.mean(), FAINT))
+    outlined[lines] = (1 - strength) * outlined[lines] + strength * np.array([255, 230, 0])
     if row.scribbles is not None:
         strokes = widened(row.scribbles)
         scribbled = strokes < len(colours)

@@ -69,11 +69,17 @@ def check_labeling(oracle: Oracle, i: int, y: Any, parts: int, n_labels: int) ->
         raise fail(oracle, i, _SAID[LABEL])
 
 
-def check_loss(oracle: Oracle, i: int, loss: float) -> float:
-    """Return the loss if it is finite and at least 0; else raise ``RunFailedError``."""
+def check_loss(oracle: Oracle, i: int, loss: Any) -> float:
+    """Return the loss if it is a number, finite and at least 0; else raise ``RunFailedError``."""
+    if not isinstance(loss, (int, float, np.number, np.bool_)) or np.iscomplexobj(loss):
+        shape = f" of shape {loss.shape}" if isinstance(loss, np.ndarray) else ""
+        found = f"{type(loss).__name__}{shape}"
+        raise fail(
+            oracle, i, f"loss(i, y) returned {found}, and the loss of a labeling is a number"
+        )
     if not 0.0 <= loss < np.inf:
         raise fail(oracle, i, f"the loss of its labeling is {loss}, and losses are at least 0")
-    return loss
+    return float(loss)
 
 
 def check_plane(

@@ -53,6 +53,7 @@ import numpy as np
 from ssvm_bench.base import files
 from ssvm_bench.base.errors import ConfigError, shown
 from ssvm_bench.base.memory import check_room
+from ssvm_bench.config import registry
 from ssvm_bench.config.validation import (
     NamedNumbers,
     NotNegative,
@@ -71,6 +72,12 @@ LOSSES = ZERO_ONE, ABSOLUTE = ("zero_one", "absolute")
 
 Rows = tuple[tuple[float, ...], ...]
 """A matrix as a value of an option."""
+
+
+_OF_A_PLUG_IN = (
+    ' If an oracle of yours can read the parts and labels of such examples, add "{}" to the '
+    "`structures` of its Config."
+)
 
 
 @dataclass(frozen=True)
@@ -153,10 +160,12 @@ class OracleConfig(Options):
         examples, where they have any.
         """
         if self.structures and dataset.structure not in self.structures:
+            of_users = "" if registry.is_own("oracle", self.kind) else _OF_A_PLUG_IN
             raise ConfigError(
                 f"oracle={self.name} does not fit dataset={dataset.name}: it handles "
                 f"{' and '.join(self.structures)} labels, and those of {dataset.name} are "
                 f"{dataset.structure}. Leave the oracle option out to get the dataset's own."
+                + of_users.format(dataset.structure)
             )
         for what, taken in (("costs", self.takes_costs), ("margins", self.takes_margins)):
             if getattr(dataset, what) is not None and not taken:

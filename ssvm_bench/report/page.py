@@ -116,7 +116,7 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
         *([("#figures", "Figures")] if figures else ()),
         *([("#numbers", "Tables")] if documents else ()),
         *([("#runs", "Runs")] if found.runs else ()),
-        *([("#failed", "What failed")] if found.failures else ()),
+        *([("#failed", "What did not finish")] if found.failures else ()),
         ("#about", "About this page"),
     ]
     return whole_page(
@@ -127,7 +127,7 @@ def page(found: Contents, folder: Path, more: Sequence[tuple[str, str]] = ()) ->
         section("figures", "Figures", *opened(figures)),
         section("numbers", "Tables", *documents),
         section("runs", "Runs", *_of_runs(about)),
-        section("failed", "What failed", *_failed(found)),
+        section("failed", "What did not finish", *_failed(found)),
         section("about", "About this page", origin([found])),
     )
 
@@ -552,6 +552,8 @@ def _failed(found: Contents) -> Iterator[Html]:
     ]
     if rows:
         yield block(plain("What gave no finished run.", rows))
+    if any(reason.startswith("interrupted") for _, _, _, reason in found.failures):
+        yield Html("<p>The command of an interrupted run resumes it where it was.</p>\n")
 
 
 def origin(found: Sequence[Contents]) -> Html:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from ssvm_bench.config import SIMULATED
+
 NONE = "–"
 """Text for a number that does not exist."""
 
@@ -17,6 +19,15 @@ def number(value: float | None, form: str = ".3g", none: str = NONE) -> str:
     ('0.123', '–', '-')
     """
     return none if value is None or math.isnan(value) else format(value, form)
+
+
+def source(name: str) -> str:
+    """Return a source of data as texts call it.
+
+    >>> source("drawn"), source("real")
+    ('simulated', 'real')
+    """
+    return "simulated" if name == SIMULATED else name
 
 
 def figures(value: float, digits: int = 3) -> str:

@@ -406,7 +406,8 @@ class Recommendation:
     def lines(self) -> Iterator[str]:
         """Yield what a reader needs to know."""
         mine, there = self.problem, self.nearest
-        yield f"{mine.text()} ({self.source} data): {mine.structure} labels, oracle {mine.oracle}."
+        source = words.source(self.source)
+        yield f"{mine.text()} ({source} data): {mine.structure} labels, oracle {mine.oracle}."
         visits = float(words.figures(mine.call / mine.visit))
         yield (
             f"A call takes {words.seconds(mine.call)}, and the rest of a visit "

@@ -108,7 +108,8 @@ class PlainLines(Display):
         """Print which run begins, on two lines of a narrow terminal, and the heading line."""
         self.budget, self.started = config.budget, self.clock()
         prior = config.prior.text()
-        run = f"{config.solver.name} on {config.dataset.name} ({source} data), seed {config.seed}:"
+        data = f"{config.dataset.name} ({words.source(source)} data)"
+        run = f"{config.solver.name} on {data}, seed {config.seed}:"
         about = (
             f"n = {n:,}, d = {d:,}, lam = {words.rule(lam, n)}, "
             f"{f'prior {prior}, ' if prior else ''}clock = {config.clock}"
@@ -310,7 +311,7 @@ def _options(runs: Sequence[tuple[RunConfig, str, Row]]) -> list[str]:
 
 
 def _data(config: RunConfig, summary: Row) -> str:
-    return f"{config.dataset.name} ({summary.get('source', config.source)})"
+    return f"{config.dataset.name} ({words.source(summary.get('source', config.source))})"
 
 
 def _entries(

@@ -160,6 +160,30 @@ def test_show_predicts_at_the_w_of_a_run(tmp_path, drawn):
     assert np.array_equal(y, oracle.truth(3))
 
 
+def test_show_takes_a_folder_with_one_run_as_score_does(tmp_path, drawn):
+    run = made_run(tmp_path, "solver=bcfw")
+    assert call("data", "show", "weizmann", 3, "--run", run.parents[1]).exit_code == 0
+    ((((_, _, _, _, _, predictions, _),), _, _),) = drawn
+    assert [title for title, _ in predictions] == ["bcfw, iteration 2"]
+    made_run(tmp_path, "solver=fw")
+    told = error_of(call("data", "show", "weizmann", 3, "--run", run.parents[2]), 2)
+    assert "There are 2 finished runs in" in told
+
+
+def test_borders_of_small_superpixels_do_not_hide_the_picture():
+    def outlined(segments):
+        of, shape = np.zeros(1, np.uint8), segments.shape
+        black, truth = np.zeros((*shape, 3), np.uint8), np.zeros(shape, np.uint8)
+        row = pictures.LabeledPicture("small", black, truth, segments, of[segments * 0], [])
+        return next(pictures._shown(row, np.zeros((1, 3))))[0]
+
+    large, small = np.zeros((2, 40, 40), int)
+    large[:, 20:] = 1
+    small[:] = np.arange(40 * 40).reshape(40, 40) // 2
+    assert outlined(large)[5, 19].tolist() == [255, 230, 0]
+    assert 0 < outlined(small).mean() <= outlined(large).max() * pictures.FAINT
+
+
 def test_borders_are_between_superpixels():
     segments = np.array([[0, 0, 1], [0, 2, 2]])
     expected = [[False, True, True], [True, False, False]]

@@ -143,8 +143,39 @@ def test_what_fails_in_a_file_is_named_with_its_line(mine, code, message):
 
 def test_a_component_in_a_folder_beside_is_told(mine, monkeypatch):
     monkeypatch.chdir(mine.parent)
-    said = f"solver=mine is in the folder {mine.name}: add --config-dir {mine.name}."
+    said = f"solver=mine is a plug-in that lies here: add --config-dir {mine.name} to the call."
     assert said in error_of(call("check", "solver", "mine"), 2)
+    monkeypatch.chdir(mine)
+    assert "add --config-dir . to the call." in error_of(call("check", "solver", "mine"), 2)
+    monkeypatch.chdir(EXAMPLE.parent)
+    told = error_of(call("run", "oracle=ranking", "dataset=usps"), 2)
+    assert "add --config-dir ranking/ranking to the call." in told
+
+
+def test_commands_that_read_a_run_name_the_folder_of_its_plug_in(tmp_path, monkeypatch):
+    words = ("dataset=queries", "oracle=ranking", "solver=bcfw", "budget.max_iterations=2")
+    assert call("run", *words, f"results_dir={tmp_path}", *DIR).exit_code == 0
+    (run,) = tmp_path.glob("runs/queries/bcfw/*/seed=0")
+    registry.forget()
+    monkeypatch.chdir(tmp_path)
+    for command in ("score", "predict"):
+        told = error_of(call(command, run), 2)
+        assert "Unknown dataset kind 'queries'." in told
+        assert "If it is a plug-in, give the folder it lies in with --config-dir." in told
+    monkeypatch.chdir(EXAMPLE.parent)
+    for command in ("score", "predict"):
+        told = error_of(call(command, run), 2)
+        assert "'queries' is a plug-in that lies here: add --config-dir ranking/ranking to" in told
+        assert "Valid" not in told
+
+
+def test_an_oracle_that_does_not_fit_is_told_of_its_structures():
+    words = ("run", *USPS, "oracle=ranking", "budget.max_iterations=1", *DIR)
+    told = error_of(call(*words), 2)
+    assert "it handles queries labels, and those of usps are independent." in told
+    assert 'add "independent" to the `structures` of its Config.' in told
+    own = error_of(call("run", *USPS, "oracle=viterbi", "budget.max_iterations=1"), 2)
+    assert "structures" not in own
 
 
 def test_a_module_without_a_config_file_is_told(mine):

@@ -7,7 +7,7 @@ import pytest
 from helpers import Plain, oracle, random_chains, random_graphs, solver
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import RunFailedError
+from ssvm_bench.base.errors import RunFailedError, described
 from ssvm_bench.base.jit import implements
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.oracles import viterbi
@@ -98,6 +98,30 @@ def test_a_loss_below_0_is_reported_with_its_example(loss):
     for ask in (tested.risk, tested.mean_loss, lambda w: tested.best_plane(w, 1)):
         with pytest.raises(RunFailedError, match=r"at example 1: the loss of its labeling is"):
             ask(w)
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        (np.array([1.0, 0.0]), r"ndarray of shape \(2,\)"),
+        (np.ones(1), r"ndarray of shape \(1,\)"),
+        ("1", "str"),
+        ([1.0], "list"),
+        (1j, "complex"),
+    ],
+)
+def test_a_loss_that_is_no_number_names_the_method(loss, found):
+    """Of an array: "setting an array element with a sequence.. Run again with --debug"."""
+    tested, w = Incorrect(loss=loss), np.zeros(D)
+    for ask in (tested.risk, tested.mean_loss, lambda w: tested.best_plane(w, 1)):
+        with pytest.raises(RunFailedError, match=rf"at example 1: loss\(i, y\) returned {found}"):
+            ask(w)
+
+
+def test_a_message_that_is_part_of_a_sentence_has_no_full_stop():
+    assert described(ValueError("a sequence.")) == "ValueError: a sequence"
+    assert described(ValueError("")) == "ValueError"
+    assert described(RunFailedError("It failed.")) == "It failed."
 
 
 class Random(Plain):

@@ -253,6 +253,17 @@ def of_plug_ins(runs: Iterable[Run]) -> Iterator[str]:
         yield TEXTS["counted_plug_in" if counted else "timed_plug_in"].format(names=names)
 
 
+def told_to_end(runs: Iterable[Run], gaps: Sequence[float]) -> Iterator[str]:
+    """Yield a note on solvers whose runs were told to end before the smallest gap in question."""
+    least = min(gaps, default=math.inf)
+    ended = {run.solver: run.ended_at for run in runs if run.ended_at > least}
+    for solver, gap in sorted(ended.items()):
+        yield (
+            f"{solver} was told to end at a relative gap of {gap:g} (budget.gap_tol), and did so: "
+            "what it needs to a smaller one is not known."
+        )
+
+
 NOBODY = {0.0: "only B", math.inf: "only A"}
 """Median that is no proper ratio → which side reached the gap."""
 

@@ -71,7 +71,7 @@ def check_labeling(oracle: Oracle, i: int, y: Any, parts: int, n_labels: int) ->
 
 def check_loss(oracle: Oracle, i: int, loss: Any) -> float:
     """Return the loss if it is a number, finite and at least 0; else raise ``RunFailedError``."""
-    if not isinstance(loss, (int, float, np.number, np.bool_)) or np.iscomplexobj(loss):
+    if not isinstance(loss, (float, int, np.floating, np.integer, np.bool_)):
         shape = f" of shape {loss.shape}" if isinstance(loss, np.ndarray) else ""
         found = f"{type(loss).__name__}{shape}"
         raise fail(

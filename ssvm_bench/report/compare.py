@@ -141,6 +141,7 @@ def compare(
     left_out = older_code.left_out([run for run in older if (run.dataset, run.solver) in here])
     notes += [left_out] * bool(left_out)
     notes += pairs.of_plug_ins(run for pair in of_both for run in pair)
+    notes += pairs.told_to_end((run for pair in of_both for run in pair), gaps)
     return pairs.output(table, a, b, name, seconds, notes, asked=bool(gaps))
 
 

@@ -190,6 +190,16 @@ def test_the_time_of_a_plug_in_is_remarked_on(clock, said):
     assert not [*pairs.of_plug_ins(runs[1:])]
 
 
+def test_a_run_that_was_told_to_end_before_a_gap_is_remarked_on():
+    runs = [trace(solver) for solver in ("bcfw", "mpbcfw")]
+    end = float(runs[1]["relative_gap"][-1])
+    runs[1].metadata["config"]["budget"] = {"gap_tol": end}
+    (note,) = pairs.told_to_end(runs, (end / 2, 2 * end))
+    assert note.startswith(f"mpbcfw was told to end at a relative gap of {end:g} (budget.gap_tol)")
+    assert not [*pairs.told_to_end(runs, (end,))]
+    assert not [*pairs.told_to_end(runs, ())]
+
+
 def test_what_the_pairs_show_is_said_and_is_in_all_files(tmp_path):
     results, stem = tmp_path / "results", tmp_path / "both"
     factors = 0.5, 0.6, 0.7, 0.8, 0.9, 0.95

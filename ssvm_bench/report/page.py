@@ -553,7 +553,8 @@ def _failed(found: Contents) -> Iterator[Html]:
     if rows:
         yield block(plain("What gave no finished run.", rows))
     if any(reason.startswith("interrupted") for _, _, _, reason in found.failures):
-        yield Html("<p>The command of an interrupted run resumes it where it was.</p>\n")
+        resumes = "The command of an interrupted run resumes it at its last checkpoint."
+        yield Html(f"<p>{resumes}</p>\n")
 
 
 def origin(found: Sequence[Contents]) -> Html:

@@ -316,7 +316,8 @@ class PathStep:
         writer = checkpoints.Checkpoints(
             run.config.checkpoint, self.whose, lambda dump: self._store(checkpoint=dump)
         )
-        with interrupts.deferred(ENDING) as arrived:
+        resumes = run.config.checkpoint.every is not None
+        with interrupts.deferred(ENDING + RESUMES * resumes) as arrived:
             try:
                 if self.solver is None:
                     self.solver = run.started(before)
@@ -464,11 +465,9 @@ def _now() -> str:
 
 # ---- The loop ---------------------------------------------------------------------------------
 
-ENDING = (
-    "Ending after this iteration and its evaluation; Ctrl-C again ends at once. The same command "
-    "resumes the run."
-)
-"""What a first signal says."""
+ENDING = "Ending after this iteration and its evaluation; Ctrl-C again ends at once."
+RESUMES = " The same command resumes the run."
+"""What a first signal says; the latter of a run with checkpoints."""
 
 BROKEN_OFF = ("interrupted", "diverged")
 """Stop reasons of runs that have a partial trace."""

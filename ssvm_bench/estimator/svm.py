@@ -96,10 +96,9 @@ class StructuredSVM(Predictor[Answer]):
         Relative duality gap at which training ends.
     max_iterations : int or None
     max_seconds : float or None
-        Solver seconds; evaluations are not among them (``options={"eval.every": 10}`` makes a tenth
-        of them).
         Limits of training, which also ends when the first of them is reached. With
-        ``max_seconds``, the clock is ``wall``.
+        ``max_seconds``, the clock is ``wall``. These are the solver's seconds: evaluations come in
+        addition (``options={"eval.every": 10}`` makes a tenth of them).
     bias : float
         Value of a constant feature, which is the last one; 0: none.
     potts : float or "learned"

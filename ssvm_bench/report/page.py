@@ -275,6 +275,9 @@ def listed(names: Iterable[str], many: str = "") -> str:
 FIRST = 4
 """The number of figures that are open."""
 
+LARGEST = 300_000
+"""The most characters of a profile on the page of an experiment, which may have dozens of curves."""
+
 HOW_TO = (
     "Buttons choose the x axis, the scales and one panel, and hide solvers; a double click on a "
     "solver hides all others. Drag to zoom, double-click to see all again. With the keyboard, "
@@ -338,12 +341,14 @@ def shown_of(page: Page) -> tuple[list[Shown], list[Html]]:
             best = found.runs.best
             bounded = (of for of in page.groups.items() if best[of[0]].dual > -np.inf)
             figures += _of_instances(page._replace(groups=dict(bounded)), known["suboptimality"])
-    if (
-        found.experiment
-        and profile.KIND.name not in asked
-        and (of_all := [*_profile(page, documents)])
-    ):
-        figures.append(Shown("Profile of all targets", Html("".join(of_all))))
+    if found.experiment and profile.KIND.name not in asked:
+        command = marked(f"`ssvm-bench plot {found.name} --figure profile` draws the curves.")
+        parts = [
+            part if len(part) < LARGEST else Html(f"<p>{command}</p>\n")
+            for part in _profile(page, documents)
+        ]
+        if parts:
+            figures.append(Shown("Profile of all targets", Html("".join(parts))))
     return figures, documents
 
 

@@ -372,7 +372,7 @@ def evaluation_lines(runs: Sequence[tuple[RunConfig, str, Row]]) -> Iterator[str
     dear = []
     for config, status, summary in runs:
         spent, real = (summary.get(name) for name in ("eval_time", "wall_time"))
-        if status == "skipped" or spent is None or real is None or spent < DEAR:
+        if status != "finished" or spent is None or real is None or spent < DEAR:
             continue
         solver = summary["time"] if config.clock == "wall" else real - spent
         if spent > solver:

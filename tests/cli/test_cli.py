@@ -246,6 +246,7 @@ def test_the_closing_table_has_the_real_time_and_names_evaluations_that_took_mos
     assert line.startswith("evaluations took 7 s, longer than the solver (5 s)")
     assert line.endswith("eval.every=20 makes fewer")
     assert said(config, eval_time=4.9) == said(config, "skipped") == []
+    assert said(config, "interrupted", time=0.1) == []  # during the first evaluation
     assert said(config, time=0.5, eval_time=1.0) == []  # too short to matter
     assert said(config, wall_time=None) == []  # the beginning of a longer run
     assert "the solver (6 s)" in said(counted, time=0.1)[0]

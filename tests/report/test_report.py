@@ -266,7 +266,8 @@ def test_pages_are_listed_by_paper(tmp_path):
     links = [link["href"] for link in page.all("a")[1:]]
     groups = ["#group-0", "#group-1", "#group-2", "#group-3"]
     assert links == [*groups, "own.html", "kept.html", "mpbcfw_mine.html", "bmrm_mine.html"]
-    headings = "Your runs", "Beyond the papers", "The MP-BCFW paper", "The bundle-method report"
+    others = "Experiments of other files"  # of no file of the program
+    headings = "Your runs", others, "The MP-BCFW paper", "The bundle-method report"
     places = [page.text.rindex(heading) for heading in headings]
     assert places == sorted(places)
     assert "OCR (SYNTHETIC)" in page.text
@@ -602,6 +603,7 @@ def first_plot(page):
     plot = page.locator("figure.plot").first
     plot.scroll_into_view_if_needed()
     plot.locator(".legend button").first.wait_for()
+    plot.locator(".panels .line").first.wait_for(state="attached")
     return plot
 
 

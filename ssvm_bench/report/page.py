@@ -276,7 +276,7 @@ FIRST = 4
 """The number of figures that are open."""
 
 LARGEST = 300_000
-"""The most characters of a profile on the page of an experiment, which may have dozens of curves."""
+"""The most characters of a profile on the page of an experiment: some have dozens of curves."""
 
 HOW_TO = (
     "Buttons choose the x axis, the scales and one panel, and hide solvers; a double click on a "

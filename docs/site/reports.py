@@ -33,7 +33,7 @@ EXPLAIN = (
 """Where experiments are explained."""
 
 _NAMED = re.compile(r"(?:figures/|experiments?[ /]|`)(\w+)")
-_PICTURE = re.compile(r'<img src="([^"]+)"')
+_PICTURE = re.compile(r'<img src="(?!data:)([^"]+)"')
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -72,8 +73,10 @@ def folder_beside(file: str) -> str:
     """Return the option that names the folder of a plug-in's file that lies here; else empty.
 
     ``file`` is as ``solver/mine.py``. It is searched for in the working folder, and in the folders
-    below it and below these.
+    below it and below these. A name with other characters, as ``../mine`` or ``*``, is none.
     """
+    if not re.fullmatch(r"\w+/[\w-]+\.\w+", file):
+        return ""
     with suppress(OSError, ValueError):
         for pattern in (file, f"*/{file}", f"*/*/{file}"):
             for found in sorted(Path().glob(pattern)):

@@ -691,6 +691,7 @@ def test_curves_and_figures_are_filtered(tmp_path, opened):
     plots, search = page.locator("figure.plot:visible"), page.get_by_role("searchbox")
     lines = page.locator("figure.plot:visible").first.locator(".panels .line")
     first_plot(page)
+    lines.nth(5).wait_for(state="attached")
     assert (plots.count(), lines.count()) == (4, 6)
     search.press_sequentially("DATA6 bcfwa")  # in a closed section: it opens
     page.get_by_text(re.compile(r"^1 of \d+ figures")).wait_for()

@@ -705,6 +705,8 @@ def test_curves_and_figures_are_filtered(tmp_path, opened):
     page.locator("figure.plot:visible .legend").wait_for()
     assert (search.input_value(), plots.count(), lines.count()) == ("DATA6 bcfwa", 1, 3)
     search.fill("")
+    first_plot(page)
+    lines.nth(5).wait_for(state="attached")
     assert lines.count() == 6
     page.go_back()
     page.get_by_text(re.compile(r"^1 of \d+ figures")).wait_for()

@@ -104,7 +104,7 @@ def each(
 class Loaded(NamedTuple):
     """The runs of a results folder: raw ones, those that are only stored, and what is damaged.
 
-    Runs of ``older`` code are not among them (:mod:`ssvm_bench.results.code`).
+    Runs of ``older`` code are not among them (:mod:`ssvm_bench.results.older_code`).
     """
 
     raw: Runs

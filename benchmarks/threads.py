@@ -26,18 +26,25 @@ import numpy as np
 from benchmarks.passes import loaded
 from benchmarks.report import THREADS, Measurement, from_samples
 from ssvm_bench.base import threads
+from ssvm_bench.base.clock import Clock
 from ssvm_bench.base.compiler import CompiledKernel
 from ssvm_bench.base.threads import Add, Call, Team
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import alpha_expansion, mincut
-from ssvm_bench.oracles.base import Oracle
+from ssvm_bench.oracles.base import Oracle, Problem
+from ssvm_bench.oracles.caller import Caller
 from ssvm_bench.oracles.objective import STRUCTURAL_SVM
 from ssvm_bench.runs import components
 
 DATASETS = "stanford", "weizmann", "mnist", "ocr", "conll2000", "usps"
 CORES = 2, 4, 8, 16, 32, 64
 ROUNDS = 9
+
+SOLVERS = {"mnist": (("bmrm",), ("one_slack", "solver.cache=0"))}
+"""Dataset → solvers whose iterations are timed, with options: all they do with terms is to call."""
+
+ITERATIONS = 30
 
 _TAKING = 1e-5
 """Seconds of the interpreter to take the next part, beside those to call its kernel."""
@@ -229,16 +236,44 @@ def in_turn(work: Callable[[], object], count: int, rounds: int) -> tuple[list[f
     return took[threads.ALONE], took[team]
 
 
+def iterations(call: Sequence[str], solver: str, *options: str) -> Callable[[], None]:
+    """Return what makes the first iterations of a solver, from its start, at λ = 1/n."""
+    (config,) = compose_runs((*call, f"solver={solver}", *options, "lam=1/n", "clock=work"))
+    dataset = loaded(config.dataset)
+    oracle, lam = components.oracle_of(config.oracle, dataset), config.lam_of(dataset.n)
+    components.warm_up(config, dataset, called=True)
+
+    def work() -> None:
+        team = threads.current()
+        called = oracle.called_by(Caller(team=team)) if team is not threads.ALONE else oracle
+        built = components.build_solver(config, Problem(called, lam), Clock("work"))
+        for _ in range(ITERATIONS):
+            built.iterate()
+
+    return work
+
+
 def measure_threads(call: Sequence[str]) -> Iterator[Measurement]:
-    """Measure passes by two threads, if the dataset that overrides choose has a max-oracle."""
+    """Measure passes by two threads, if the dataset that overrides choose has a max-oracle.
+
+    Where `SOLVERS` names some, their iterations are measured as well.
+    """
     if compose_runs(call)[0].oracle.family != STRUCTURAL_SVM:
         return
     for one in passes(call):
-        alone, together = in_turn(one.work, 2, ROUNDS)
-        ratios = [several / single for several, single in zip(together, alone, strict=True)]
-        what = THREADS.format({"exact": "exact pass", "value": "evaluation"}[one.kind])
-        source = one.dataset.source
-        yield from_samples(one.dataset.name, source, what, ratios[1:], seconds=median(together))
+        what = {"exact": "exact pass", "value": "evaluation"}[one.kind]
+        yield _by_two(one.dataset, what, one.work)
+    for solver in SOLVERS.get(one.dataset.name, ()):
+        what = f"{ITERATIONS} iterations of {', '.join(solver)}"
+        yield _by_two(one.dataset, what, iterations(call, *solver))
+
+
+def _by_two(dataset: Dataset, what: str, work: Callable[[], object]) -> Measurement:
+    """Return the wall time of some work by two threads, relative to that by one."""
+    alone, together = in_turn(work, 2, ROUNDS)
+    ratios = [several / single for several, single in zip(together, alone, strict=True)]
+    quantity, seconds = THREADS.format(what), median(together)
+    return from_samples(dataset.name, dataset.source, quantity, ratios[1:], seconds=seconds)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,8 +11,9 @@ from program import USPS, call, error_of, run_here
 from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
+from ssvm_bench.base import memory
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.errors import ConfigError
+from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.oracles.base import Problem
 from ssvm_bench.results.trace import read_summary
 from ssvm_bench.solvers.bundle import qp
@@ -141,6 +142,19 @@ def test_weak_duality_a_true_certificate_and_the_same_optimum(data, best, method
     primal = made.problem.primal(w)
     assert primal - dual <= 1e-5 * primal * (1 + 1e-9)
     assert (primal, dual) == pytest.approx((best, best), rel=1e-5)
+
+
+@pytest.mark.parametrize("planes", [3, 64])
+def test_planes_that_memory_cannot_hold_end_the_run(monkeypatch, planes):
+    d, model = 1 << 18, CuttingPlaneModel(1 << 18, 1, truth=False)
+    stars, heights = np.zeros((1, d)), np.zeros(1)
+    for _ in range(planes):
+        model.add(stars, heights)
+    # room for one plane more and what is beside it, but not for a copy of 64
+    free = 8 * d * (5 if planes == 64 else 4)
+    monkeypatch.setattr(memory, "available", lambda: free)
+    with pytest.raises(RunFailedError, match=rf"has {planes} planes of 262,144.*solver.drop=10"):
+        model.add(stars, heights)
 
 
 @pytest.mark.parametrize("method", ["bmrm", "one_slack", "cutting_plane", "prox_p_bmrm"])

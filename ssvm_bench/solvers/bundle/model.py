@@ -32,6 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.state import Limits, Stateful
 from ssvm_bench.planes.operations import enlarged
 from ssvm_bench.solvers.bundle import qp
@@ -39,6 +40,9 @@ from ssvm_bench.solvers.bundle import qp
 # mypy: disable-error-code="no-untyped-def"
 
 _ROOM = 64
+
+_BESIDE = 4
+"""Vectors of d numbers that a solver and an evaluation need beside the planes."""
 
 _OF_PLANES = ("_planes", "_offsets", "_block", "_used", "_along")
 _WEIGHTS = ("weights_0", "weights_1")
@@ -151,10 +155,17 @@ class CuttingPlaneModel(Stateful):
         self._weights = {key: enlarged(beta, self._offsets.size) for key, beta in given.items()}
 
     def add(self, stars: np.ndarray, offsets: np.ndarray) -> None:
-        """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,)."""
-        begin, self.size = self.size, self.size + self.P
-        while self.size > self._offsets.size:
+        """Add a plane to each block: rows a of shape (P, d), and offsets b of shape (P,).
+
+        Raises
+        ------
+        RunFailedError
+            If there is no memory for them.
+        """
+        self._check_room(self.P)
+        while self.size + self.P > self._offsets.size:
             self._grow()
+        begin, self.size = self.size, self.size + self.P
         new = slice(begin, self.size)
         self._planes[new], self._offsets[new] = stars, offsets
         self._block[new] = np.arange(self.P)
@@ -246,11 +257,22 @@ class CuttingPlaneModel(Stateful):
     def _grow(self) -> None:
         """Reserve space for only a quarter more planes, as G may take most of the memory."""
         room = self._offsets.size + self._offsets.size // 4
+        self._check_room(self._offsets.size)  # for a moment, planes are at both places
         self._planes = enlarged(self._planes, room, self.d)
         self._gram = enlarged(self._gram, room, room)
         for name in ("_offsets", "_block", "_used", "_along"):
             setattr(self, name, enlarged(getattr(self, name), room))
         self._weights = {key: enlarged(beta, room) for key, beta in self._weights.items()}
+
+    def _check_room(self, planes: int) -> None:
+        """Raise ``RunFailedError`` unless there is memory for some planes more."""
+        check_room(
+            8.0 * (planes + _BESIDE) * self.d,
+            f"The model has {self.size} planes of {self.d:,} numbers, and the next",
+            "Drop planes that have no weight (BMRM and 1-slack: solver.drop=10), take fewer "
+            "features or fewer planes (a larger λ or solver.epsilon), or a solver that keeps "
+            "labelings in place of such planes, as solver=mpbcfw_fast does.",
+        )
 
 
 @kernel

@@ -21,6 +21,7 @@ qp_steps      most steps of an inner QP
 ============  =================================================================================
 
 An iteration is a pass of oracle calls, after as many passes over the caches as find such planes.
+Without caches, that pass computes the risk, as in BMRM.
 The minimiser and the value of the reduced problem are reported.
 """
 
@@ -44,7 +45,7 @@ from ssvm_bench.solvers.bundle.model import CuttingPlaneModel
 
 # mypy: disable-error-code="no-untyped-def"
 
-CODE_VERSION = 1
+CODE_VERSION = 2  # 2: without caches, the planes of all terms are summed at once
 
 _SHARE = 0.1
 """Least violation of a plane from the caches, as a share of that of the oracle's last plane."""
@@ -101,7 +102,10 @@ class OneSlack(DualSolver):
         if self.iteration > 1 and self.config.cache > 0:
             self._use_caches()
         self._empty()
-        self.phi.exact_pass(self.collecting, self._order, self.clock, still=True)
+        if self.config.cache > 0:
+            self.phi.exact_pass(self.collecting, self._order, self.clock, still=True)
+        else:
+            self._collect_risk()
         self.primal = self._collected()
         if self.primal < self._best[0]:
             self._best = self.primal, self.phi.w.copy()
@@ -139,6 +143,14 @@ class OneSlack(DualSolver):
             if self._collected() - self.lower <= max(_SHARE * self.violation, self._tol()):
                 return
             self._solve()
+
+    def _collect_risk(self) -> None:
+        """Collect the oracle's planes as one: without caches, nobody needs those of the terms."""
+        n = self.problem.n
+        with self.clock.exact(n):
+            value, star, offset = self.problem.risk(self.phi.outer_w())
+        self.collecting.star[:] = n * self.phi.pack(star)
+        self.collecting.sums[:] = n * value, n * offset
 
     def _empty(self) -> None:
         self.collecting.star[:] = 0.0

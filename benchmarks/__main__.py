@@ -55,7 +55,8 @@ Found = TypeVar("Found")
     "--against",
     "other",
     type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
-    help="Measure another checkout, too, in turn with this one, and show the ratios of both.",
+    help="Measure another checkout, too, in turn with this one, and show the ratios of both. "
+    "With --json, the ratios are stored as rows of their own.",
 )
 @click.option(
     "--rounds",
@@ -103,8 +104,6 @@ def main(
         check_choice("--dataset", name, known)
     for name in solvers:
         check_choice("--solver", name, catalog.entries("solver"))
-    if other is not None and path is not None:
-        raise ConfigError("--against stores no numbers. Leave out --json.")
     # numpy reads these once, when it is imported: by what follows
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import against, report
@@ -128,14 +127,21 @@ def main(
     if not planned:
         raise ConfigError(f"--only={','.join(kinds)}: no such rows on {', '.join(parts)}.")
 
+    where = provenance()
+    path = None if path is None else report.file_in(path, where)
     if other is not None:
         compared: dict[against.Row, against.Comparison] = {}
+        commit = against.commit_of(other)
+
+        def keep_ratio(one: against.Comparison) -> None:
+            compared[one.row] = one
+            if path is not None:
+                report.write(path, [one.stored(commit)], where)
+
         comparing = {job.title: partial(against.compare, job, other, rounds) for job in planned}
-        failed = _each(comparing, lambda one: compared.update({one.row: one}), against.line)
+        failed = _each(comparing, keep_ratio, against.line)
         against.show(compared.values(), other)
     else:
-        where = provenance()
-        path = None if path is None else report.file_in(path, where)
         before = report.stored(path)
         measured: dict[report.Key, report.Measurement] = {}
 
@@ -146,8 +152,8 @@ def main(
 
         failed = _each({job.title: job.rows for job in planned}, keep, report.line)
         report.show(measured.values(), where, before)
-        if path is not None:
-            click.echo(f"numbers: {path}")
+    if path is not None:
+        click.echo(f"numbers: {path}")
     if failed:
         raise RunFailedError(f"Not everything was measured: {', '.join(failed)} failed.")
 

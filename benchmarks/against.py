@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.jobs import FUNCTIONS, Job
+from benchmarks.report import Measurement
 from ssvm_bench.base.errors import RunFailedError
 
 HERE = Path(__file__).parents[1]
@@ -40,6 +41,9 @@ for row in itertools.islice(measure(*arguments), most):
 
 Row = tuple[str, str, str, str]
 """Subject, source, quantity and unit."""
+
+RELATIVE = "{}, relative to {}"
+"""A stored row: its quantity, and the other checkout's commit."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,14 @@ class Comparison:
         pairs = zip(self.here, self.there, strict=False)
         return [here / there if there else float("nan") for here, there in pairs]
 
+    def stored(self, commit: str) -> Measurement:
+        """Return the ratio as a row of its own; ``commit`` is the other checkout's."""
+        subject, source, quantity, unit = self.row
+        low, high = min(self.rounds), max(self.rounds)
+        seconds = median(self.here) if unit == "s" else None
+        what = RELATIVE.format(quantity, commit)
+        return Measurement(subject, source, what, self.ratio, low, high, seconds=seconds)
+
 
 def compare(job: Job, other: Path, rounds: int) -> Iterator[Comparison]:
     """Yield the rows that both checkouts have of one job.
@@ -88,6 +100,13 @@ def compare(job: Job, other: Path, rounds: int) -> Iterator[Comparison]:
     for row in here:
         if row in there:
             yield Comparison(row, here[row], there[row])
+
+
+def commit_of(checkout: Path) -> str:
+    """Return the first digits of the commit that a checkout is at; its name if git knows none."""
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short=8", "HEAD"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return said.stdout.strip() or checkout.name
 
 
 def package_of(checkout: Path) -> str:

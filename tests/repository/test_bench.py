@@ -14,6 +14,7 @@ from helpers import oracle, problem, random_chains, random_graphs, solver
 from program import forget_data, real_data
 
 from benchmarks import (
+    against,
     checks,
     chunking,
     first_minute,
@@ -24,6 +25,7 @@ from benchmarks import (
     processes,
     report,
     serving,
+    threads,
 )
 from benchmarks.__main__ import main
 from benchmarks.estimator import measure_estimator
@@ -191,6 +193,23 @@ def test_worse_ratios_than_the_stored_ones_are_red(tmp_path):
     assert report._against(row("time", 9.0, unit="s"), 1.0) == ""
 
 
+def test_ratios_to_another_checkout_are_rows_of_their_own():
+    row = "ocr", "real", "mpbcfw_fast: time to a gap of 0.01", "s"
+    found = against.Comparison(row, [2.0, 4.0, 6.0], [8.0, 10.0, 10.0]).stored("0123abcd")
+    assert found.quantity == "mpbcfw_fast: time to a gap of 0.01, relative to 0123abcd"
+    assert (found.value, found.low, found.high, found.unit) == (0.4, 0.25, 0.6, "×")
+    assert found.seconds == 4.0
+    assert against.Comparison((*row[:3], "MB"), [1.0], [2.0]).stored("").seconds is None
+
+
+def test_a_checkout_is_named_by_its_commit_or_else_by_its_folder(tmp_path):
+    assert against.commit_of(tmp_path) == tmp_path.name
+    asked = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*asked, *words], check=True)
+    assert re.fullmatch("[0-9a-f]{8}", against.commit_of(tmp_path))
+
+
 def test_a_row_keeps_what_it_was_measured_by_until_it_is_measured_again(tmp_path):
     path = tmp_path / "bench.json"
     keys = [("usps", "a"), ("usps", "b"), ("ocr", "a")]
@@ -277,6 +296,10 @@ PARTIALLY = "superpixels that are partially optimal"
 SERVING = [report.SIZE, report.LOADED]
 SERVING += [f"{of}{rival}" for of in (report.ONE, report.BATCH) for rival in ("", " / LinearSVC")]
 THREADS = [report.THREADS.format(kind) for kind in ("exact pass", "evaluation")]
+BY_TWO = [
+    report.THREADS.format(f"{threads.ITERATIONS} iterations of {', '.join(solver)}")
+    for solver in threads.SOLVERS["mnist"]
+]
 ROWS = [  # dataset, examples, what is measured of it, the rows
     ("ssl_bci", 200, "transductive", [report.CONVERGENCE.format(one) for one in ("linear", "rbf")]),
     ("usps", 120, "rivals", [report.RIVAL]),
@@ -296,6 +319,7 @@ ROWS = [  # dataset, examples, what is measured of it, the rows
     ("weizmann", 5, "serving", []),
     ("usps", 80, "serving", SERVING),
     ("usps", 80, "threads", THREADS),
+    ("mnist", 80, "threads", [*THREADS, *BY_TWO]),
     ("ssl_bci", 200, "threads", []),
     ("usps", 4, "first_minute", []),
     ("ocr", 6, "chunking", []),

@@ -8,12 +8,14 @@ own, imports scikit-learn alone.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks import newcomer
 from benchmarks.processes import REPEATS, launched
 from benchmarks.report import (
     FIRST_CHAIN,
@@ -26,6 +28,9 @@ from ssvm_bench.config.compose import compose_runs
 
 WHEEL = "ssvm_bench_kernels"
 
+CHECKOUT = "SSVM_BENCH_CHECKOUT"
+"""Variable that names another checkout whose package the processes use."""
+
 
 def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
     """Measure once: on OCR, whose first run `processes` measures."""
@@ -35,8 +40,11 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
         compiled, empty = str(Path(folder, "cache")), str(Path(other, "cache"))
 
         def spent(what: str, cache: str) -> float:
-            command = [sys.executable, "-m", "benchmarks.newcomer", what, folder]
-            return launched(command, {"NUMBA_CACHE_DIR": cache}).cpu
+            command = [sys.executable, newcomer.__file__, what, folder]
+            environment = {"NUMBA_CACHE_DIR": cache}
+            if checkout := os.environ.get(CHECKOUT):
+                environment["PYTHONPATH"] = checkout
+            return launched(command, environment).cpu
 
         installed = bool(find_spec(WHEEL))
 

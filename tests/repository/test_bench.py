@@ -357,11 +357,12 @@ def test_what_is_measured_of_small_instances(name, n, module, quantities, monkey
 
 
 def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
-    commands = []
+    commands, packages = [], []
 
     def launched(command, environment):
-        commands.append((*command[3:4], environment["NUMBA_CACHE_DIR"]))
-        newcomer.main(*command[3:])
+        commands.append((command[2], environment["NUMBA_CACHE_DIR"]))
+        packages.append(environment.get("PYTHONPATH"))
+        newcomer.main(*command[2:])
         return processes.Finished(1.0, float(len(commands)), 1)
 
     monkeypatch.setattr(first_minute, "launched", launched)
@@ -378,6 +379,11 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
     with_wheel = [row.quantity for row in first_minute.measure_first_minute(("dataset=ocr",))]
     assert len(with_wheel) == 3
     assert not rows.keys() & {*with_wheel}
+
+    assert {*packages} == {None}
+    monkeypatch.setenv(first_minute.CHECKOUT, "elsewhere")
+    list(first_minute.measure_first_minute(("dataset=ocr",)))
+    assert packages[-1] == "elsewhere"
 
 
 def test_growth_is_measured():

@@ -26,6 +26,7 @@ import numpy as np
 
 from ssvm_bench.config import shown_as
 from ssvm_bench.figures.style import solver_label
+from ssvm_bench.results.curves import UnmeasurableError, ensure
 from ssvm_bench.results.measurements import Measurement
 from ssvm_bench.results.table import (
     STARTS,
@@ -34,8 +35,6 @@ from ssvm_bench.results.table import (
     ProblemInstance,
     Run,
     Runs,
-    UnmeasurableError,
-    ensure,
     grouped,
     labels,
     named_in,

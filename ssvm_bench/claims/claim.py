@@ -47,7 +47,7 @@ import yaml
 from ssvm_bench.base.errors import ConfigError, described, nearest, shown
 from ssvm_bench.claims.cases import Family, Selection
 from ssvm_bench.results import words
-from ssvm_bench.results.table import UnmeasurableError, band
+from ssvm_bench.results.curves import UnmeasurableError, band
 
 Fact: TypeAlias = "str | float | Sequence[float] | np.ndarray | tuple[Any, Callable[[float], str]]"
 """A text, or a number per repeat and what writes it, by default `words.number`."""

@@ -48,15 +48,9 @@ from ssvm_bench.config import GENUINE, shown_as
 from ssvm_bench.figures.curves import clocks_of
 from ssvm_bench.figures.style import dataset_name, weight_of
 from ssvm_bench.results import words
+from ssvm_bench.results.curves import UnmeasurableError, band
 from ssvm_bench.results.measurements import Measurement
-from ssvm_bench.results.table import (
-    BestValues,
-    ProblemInstance,
-    Run,
-    UnmeasurableError,
-    band,
-    grouped,
-)
+from ssvm_bench.results.table import BestValues, ProblemInstance, Run, grouped
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measurable"
 UNDECIDED, INCOMPARABLE, VOID = "undecided here", "not comparable", "void"

@@ -15,7 +15,8 @@ import numpy as np
 
 from ssvm_bench.claims.cases import Case, Family, Selection
 from ssvm_bench.claims.claim import Fact, Measured
-from ssvm_bench.results.table import Run, ensure, read_off
+from ssvm_bench.results.curves import ensure, read_off
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import percent, times
 
 

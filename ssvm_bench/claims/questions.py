@@ -28,7 +28,8 @@ import numpy as np
 from ssvm_bench.claims.cases import Case, variant_of
 from ssvm_bench.claims.claim import Claim, Measured
 from ssvm_bench.figures.style import solver_label
-from ssvm_bench.results.table import Run, ensure
+from ssvm_bench.results.curves import ensure
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import counts, number, seconds
 
 

@@ -18,7 +18,7 @@
       claims: [mpbcfw]             # the papers whose claims are judged
     gaps: [0.1, 0.01, 0.001]       # relative gaps of targets, errors of rates
 
-Without ``gaps``, they are chosen from those that the runs reached, see `table.gaps_reached`.
+Without ``gaps``, they are chosen from those that the runs reached, see `targets.gaps_reached`.
 
 ``grid`` may be a list of grids: the runs are those of each in turn, without repeats. ``each``,
 ``instead`` and overrides apply to all grids; ``dataset=…`` and ``solver=…`` choose among those that

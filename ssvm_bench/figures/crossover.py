@@ -30,7 +30,9 @@ from ssvm_bench.figures import style
 from ssvm_bench.figures.document import TEXTS, Block, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped, labels
+from ssvm_bench.results.curves import first
+from ssvm_bench.results.table import Run, Runs, grouped, labels
+from ssvm_bench.results.targets import gaps_reached
 from ssvm_bench.results.words import number
 
 if TYPE_CHECKING:

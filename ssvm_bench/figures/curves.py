@@ -28,16 +28,9 @@ import pandas as pd
 
 from ssvm_bench.figures import style
 from ssvm_bench.results import words
+from ssvm_bench.results.curves import bands
 from ssvm_bench.results.optima import is_exact
-from ssvm_bench.results.table import (
-    INSTANCE_COLUMNS,
-    KNOWN,
-    Best,
-    ProblemInstance,
-    Run,
-    Runs,
-    bands,
-)
+from ssvm_bench.results.table import INSTANCE_COLUMNS, KNOWN, Best, ProblemInstance, Run, Runs
 
 
 class Axis(NamedTuple):

@@ -30,16 +30,9 @@ from ssvm_bench.figures.document import TEXTS, Block, List, described
 from ssvm_bench.figures.kind import Output
 from ssvm_bench.figures.targets import COSTS, costs
 from ssvm_bench.results import words
-from ssvm_bench.results.table import (
-    CODE,
-    MORE,
-    ProblemInstance,
-    Run,
-    band,
-    differing_options,
-    gaps_reached,
-    grouped,
-)
+from ssvm_bench.results.curves import band
+from ssvm_bench.results.table import CODE, ProblemInstance, Run, differing_options, grouped
+from ssvm_bench.results.targets import MORE, gaps_reached
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

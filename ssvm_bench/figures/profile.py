@@ -46,7 +46,9 @@ from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.document import TEXTS, Block, Table, bold
 from ssvm_bench.figures.kind import FigureData, Kind, Output
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped
+from ssvm_bench.results.curves import first
+from ssvm_bench.results.table import Run, Runs, grouped
+from ssvm_bench.results.targets import gaps_reached
 from ssvm_bench.results.words import number
 
 if TYPE_CHECKING:

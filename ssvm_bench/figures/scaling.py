@@ -27,7 +27,9 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Block, Table, bold, described
 from ssvm_bench.figures.kind import FigureData, table_kind
-from ssvm_bench.results.table import Run, Runs, first, gaps_reached
+from ssvm_bench.results.curves import first
+from ssvm_bench.results.table import Run, Runs
+from ssvm_bench.results.targets import gaps_reached
 from ssvm_bench.results.words import NONE, number
 
 if TYPE_CHECKING:

@@ -28,7 +28,9 @@ from ssvm_bench.figures.curves import axis_label, timing_notes
 from ssvm_bench.figures.document import TEXTS, Block, Heading, Table, bold
 from ssvm_bench.figures.kind import FigureData, table_kind
 from ssvm_bench.results import words
-from ssvm_bench.results.table import Run, Runs, first, gaps_reached, grouped
+from ssvm_bench.results.curves import first
+from ssvm_bench.results.table import Run, Runs, grouped
+from ssvm_bench.results.targets import gaps_reached
 from ssvm_bench.results.words import NONE, number, percent, seconds
 
 if TYPE_CHECKING:

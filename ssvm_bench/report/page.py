@@ -57,7 +57,8 @@ from ssvm_bench.report.groups import (
 from ssvm_bench.report.packed import packed_figure
 from ssvm_bench.results import older_code, stored_traces, words
 from ssvm_bench.results.provenance import provenance, provenance_of
-from ssvm_bench.results.table import MORE, ProblemInstance, Run, Runs, labels
+from ssvm_bench.results.table import ProblemInstance, Run, Runs, labels
+from ssvm_bench.results.targets import MORE
 from ssvm_bench.results.words import NONE, number
 
 NAMED = 5

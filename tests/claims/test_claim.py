@@ -9,7 +9,7 @@ from ssvm_bench.base.errors import ConfigError, RunFailedError
 from ssvm_bench.claims.cases import Family, Selection
 from ssvm_bench.claims.claim import Claim, Measured, end_of_range, fact_text, read_claims
 from ssvm_bench.claims.judging import FAILS, HOLDS, UNKNOWN, VOID, judge
-from ssvm_bench.results.table import UnmeasurableError
+from ssvm_bench.results.curves import UnmeasurableError
 from ssvm_bench.results.words import percent, seconds
 
 CLAIMS = """

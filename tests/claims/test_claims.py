@@ -23,7 +23,8 @@ from ssvm_bench.figures.style import solver_label
 from ssvm_bench.papers.mpbcfw import measures, tables
 from ssvm_bench.papers.mpbcfw.paper import PAPER as MPBCFW
 from ssvm_bench.report.experiment_files import kinds, load
-from ssvm_bench.results.table import Best, Runs, instance_of, reach, target
+from ssvm_bench.results.table import Best, Runs, instance_of
+from ssvm_bench.results.targets import reach, target
 
 NAN = float("nan")
 N = 10

@@ -22,7 +22,9 @@ import numpy as np
 
 from ssvm_bench.claims.cases import Case, Family, Selection, ends
 from ssvm_bench.claims.claim import Fact, Measured
-from ssvm_bench.results.table import KNOWN, Run, Runs, crossing, ensure, same_seed, to_common_target
+from ssvm_bench.results.curves import crossing, ensure
+from ssvm_bench.results.table import KNOWN, Run, Runs
+from ssvm_bench.results.targets import same_seed, to_common_target
 from ssvm_bench.results.words import seconds
 
 LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

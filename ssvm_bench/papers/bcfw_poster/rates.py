@@ -36,8 +36,9 @@ from ssvm_bench.config.experiment import Choices
 from ssvm_bench.figures import style
 from ssvm_bench.figures.document import Table, beside
 from ssvm_bench.figures.kind import FigureData, Kind, Output
+from ssvm_bench.results.curves import crossing
 from ssvm_bench.results.table import INSTANCE_COLUMNS as INSTANCE
-from ssvm_bench.results.table import Run, Runs, crossing
+from ssvm_bench.results.table import Run, Runs
 from ssvm_bench.results.words import NONE, number
 
 VARIED = ("n", "lam", "eps")

@@ -64,7 +64,7 @@ import numpy as np
 from ssvm_bench.claims.cases import Case, Selection
 from ssvm_bench.claims.claim import Fact, Measured
 from ssvm_bench.papers.bcfw_poster.measures import TOO_LOOSE, growth_with_n, least_known
-from ssvm_bench.results.table import UnmeasurableError, ensure
+from ssvm_bench.results.curves import UnmeasurableError, ensure
 
 LEAST_ROWS = 3
 """The least number of rows that a line is fitted to."""

@@ -16,7 +16,8 @@ from ssvm_bench.claims.claim import Measured, compared
 from ssvm_bench.papers.bmrm import bundle_runs
 from ssvm_bench.papers.bmrm.bundle_runs import BMRM, Method
 from ssvm_bench.papers.bmrm.costs import Cost, Range
-from ssvm_bench.results.table import ensure, grouped
+from ssvm_bench.results.curves import ensure
+from ssvm_bench.results.table import grouped
 from ssvm_bench.results.words import NONE, percent, times
 from ssvm_bench.solvers.bundle.bmrm import ACCEPT
 

@@ -24,17 +24,9 @@ import numpy as np
 from ssvm_bench.claims.cases import Case, Family, Selection, check_clocks, column, ends
 from ssvm_bench.claims.claim import Fact, Measured
 from ssvm_bench.results import measurements
-from ssvm_bench.results.table import (
-    Run,
-    Runs,
-    UnmeasurableError,
-    crossing,
-    ensure,
-    first,
-    least_positive,
-    same_seed,
-    to_common_target,
-)
+from ssvm_bench.results.curves import UnmeasurableError, crossing, ensure, first, least_positive
+from ssvm_bench.results.table import Run, Runs
+from ssvm_bench.results.targets import same_seed, to_common_target
 from ssvm_bench.results.words import percent, seconds, span, times
 
 ROUNDING = 1e-9

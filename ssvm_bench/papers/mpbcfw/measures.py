@@ -26,20 +26,9 @@ import pandas as pd
 
 from ssvm_bench.claims.cases import Case, Selection
 from ssvm_bench.claims.claim import Fact, Measured, fact_text
-from ssvm_bench.results.table import (
-    Common,
-    Run,
-    Runs,
-    common,
-    crossing,
-    ensure,
-    first,
-    least_positive,
-    reach,
-    relative_gap,
-    same_seed,
-    target,
-)
+from ssvm_bench.results.curves import crossing, ensure, first, least_positive
+from ssvm_bench.results.table import Run, Runs, relative_gap
+from ssvm_bench.results.targets import Common, common, reach, same_seed, target
 from ssvm_bench.results.words import percent, seconds, span, times
 
 AS_FAST = 1.1

@@ -49,8 +49,9 @@ from ssvm_bench.figures.document import Block, Table, described
 from ssvm_bench.figures.kind import FigureData, Kind, Output, table_kind
 from ssvm_bench.figures.style import dataset_name, solver_label
 from ssvm_bench.papers.mpbcfw import measures as by
-from ssvm_bench.results import table, words
-from ssvm_bench.results.table import Run, Runs, UnmeasurableError, band, ensure, grouped
+from ssvm_bench.results import targets, words
+from ssvm_bench.results.curves import UnmeasurableError, band, ensure
+from ssvm_bench.results.table import Run, Runs, grouped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,17 +192,17 @@ def slope(runs: Runs) -> pd.DataFrame:
         of_rule = [label for label in case.runs if label.split(" ")[0] == "mpbcfw"]
         if case.variant.start != USUAL.start or "bcfw" not in case.solvers or len(of_rule) < 2:
             continue
-        target = table.target(case.repeats("bcfw"))
+        target = targets.target(case.repeats("bcfw"))
         usual = PRINTED.by_seed(case)
         for label in of_rule:
             mine = case.runs[label]
             both = sorted(mine.keys() & usual.keys())
             at, times, later, tenth = (
-                [table.reach(of[seed], gap, "time") for seed in both]
+                [targets.reach(of[seed], gap, "time") for seed in both]
                 for gap in (target, target / 10)
                 for of in (usual, mine)
             )
-            iterations = [table.reach(mine[seed], target, "iteration") for seed in both]
+            iterations = [targets.reach(mine[seed], target, "iteration") for seed in both]
             solver = mine[both[0]].solver_options
             fixed = solver["M"] if solver.get("rule") == "fixed" else 0
             row = {"dataset": case.dataset, "M": fixed, "T": solver["T"], "repeats": len(both)}

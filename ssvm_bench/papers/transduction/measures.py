@@ -36,7 +36,9 @@ from ssvm_bench.claims.cases import Case, Selection, column, ends
 from ssvm_bench.claims.claim import Fact, Measured
 from ssvm_bench.figures.document import beside
 from ssvm_bench.papers.transduction.oracles.kernels import NO_KERNEL
-from ssvm_bench.results.table import Run, ensure, same_seed
+from ssvm_bench.results.curves import ensure
+from ssvm_bench.results.table import Run
+from ssvm_bench.results.targets import same_seed
 from ssvm_bench.results.words import percent, seconds
 
 # ---- what the paper prints --------------------------------------------------------------------

@@ -37,7 +37,8 @@ from ssvm_bench.papers.transduction.measures import (
     spread,
 )
 from ssvm_bench.papers.transduction.oracles import kernels
-from ssvm_bench.results.table import Run, band
+from ssvm_bench.results.curves import band
+from ssvm_bench.results.table import Run
 from ssvm_bench.results.words import NONE, percent
 
 PRINTED = {"moons": MOONS}

@@ -47,6 +47,8 @@ NEAR = 0.05
 """The least distance of two numbers of curves, in heights and widths of the panel."""
 MIN_WIDTH = 6.6
 """Inches, so that the notes fit."""
+NOTE_WIDTH = 18
+"""Characters of a note in an inch; longer ones continue in the next line."""
 # No dates or program versions inside: the same numbers give the same file.
 _FILE_METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
@@ -176,7 +178,8 @@ def page(
         # In inches.
         width = max(panel_width * columns, MIN_WIDTH)
         legend_columns = _columns(legend[1], width)
-        notes_height = 0.06 + 0.16 * len(notes)
+        lines = [line for note in notes for line in textwrap.wrap(note, int(NOTE_WIDTH * width))]
+        notes_height = 0.06 + 0.16 * len(lines)
         below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
         height = 0.45 + panel_height * max(rows, 1) + below
         inside = 0, below / height, 1, 1 - below / height
@@ -189,7 +192,7 @@ def page(
         figure.legend(
             *legend, loc="lower center", bbox_to_anchor=at, ncols=legend_columns, **LEGEND
         )
-        said = style.as_written("\n".join(notes))
+        said = style.as_written("\n".join(lines))
         figure.text(0.5, 0.06 / height, said, ha="center", va="bottom", fontsize=7.5)
         for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
             if not axis.get_label_text():

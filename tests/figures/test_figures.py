@@ -598,3 +598,16 @@ def test_times_of_several_processors_are_told():
     for trace in traces:
         trace.metadata["clock"] = "work"  # counted seconds are the same on all of them
     assert curves.processors_note(Runs(traces)) == ""
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_long_notes_continue_in_the_next_line(columns):
+    note = "a solver without a line took more than forty times as long, in all panels " * 5
+    with drawing.page("title", [note, "short"], (1, columns), ([], [])) as (figure, _):
+        pass
+    (said,) = [text for text in figure.texts if "forty" in text.get_text()]
+    *long, short = said.get_text().split("\n")
+    assert " ".join(long) == note.strip()
+    assert short == "short"
+    extent = said.get_window_extent(figure.canvas.get_renderer())
+    assert 0 < extent.x0 < extent.x1 < figure.bbox.width

@@ -93,7 +93,7 @@ bench-all: $(DEVELOPMENT) ## all speed ratios, of every dataset: twenty minutes
 	$(BIN)/python -m benchmarks --all --cold --json results/bench
 
 answer: $(PROGRAM) ## who is first, and at which cost of a call: figures, profiles, table of the package and page, from stored traces
-	$(call draw,crossover all_solvers beyond mpbcfw_fig4)
+	$(call draw,crossover crossover_more all_solvers beyond mpbcfw_fig4)
 	$(BIN)/python docs/which_solver.py
 
 quickstart: $(PROGRAM) ## BCFW against MP-BCFW on OCR, three seeds

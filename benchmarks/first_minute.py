@@ -1,7 +1,7 @@
 """What a newcomer waits for: CPU seconds of whole processes, from their start to their end.
 
 Each fits or uses an estimator with its defaults on scikit-learn's irises, with an empty folder of
-compiled code, and with the folder that such a process has left. With the wheel
+compiled code, and with the folder that such a process has left; one is a tiny run. With the wheel
 ``ssvm-bench-kernels`` installed, the first have rows of their own. LinearSVC, in a process of its
 own, imports scikit-learn alone.
 """
@@ -21,6 +21,7 @@ from benchmarks.report import (
     FIRST_CHAIN,
     FIRST_FIT,
     FIRST_PREDICTION,
+    FIRST_RUN,
     Measurement,
     from_samples,
 )
@@ -37,13 +38,14 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
     if compose_runs(call)[0].dataset.name != "ocr":
         return
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
-        compiled, empty = str(Path(folder, "cache")), str(Path(other, "cache"))
+        compiled, *empty = str(Path(folder, "cache")), str(Path(other, "1")), str(Path(other, "2"))
 
         def spent(what: str, cache: str) -> float:
             command = [sys.executable, newcomer.__file__, what, folder]
             environment = {"NUMBA_CACHE_DIR": cache}
             if checkout := os.environ.get(CHECKOUT):
-                environment["PYTHONPATH"] = checkout
+                places = checkout, os.environ.get("PYTHONPATH", "")
+                environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
             return launched(command, environment).cpu
 
         installed = bool(find_spec(WHEEL))
@@ -54,7 +56,8 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
 
         yield row(FIRST_FIT.format("an empty"), spent("fit", compiled))
         yield row(FIRST_CHAIN, spent("chain", compiled))
-        yield row(FIRST_PREDICTION, spent("predict", empty))
+        yield row(FIRST_PREDICTION, spent("predict", empty[0]))
+        yield row(FIRST_RUN, spent("run", empty[1]))
         if installed:
             return
         pairs = [(spent("fit", compiled), spent("linear", compiled)) for _ in range(REPEATS)]

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -362,28 +363,31 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
     def launched(command, environment):
         commands.append((command[2], environment["NUMBA_CACHE_DIR"]))
         packages.append(environment.get("PYTHONPATH"))
-        newcomer.main(*command[2:])
+        if command[2] != "run":  # it would end this process
+            newcomer.main(*command[2:])
         return processes.Finished(1.0, float(len(commands)), 1)
 
     monkeypatch.setattr(first_minute, "launched", launched)
     monkeypatch.setattr(first_minute, "find_spec", lambda name: None)
     monkeypatch.setattr(first_minute, "REPEATS", 1)
     rows = {row.quantity: row for row in first_minute.measure_first_minute(("dataset=ocr",))}
-    assert [what for what, _ in commands] == ["fit", "chain", "predict", "fit", "linear"]
-    first, chain, prediction, warm, _ = (folder for _, folder in commands)
-    assert first == chain == warm != prediction
+    assert [what for what, _ in commands] == ["fit", "chain", "predict", "run", "fit", "linear"]
+    first, chain, prediction, run, warm, _ = (folder for _, folder in commands)
+    assert first == chain == warm
+    assert len({first, prediction, run}) == 3
     assert rows[report.FIRST_FIT.format("an empty")].value == 1.0
-    assert rows[report.FIRST_FIT.format("a full") + " / LinearSVC"].value == 4.0 / 5.0
+    assert rows[report.FIRST_FIT.format("a full") + " / LinearSVC"].value == 5.0 / 6.0
 
     monkeypatch.setattr(first_minute, "find_spec", lambda name: name)
     with_wheel = [row.quantity for row in first_minute.measure_first_minute(("dataset=ocr",))]
-    assert len(with_wheel) == 3
+    assert len(with_wheel) == 4
     assert not rows.keys() & {*with_wheel}
 
     assert {*packages} == {None}
     monkeypatch.setenv(first_minute.CHECKOUT, "elsewhere")
+    monkeypatch.setenv("PYTHONPATH", "libraries")
     list(first_minute.measure_first_minute(("dataset=ocr",)))
-    assert packages[-1] == "elsewhere"
+    assert packages[-1] == f"elsewhere{os.pathsep}libraries"
 
 
 def test_growth_is_measured():

@@ -45,7 +45,7 @@ from ssvm_bench.solvers.bundle.model import CuttingPlaneModel
 
 # mypy: disable-error-code="no-untyped-def"
 
-CODE_VERSION = 2  # 2: without caches, the planes of all terms are summed at once
+CODE_VERSION = 1
 
 _SHARE = 0.1
 """Least violation of a plane from the caches, as a share of that of the oracle's last plane."""

@@ -1,6 +1,8 @@
 """The bench against another checkout: both are measured in turn, each by its own bench."""
 
+import json
 import re
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +10,7 @@ from click.testing import CliRunner
 from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.jobs import Job
-from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.errors import RunFailedError
 from ssvm_bench.results.provenance import THREAD_VARIABLES
 
 BENCH = """
@@ -63,5 +65,23 @@ def test_the_ratios_of_checkouts_are_shown(tmp_path, monkeypatch):
     assert "ModuleNotFoundError" in result.stderr
     with pytest.raises(RunFailedError, match="no checkout of ssvm-bench"):
         against.package_of(tmp_path)
-    with pytest.raises(ConfigError, match="Leave out --json"):
-        CliRunner().invoke(main, (*arguments, "--json", "x"), catch_exceptions=False)
+    CliRunner().invoke(main, (*arguments, "--json", str(tmp_path / "x.json")))
+    (row,) = json.loads((tmp_path / "x.json").read_text())["measurements"]
+    assert (row["quantity"], row["value"]) == ("what, relative to b", 0.8)
+
+
+def test_ratios_to_another_checkout_are_rows_of_their_own():
+    row = "ocr", "real", "mpbcfw_fast: time to a gap of 0.01", "s"
+    found = against.Comparison(row, [2.0, 4.0, 6.0], [8.0, 10.0, 10.0]).stored("0123abcd")
+    assert found.quantity == "mpbcfw_fast: time to a gap of 0.01, relative to 0123abcd"
+    assert (found.value, found.low, found.high, found.unit) == (0.4, 0.25, 0.6, "×")
+    assert found.seconds == 4.0
+    assert against.Comparison((*row[:3], "MB"), [1.0], [2.0]).stored("").seconds is None
+
+
+def test_a_checkout_is_named_by_its_commit_or_else_by_its_folder(tmp_path):
+    assert against.commit_of(tmp_path) == tmp_path.name
+    asked = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*asked, *words], check=True)
+    assert re.fullmatch("[0-9a-f]{8}", against.commit_of(tmp_path))

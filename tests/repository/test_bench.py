@@ -15,7 +15,6 @@ from helpers import oracle, problem, random_chains, random_graphs, solver
 from program import forget_data, real_data
 
 from benchmarks import (
-    against,
     checks,
     chunking,
     first_minute,
@@ -192,23 +191,6 @@ def test_worse_ratios_than_the_stored_ones_are_red(tmp_path):
     assert against == {"same": "1.00", "noise": "1.29", "worse": "[bold red]1.31[/]", "new": ""}
     # no seconds: those depend on the machine
     assert report._against(row("time", 9.0, unit="s"), 1.0) == ""
-
-
-def test_ratios_to_another_checkout_are_rows_of_their_own():
-    row = "ocr", "real", "mpbcfw_fast: time to a gap of 0.01", "s"
-    found = against.Comparison(row, [2.0, 4.0, 6.0], [8.0, 10.0, 10.0]).stored("0123abcd")
-    assert found.quantity == "mpbcfw_fast: time to a gap of 0.01, relative to 0123abcd"
-    assert (found.value, found.low, found.high, found.unit) == (0.4, 0.25, 0.6, "×")
-    assert found.seconds == 4.0
-    assert against.Comparison((*row[:3], "MB"), [1.0], [2.0]).stored("").seconds is None
-
-
-def test_a_checkout_is_named_by_its_commit_or_else_by_its_folder(tmp_path):
-    assert against.commit_of(tmp_path) == tmp_path.name
-    asked = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(tmp_path)]
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run([*asked, *words], check=True)
-    assert re.fullmatch("[0-9a-f]{8}", against.commit_of(tmp_path))
 
 
 def test_a_row_keeps_what_it_was_measured_by_until_it_is_measured_again(tmp_path):

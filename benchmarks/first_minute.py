@@ -29,6 +29,8 @@ from ssvm_bench.config.compose import compose_runs
 
 WHEEL = "ssvm_bench_kernels"
 
+HERE = str(Path(__file__).parents[1])
+
 CHECKOUT = "SSVM_BENCH_CHECKOUT"
 """Variable that names another checkout whose package the processes use."""
 
@@ -42,10 +44,9 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
 
         def spent(what: str, cache: str) -> float:
             command = [sys.executable, newcomer.__file__, what, folder]
-            environment = {"NUMBA_CACHE_DIR": cache}
-            if checkout := os.environ.get(CHECKOUT):
-                places = checkout, os.environ.get("PYTHONPATH", "")
-                environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+            places = os.environ.get(CHECKOUT, HERE), os.environ.get("PYTHONPATH", "")
+            path = os.pathsep.join(filter(None, places))
+            environment = {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": path}
             return launched(command, environment).cpu
 
         installed = bool(find_spec(WHEEL))

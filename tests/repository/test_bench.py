@@ -344,7 +344,7 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
 
     def launched(command, environment):
         commands.append((command[2], environment["NUMBA_CACHE_DIR"]))
-        packages.append(environment.get("PYTHONPATH"))
+        packages.append(environment["PYTHONPATH"])
         if command[2] != "run":  # it would end this process
             newcomer.main(*command[2:])
         return processes.Finished(1.0, float(len(commands)), 1)
@@ -365,7 +365,7 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
     assert len(with_wheel) == 4
     assert not rows.keys() & {*with_wheel}
 
-    assert {*packages} == {None}
+    assert {path.split(os.pathsep)[0] for path in packages} == {str(ROOT)}
     monkeypatch.setenv(first_minute.CHECKOUT, "elsewhere")
     monkeypatch.setenv("PYTHONPATH", "libraries")
     list(first_minute.measure_first_minute(("dataset=ocr",)))

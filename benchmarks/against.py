@@ -23,11 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import first_minute
+from benchmarks.first_minute import HERE
 from benchmarks.jobs import FUNCTIONS, Job
 from benchmarks.report import Measurement
 from ssvm_bench.base.errors import RunFailedError
-
-HERE = Path(__file__).parents[1]
 
 SLOWER = 1.03
 """A ratio above this is shown in red."""

@@ -29,7 +29,7 @@ from ssvm_bench.config.compose import compose_runs
 
 WHEEL = "ssvm_bench_kernels"
 
-HERE = str(Path(__file__).parents[1])
+HERE = Path(__file__).parents[1]
 
 CHECKOUT = "SSVM_BENCH_CHECKOUT"
 """Variable that names another checkout whose package the processes use."""
@@ -44,7 +44,7 @@ def measure_first_minute(call: Sequence[str]) -> Iterator[Measurement]:
 
         def spent(what: str, cache: str) -> float:
             command = [sys.executable, newcomer.__file__, what, folder]
-            places = os.environ.get(CHECKOUT, HERE), os.environ.get("PYTHONPATH", "")
+            places = os.environ.get(CHECKOUT, str(HERE)), os.environ.get("PYTHONPATH", "")
             path = os.pathsep.join(filter(None, places))
             environment = {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": path}
             return launched(command, environment).cpu

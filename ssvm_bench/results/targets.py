@@ -21,8 +21,6 @@ from ssvm_bench.results.curves import crossing, ensure, first, least_positive
 from ssvm_bench.results.table import DERIVED, TINY, Run
 
 PART = 0.8
-
-
 """Share of the time of some runs within which they reach a target."""
 
 
@@ -45,20 +43,14 @@ def target(runs: Iterable[Run], y: str = "gap", what: str = "duality gap") -> fl
 
 
 DECADES = (1e-1, 1e-2, 1e-3)
-
-
 """Relative gaps that are compared wherever a curve reached them."""
 
 
 LARGEST = 0.9
-
-
 """The largest relative gap of one digit that says something: at w = 0, it is 1."""
 
 
 MORE = "more iterations (budget.max_iterations) show who is ahead"
-
-
 """What to do where no curve reached it."""
 
 

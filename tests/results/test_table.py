@@ -359,7 +359,7 @@ def test_bands_are_those_of_the_lines_at_every_x_that_more_than_half_of_them_rea
             ends = (min(known), max(known)) if known else (math.nan, math.nan)
             expected.append((at, median, *ends, len(known)))
     # a line between −1 and 0.5 that passes through 0 does so up to rounding
-    np.testing.assert_allclose(np.transpose(made), np.reshape(expected, (-1, 5)), atol=1e-15)
+    np.testing.assert_allclose(np.transpose(made), np.reshape(expected, (-1, 5)), atol=1e-14)
 
 
 def test_an_even_grid_is_between_the_ends_of_the_middle_repeat():

@@ -26,6 +26,7 @@ names of types of `Struct`, as which kernels pass named tuples on.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import inspect
 import pickle
@@ -409,6 +410,20 @@ class CompiledKernel(Entry):
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.called)
 
+    def compile(self, sig: Any) -> Any:
+        """Return the machine code for these types, from the cache or new.
+
+        Python's collector of cycles is off meanwhile. What numba makes stays until the end, and to
+        look through it again and again took an eighth of the time.
+        """
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if was_on:
+                gc.enable()
+
 
 def compiled(
     function: Callable[..., Any],
@@ -449,7 +464,12 @@ class Struct(types.NamedTuple):
 
 
 def by_reference(kind: Any) -> Any:
-    """Return the type of an argument, with structs in place of named tuples."""
+    """Return the type of an argument, with structs in place of named tuples.
+
+    A literal has the type of its value: LLVM sees the constant in what is inlined, and a variant of
+    its own for each would only be compiled besides.
+    """
+    kind = types.unliteral(kind)
     if isinstance(kind, Struct) or not isinstance(kind, types.BaseNamedTuple):
         return kind
     return Struct(tuple(map(by_reference, kind)), kind.instance_class)

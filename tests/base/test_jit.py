@@ -1,5 +1,6 @@
 """Compilation: dispatch on the type of the first argument, and a cache that is never stale."""
 
+import gc
 from typing import NamedTuple
 
 import numba
@@ -8,6 +9,7 @@ import pytest
 from program import python
 
 from ssvm_bench.base.jit import (
+    CACHE_FOLDER,
     abstract,
     allocating_kernel,
     implements,
@@ -113,6 +115,41 @@ def test_kernels_of_one_name_that_differ_in_a_constant_are_two():
 
     assert made("one")(1.0) == 2.0
     assert made("two")(1.0) == 3.0
+
+
+def test_a_literal_and_a_variable_share_the_compiled_code():
+    @kernel
+    def scaled(x, k):
+        return x * k
+
+    @kernel
+    def total(k):
+        return scaled(1.0, k) + scaled(1.0, 2) + scaled(3.0, -1)
+
+    assert total(5) == 4.0
+    if CACHE_FOLDER is not None:  # made by numba's internals
+        assert len(scaled.inlined.overloads) == 1
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_as_before_when_a_kernel_is_compiled(collects):
+    @kernel
+    def known(x):
+        return x
+
+    @kernel
+    def opaque(x):
+        return {}.setdefault(x, print)
+
+    (gc.enable if collects else gc.disable)()
+    try:
+        assert known(1.0) == 1.0
+        assert gc.isenabled() == collects
+        with pytest.raises(numba.core.errors.NumbaError):
+            opaque(object())
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
 
 
 class Inner(NamedTuple):

@@ -60,7 +60,7 @@ Row = TypeVar("Row", bound=NamedTuple)
 FOLDER = Path(__file__).with_name("crossover")
 """The table: ``problems.csv`` and ``times.csv``, with the fields of `Problem` and `Times`."""
 
-PRESETS = ("mpbcfw_fast", "mpbcfw_newton")
+PRESETS = ("mpbcfw_fast", "mpbcfw_costly", "mpbcfw_newton")
 """Solvers that are named before others, in this order."""
 
 CLOSE = 1.2

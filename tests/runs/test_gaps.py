@@ -27,7 +27,7 @@ OWN = [
     "dcd_online",
 ]
 """Solvers with a precision of their own; here, that of all is 0.05."""
-OTHERS = ["mpbcfw_fast", "mpbcfw_newton"]
+OTHERS = ["mpbcfw_fast", "mpbcfw_costly", "mpbcfw_newton"]
 SLOW = ["classical_bundle", "fw"]
 """These approach an optimum slowly, whatever gap is asked for."""
 

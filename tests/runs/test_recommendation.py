@@ -91,6 +91,7 @@ def test_a_preset_is_named_if_it_is_close_to_the_best_solver():
     assert named(ranked(bcfw=1.0, mpbcfw_fast=1.21)).solver == "bcfw"
     assert named(ranked(bcfw=1.0, mpbcfw_fast=1.19, mpbcfw_newton=1.1)).solver == "mpbcfw_fast"
     assert named(ranked(bcfw=1.0, mpbcfw_fast=2.0, mpbcfw_newton=1.1)).solver == "mpbcfw_newton"
+    assert named(ranked(bcfw=1.0, mpbcfw_fast=1.21, mpbcfw_costly=1.19)).solver == "mpbcfw_costly"
 
 
 def test_the_table_of_the_package_is_read_as_it_was_written(tmp_path, monkeypatch):

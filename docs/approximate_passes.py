@@ -2,14 +2,14 @@
 
     python docs/approximate_passes.py [DATASET …] [OPTION=VALUE,… …]
 
-With λ = 1/n and seed 0, on words of OCR (the first 1,500), USPS, all sentences of CoNLL-2000, and
+With λ = 1/n and seed 0, on 1,500 words of OCR, USPS, all sentences of CoNLL-2000, and
 the photographs of Weizmann and Stanford. `shrink`, `inner_steps` and `T` decide which terms an
 approximate pass visits, how many steps a visit makes, and how long a plane without weight stays;
 `share`, when a term's planes are searched in place of the oracle; `in_out`, where the oracle is
 asked; `kappa` accelerates. A rule by which a run chooses them itself could gain as much as the best
 row of a dataset is below the first, the preset. Evaluations are off the clock. A gap that is not
-reached in `MOST` seconds has no row. Without arguments, which take an hour, the table of all is
-written.
+reached in `MOST` seconds has no row. Without arguments, which takes half an hour, the table of all
+is written.
 """
 
 import sys

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 from program import python
 
 from ssvm_bench.base.jit import (
@@ -132,7 +133,15 @@ def test_a_literal_and_a_variable_share_the_compiled_code():
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_the_garbage_collector_is_as_before_when_a_kernel_is_compiled(collects):
+def test_the_garbage_collector_is_off_while_a_kernel_is_compiled(monkeypatch, collects):
+    meanwhile, compile_ = [], CPUDispatcher.compile
+
+    def watched(self, sig):
+        meanwhile.append(gc.isenabled())
+        return compile_(self, sig)
+
+    monkeypatch.setattr(CPUDispatcher, "compile", watched)
+
     @kernel
     def known(x):
         return x
@@ -148,6 +157,8 @@ def test_the_garbage_collector_is_as_before_when_a_kernel_is_compiled(collects):
         with pytest.raises(numba.core.errors.NumbaError):
             opaque(object())
         assert gc.isenabled() == collects
+        assert meanwhile
+        assert CACHE_FOLDER is None or not any(meanwhile)
     finally:
         gc.enable()
 

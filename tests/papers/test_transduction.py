@@ -14,9 +14,10 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.config import registry
 from ssvm_bench.config.compose import compose_runs
-from ssvm_bench.papers.transduction.oracles import transduction
+from ssvm_bench.papers.transduction.oracles import equivalence, transduction
 from ssvm_bench.papers.transduction.oracles.energies import Potts, sum_of
 from ssvm_bench.papers.transduction.oracles.transduction import TransductivePoint
 from ssvm_bench.papers.transduction.solvers.transductive import train
@@ -476,22 +477,49 @@ def test_every_iteration_is_that_of_algorithm_1_as_printed(kernel, L):
     assert changes > 0
 
 
-@pytest.mark.parametrize(("L", "n"), [(2, 8), (3, 9)])
-def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(L, n):
-    made = posed(clouds(n, L, seed=3), nu=0.3)
-    run, G = solver(made, "sdp", tol=1e-9), made.kernel.G
-    observed, best = made.energy.observed, np.inf
-    for y in labelings(observed, L):
-        if (np.bincount(y, minlength=L) == n // L).all():
-            Y = np.eye(L)[y]
+@pytest.mark.parametrize("loss", ["square", "softmax"])
+def test_the_loss_of_an_equivalence_matrix_is_that_of_the_best_classifier_of_its_labels(loss):
+    made = posed(clouds(10, seed=3), nu=0.3)
+    of, G, rng = equivalence.LOSSES[loss](made), made.kernel.G, np.random.default_rng(0)
+
+    def value_of(y):
+        if loss == "square":
+            Y = np.eye(2)[y]
             W = np.linalg.solve(G.T @ G + 0.3 * np.eye(3), G.T @ Y)
-            value = ((Y - G @ W) ** 2).sum() + 0.3 * (W**2).sum()
-            assert value == pytest.approx(np.vdot(run.A, Y @ Y.T), rel=1e-10)
-            best = min(best, value)
+            return ((Y - G @ W) ** 2).sum() + 0.3 * (W**2).sum(), W
+        W = train(made, made.kernel, y, np.zeros((3, 2)), Clock("cpu"))
+        return made.value(G @ W, W, y), W
+
+    for _ in range(5):
+        y, other = rng.integers(2, size=(2, 10))
+        (best, W), M = value_of(y), y[:, None] == y
+        tangent = of.tangent(M.astype(float), of.start)
+        assert tangent.value == pytest.approx(best, rel=1e-6)
+        assert tangent.at(M) == pytest.approx(tangent.value, rel=1e-12)
+        assert tangent.at(other[:, None] == other) <= value_of(other)[0] + 1e-9
+        found = of.classifier(y, np.zeros((3, 2)), tangent.alpha)
+        np.testing.assert_allclose(found, W, rtol=1e-3, atol=1e-4)
+
+
+def test_softmax_relaxes_two_labels_only():
+    with pytest.raises(ConfigError, match=r"two labels, and this one has 3.*solver.loss=square"):
+        solver(posed(clouds(9, 3, seed=3)), "sdp", loss="softmax")
+
+
+@pytest.mark.parametrize(
+    ("loss", "L", "n"), [("square", 2, 8), ("square", 3, 9), ("softmax", 2, 8)]
+)
+def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(loss, L, n):
+    made = posed(clouds(n, L, seed=3), nu=0.3)
+    run, observed = solver(made, "sdp", loss=loss, tol=1e-9), made.energy.observed
+    balanced = [y for y in labelings(observed, L) if (np.bincount(y, minlength=L) == n // L).all()]
+    same = [(y[:, None] == y).astype(float) for y in balanced]
+    best = min(run.loss.tangent(M, run.loss.start).value for M in same)
     for k in range(2000):
         run.iterate()
         if k % 100 == 0:
-            assert run.bound() <= best + 1e-9  # weak duality, from the first iteration on
+            bound = run.diagnostics()["relaxed_bound"]
+            assert bound <= best + 1e-9  # weak duality, from the first iteration on
     said = run.diagnostics()
     assert said["residual"] < 1e-3
     assert said["relaxed"] == pytest.approx(said["relaxed_bound"], rel=1e-3)
@@ -505,9 +533,10 @@ def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(L, n):
     assert 0 <= run.N.min() <= run.N.max() <= 1
 
 
-def test_a_restored_relaxation_goes_on():
+@pytest.mark.parametrize("loss", ["square", "softmax"])
+def test_a_restored_relaxation_goes_on(loss):
     made = posed(clouds(12, seed=3), nu=0.3)
-    one, other = iterated(solver(made, "sdp"), 5), solver(made, "sdp")
+    one, other = iterated(solver(made, "sdp", loss=loss), 5), solver(made, "sdp", loss=loss)
     other.restore(copy.deepcopy(one.state()))
     for run in (one, other):
         iterated(run, 5)

@@ -116,6 +116,14 @@ def test_the_inductive_classifier_is_beside():
     )
 
 
+def test_a_relaxation_is_held_against_the_printed_one():
+    runs = of_set("ssl_bci", 100, "linear", [0.6] * 12, solver="sdp", loss="softmax")
+    (row,) = accuracies.accuracies(runs).to_dict("records")
+    assert row["distance"] == pytest.approx(0.6 - 0.6058)
+    assert row["within"]
+    assert row["settings"].startswith("SDP relaxation by softmax, scaling dimension")
+
+
 def test_settings_are_told_apart_and_shown_where_all_cells_are_there():
     cells = [(dataset, labeled) for dataset in SETS for labeled in (10, 100)]
     good = [run for each in cells for run in cell(*each)]

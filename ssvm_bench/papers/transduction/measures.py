@@ -105,6 +105,7 @@ DRAWS = {"moons": "draw", "scribbles": "picture", **dict.fromkeys(SETS, "split")
 """Dataset → the option that distinguishes repeats: the draw of the data, a split or a picture."""
 
 PROPOSED, INDUCTIVE, ALTERNATING = "dcadmm", "inductive", "coordinate_descent"
+RELAXED = "sdp"
 
 
 def _problem(labeled: int, kernel: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,55 +1,68 @@
-"""A semidefinite relaxation of the labels, run to compare its time and memory.
+"""A semidefinite relaxation of the labels: the baseline of section 4.1, by two losses.
 
-The baseline of section 4.1 is the relaxation of A. Joulin and F. Bach (*A convex relaxation for
-weakly supervised classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the
-labels Y ∈ {0, 1}^{n×L}, for the softmax loss. Here the loss is the square, as in its predecessor
-(F. Bach, Z. Harchaoui: *DIFFRAC*, NIPS 2007): W is minimised out, and the objective is linear in M.
-
-.. code-block:: text
-
-    min_W ‖Y − G W‖² + ν ‖W‖² = ⟨A, Y Yᵀ⟩       A = I − G (GᵀG + ν I)⁻¹ Gᵀ
-
-    min ⟨A, M⟩   M ∈ C = {M ⪰ 0, M 1 = n/L 1}: all labels have n/L points,
-                 M ∈ B = {0 ≤ M_ij ≤ 1, M_ii = 1, M_ij = [y_i = y_j] where both are observed}
-
-The cone and the size are those of the baseline; the inner maximisation of the softmax is missing.
-The program is solved by ADMM on two copies, with scaled multiplier U and r = ``penalty`` / n:
+That baseline is the relaxation of A. Joulin and F. Bach (*A convex relaxation for weakly supervised
+classifiers*, ICML 2012): a program over the equivalence matrix M = Y Yᵀ of the labels
+Y ∈ {0, 1}^{n×L}, for the softmax loss. F is the loss of the best classifier as a function of M
+(:mod:`~ssvm_bench.papers.transduction.oracles.equivalence`): by the square loss for any number of
+labels, by softmax for two.
 
 .. code-block:: text
 
-    M ← Π_C(N − U − A/r)      N ← Π_B(M + U)      U ← U + M − N
+    min F(M)   M ∈ C = {M ⪰ 0, M 1 = n/L 1}: all labels have n/L points,
+               M ∈ B = {0 ≤ M_ij ≤ 1, M_ii = 1, M_ij = [y_i = y_j] where both are observed}
+
+The cone and the size are those of the baseline. It differs where balance is a constraint and not a
+prior, in the classifier, which has no intercept, and, by softmax, in the relaxation of F, which is
+ours. The program is solved by ADMM on two copies with scaled multiplier U, linearised where F is
+curved (with a proximal term τ that is doubled until F is below its model; it is 0 for the square):
+
+.. code-block:: text
+
+    M ← Π_C(V + τ/(r + τ) (M − V))      V = N − U − ∇F(M)/r
+    N ← Π_B(M + U)                      U ← U + M − N
 
 Π_C needs the eigenvectors of a centred n × n matrix, the main cost of an iteration; Π_B is
-entrywise. ``relaxed`` is ⟨A, N⟩, ``residual`` is ‖M − N‖. With Z = r U, weak duality gives
+entrywise. In the first iterations, r is adapted to balance the residuals; then it is kept.
+``relaxed`` is F(M), ``residual`` is ‖M − N‖. With Z = r U and the tangent c + ⟨A, ·⟩ of F at M,
+weak duality gives
 
 .. code-block:: text
 
-    ``relaxed_bound`` = min_{M ∈ C, tr M = n} ⟨A + Z, M⟩ − max_{N ∈ B} ⟨Z, N⟩
+    ``relaxed_bound`` = c + min_{M ∈ C, tr M = n} ⟨A + Z, M⟩ − max_{N ∈ B} ⟨Z, N⟩
 
 The energy's label step rounds N: the score of point i for label l is the mean of N_ij over the
-observed points j with label l, or 0 if there are none. Then W is fitted to these labels by least
-squares.
+observed points j with label l, or 0 if there are none. The classifier is that of these labels by
+the square loss, and that of the multipliers of F(M) and these labels by softmax.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.linalg
 
 from ssvm_bench.base.clock import Clock
-from ssvm_bench.base.linalg import inner, norm
+from ssvm_bench.base.linalg import norm
 from ssvm_bench.base.memory import check_room
-from ssvm_bench.config.validation import Positive
-from ssvm_bench.papers.transduction.oracles import kernels
+from ssvm_bench.config.validation import Positive, one_of
+from ssvm_bench.papers.transduction.oracles import equivalence
+from ssvm_bench.papers.transduction.oracles.equivalence import Tangent
 from ssvm_bench.papers.transduction.oracles.transduction import TransductiveProblem
 from ssvm_bench.papers.transduction.solvers import transductive
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 
-_MATRICES = 8
+_MATRICES = 12
 """Number of n × n matrices in memory at a time."""
+
+_ROUNDING = 1e-9
+"""Share of F(M) by which F may be above its model: the error of its multipliers."""
+
+_BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
+"""If the residuals differ by more than the factor ``_BALANCE``, r is doubled or halved, at every
+``_EVERY``-th of the first ``_BALANCED`` iterations."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +71,15 @@ class Config(transductive.TransductiveConfig):
 
     Attributes
     ----------
+    loss : str
+        ``square``, or ``softmax`` for two labels; ``oracle.loss`` counts for the objective alone.
     penalty : float
-        Penalty of ADMM, times n.
+        First penalty r of ADMM, times n.
     tol : float
         Residual and step, relative to N, at which the run has converged.
     """
 
+    loss: Annotated[str, one_of(equivalence.LOSSES)] = equivalence.SQUARE
     penalty: Positive = 10.0
     tol: Positive = 1e-3
 
@@ -73,10 +89,17 @@ class Relaxation(transductive.TransductiveSolver):
 
     Attributes
     ----------
-    A, M, N, U : ndarrays, shape (n, n)
+    M, N, U : ndarrays, shape (n, n)
+    r, curvature : float
+        Penalty, and τ.
+    alpha : ndarray, shape (n,)
+        Multipliers of F(M).
     """
 
-    STATE = (*transductive.TransductiveSolver.STATE, "M", "N", "U")
+    STATE = (
+        *transductive.TransductiveSolver.STATE,
+        *("M", "N", "U", "r", "curvature", "alpha", "_done"),
+    )
 
     def __init__(self, config: Config, problem: TransductiveProblem, clock: Clock) -> None:
         super().__init__(config, problem, clock)
@@ -84,29 +107,47 @@ class Relaxation(transductive.TransductiveSolver):
         self.labelled = np.flatnonzero(y >= 0)
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
-        G = kernels.dense(problem.kernel.G)
-        factor = scipy.linalg.cho_factor(G.T @ G + problem.lam * np.eye(G.shape[1]))
-        self.A = np.eye(n) - G @ scipy.linalg.cho_solve(factor, G.T)
+        self.loss = equivalence.LOSSES[config.loss](problem)
         self.same = (y[self.labelled, None] == y[self.labelled]).astype(float)
         self.U = np.zeros((n, n))
         self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
-        self.M = self.N
+        self.M = self._balanced(self.N)
+        self.r, self.curvature, self._done = config.penalty / n, 0.0, 0
+        self.alpha = self.loss.start
 
     def iterate(self) -> None:
         """Do an iteration of ADMM, and round."""
-        r = self.config.penalty / self.problem.n
-        self.M = self._balanced(self.N - self.U - self.A / r)
+        here = self.loss.tangent(self.M, self.alpha)
+        V = self.N - self.U - here.slope / self.r
+        while True:
+            M = self._balanced(V + self.curvature / (self.r + self.curvature) * (self.M - V))
+            self.clock.approximate(1, self.U.size)
+            there = self.loss.tangent(M, here.alpha)
+            model = here.at(M) + 0.5 * self.curvature * norm(M - self.M) ** 2
+            if there.value <= model + _ROUNDING * abs(here.value):
+                break
+            self.curvature = max(2.0 * self.curvature, self.r)
+        self.curvature /= 1.5
+        self.M, self.alpha = M, there.alpha
         before, self.N = self.N, self._within(self.M + self.U)
         self.U += self.M - self.N
-        self.clock.approximate(1, self.U.size)
-        size = self.config.tol * norm(self.N)
-        step = norm(self.N - before)
-        self.converged = max(self.residual(), step) <= size
+        residual, step = self.residual(), norm(self.N - before)
+        self.converged = max(residual, step) <= self.config.tol * norm(self.N)
+        self._balance(residual, step)
         self._round()
 
     def residual(self) -> float:
         """Return ‖M − N‖."""
         return norm(self.M - self.N)
+
+    def _balance(self, residual: float, step: float) -> None:
+        """Adapt r, and the multiplier U, which is Z/r."""
+        self._done += 1
+        if self._done % _EVERY == 0 and self._done < _BALANCED and not self.converged:
+            ahead, behind = residual > _BALANCE * step, step > _BALANCE * residual
+            factor = 2.0 if ahead else 0.5 if behind else 1.0
+            self.r *= factor
+            self.U /= factor
 
     def _balanced(self, V: np.ndarray) -> np.ndarray:
         """Return Π_C(V)."""
@@ -124,33 +165,33 @@ class Relaxation(transductive.TransductiveSolver):
         return V
 
     def _round(self) -> None:
-        """Round N to labels, and fit W to them."""
+        """Round N to labels, and find their classifier."""
         problem, observed = self.problem, self.problem.energy.observed[self.labelled]
-        labels = np.arange(problem.n_labels)
-        near = [self.N[:, self.labelled[observed == label]] for label in labels]
+        near = [self.N[:, self.labelled[observed == k]] for k in range(problem.n_labels)]
         near = [rows.sum(axis=1) / max(rows.shape[1], 1) for rows in near]
         self.relabel(-np.ascontiguousarray(np.array(near).T))
-        target = (self.y[:, None] == labels).astype(float)
-        self.W = problem.kernel.fit(target, 0.5 * problem.lam, 1.0, self.W)
+        self.W = self.loss.classifier(self.y, self.W, self.alpha)
         self.scores = problem.kernel.scores(self.W)
 
-    def bound(self) -> float:
-        """Return the lower bound of the relaxation."""
+    def bound(self, tangent: Tangent) -> float:
+        """Return the lower bound of the relaxation, by a tangent of F."""
         n, L = self.problem.n, self.problem.n_labels
-        Z = self.config.penalty / n * self.U
-        above = 2.0 / n * (1.0 + norm(Z))  # so 1 is not the lowest eigenvector
-        centred = _centred(self.A + Z) + above
+        Z = self.r * self.U
+        both = tangent.slope + Z
+        above = 2.0 / n * (1.0 + norm(both))  # so 1 is not the lowest eigenvector
+        centred = _centred(both) + above
         lowest = scipy.linalg.eigh(centred, eigvals_only=True, subset_by_index=[0, 0])[0]
-        first = (n - n / L) * lowest + (self.A + Z).sum() / L
+        first = tangent.constant + (n - n / L) * lowest + both.sum() / L
         # where N_ij is not known, Z_ij N_ij is largest at N_ij = [Z_ij > 0]
         return float(first - (Z * self._within((Z > 0).astype(float))).sum())
 
     def diagnostics(self) -> dict[str, float]:
         """Return the common diagnostics, and the relaxation's value, bound and residual."""
+        tangent = self.loss.tangent(self.M, self.alpha)
         return {
             **super().diagnostics(),
-            "relaxed": inner(self.A, self.N),
-            "relaxed_bound": self.bound(),
+            "relaxed": tangent.value,
+            "relaxed_bound": self.bound(tangent),
             "residual": self.residual(),
         }
 

@@ -25,6 +25,7 @@ SOLVERS = {
     "inductive": ("solver=inductive",),
     "dcadmm": ("solver=dcadmm", "budget.max_iterations=20000"),
     "sdp": ("solver=sdp", f"budget.max_iterations={MOST}"),
+    "sdp, softmax": ("solver=sdp", "solver.loss=softmax", f"budget.max_iterations={MOST}"),
 }
 COLUMNS = [
     *("solver", "iterations", "stop_reason", "seconds", "megabytes", "accuracy"),
@@ -33,9 +34,9 @@ COLUMNS = [
 TEXT = (
     "Digit1, 100 labels, split 0, linear kernel, ν = 0.05, points of norm 1. CPU seconds of the "
     "iterations, and the peak memory of the process: that of inductive is what any takes. sdp is a "
-    "relaxation by the square loss, with the n × n matrix of Joulin and Bach's by the softmax, but "
-    f"without its inner maximisation. It may do {MOST} iterations: where that ends it, its seconds "
-    "are fewer than it needs. relaxed and its bound are of the relaxation's own objective."
+    "relaxation with an n × n matrix, as Joulin and Bach's is: by the square loss, and by softmax, "
+    f"with an inner maximisation as theirs has. It may do {MOST} iterations: where that ends it, its "
+    "seconds are fewer than it needs. relaxed and its bound are of the relaxation's own objective."
 )
 CELLS: Cells = {
     "solver": lambda row: row["solver"],

@@ -35,8 +35,8 @@ TEXT = (
     "Digit1, 100 labels, split 0, linear kernel, ν = 0.05, points of norm 1. CPU seconds of the "
     "iterations, and the peak memory of the process: that of inductive is what any takes. sdp is a "
     "relaxation with an n × n matrix, as Joulin and Bach's is: by the square loss, and by softmax, "
-    f"with an inner maximisation as theirs has. It may do {MOST} iterations: where that ends it, its "
-    "seconds are fewer than it needs. relaxed and its bound are of the relaxation's own objective."
+    f"with an inner maximisation as theirs has. It may do {MOST} iterations: where that ends it, "
+    "its seconds are fewer than it needs. relaxed and its bound are of the relaxation's objective."
 )
 CELLS: Cells = {
     "solver": lambda row: row["solver"],

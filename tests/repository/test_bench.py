@@ -51,7 +51,7 @@ TARGETS = (
     *("figures", "options", "pictures", "papers-pages", "update-reference", "lock", "clean"),
     *("streams", "dual-coordinate"),  # those of the papers, by folder
     *("reproduce", "reproduce-quick", "fidelity"),
-    *("transduction", "transduction-network"),
+    *("transduction", "network"),
 )
 
 

@@ -1,4 +1,4 @@
-.PHONY: transduction transduction-network
+.PHONY: transduction network
 
 transduction: $(WITH_EXTRAS) ## discrete-continuous ADMM and its baselines, on the real data: hours
 	$(call make-runs,dcadmm_moons dcadmm_ssl_paper dcadmm_ssl_sdp dcadmm_ssl dcadmm_ssl_tau dcadmm_ssl_fixed dcadmm_ssl_alternating dcadmm_ssl_open dcadmm_ssl_search dcadmm_ssl_ours dcadmm_ssl_median dcadmm_convergence dcadmm_solves dcadmm_scribbles dcadmm_scribbles_fine dcadmm_video dcadmm_video_rho dcadmm_separable dcadmm_video_grid,$(REAL))
@@ -8,7 +8,7 @@ transduction: $(WITH_EXTRAS) ## discrete-continuous ADMM and its baselines, on t
 FEATURES := $(addprefix features/, car_shadow.npz car_shadow_untrained.npz bmx_trees.npz horses.npz scenes.npz)
 of-network = $(BIN)/python docs/deep_features.py $(1) $@ --network $<
 
-transduction-network: $(FEATURES) ## the videos and scribbles with the features of a network, which is trained first: an hour
+network: $(FEATURES) ## the videos and scribbles with the features of a network, which is trained first: an hour
 	$(call make-runs,dcadmm_network,$(REAL))
 
 features/network.npz features/untrained.npz: | $(WITH_EXTRAS)

@@ -20,6 +20,12 @@ from ssvm_bench.results.provenance import THREAD_VARIABLES, provenance
 
 Found = TypeVar("Found")
 
+COMPILER = (
+    *("NUMBA_OPT", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE", "NUMBA_CPU_NAME"),
+    *("NUMBA_CPU_FEATURES", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_DISABLE_JIT"),
+)
+"""Variables that give other kernels than users have: what `make test` sets must not be measured."""
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
@@ -99,6 +105,11 @@ def main(
     Real data is used where it is on this machine, synthetic data elsewhere. OVERRIDES as for
     `ssvm-bench run`.
     """
+    if path is not None and (given := [name for name in COMPILER if name in os.environ]):
+        raise ConfigError(
+            f"{given[0]} is set, and numbers are stored for kernels as users have them. Unset it, "
+            "or leave out --json."
+        )
     known = catalog.entries("dataset")
     for name in names:
         check_choice("--dataset", name, known)

@@ -55,6 +55,7 @@ def test_checkouts_are_measured_in_turn_by_their_own_bench(tmp_path, monkeypatch
 def test_the_ratios_of_checkouts_are_shown(tmp_path, monkeypatch):
     for name in THREAD_VARIABLES:
         monkeypatch.setenv(name, "1")
+    monkeypatch.delenv("NUMBA_OPT", raising=False)
     monkeypatch.setattr(against, "HERE", checkout(tmp_path / "a", "benchmarks", 2.0, ["what"]))
     there = checkout(tmp_path / "b", "benchmarks", 2.5, ["what"])
     arguments = ("--dataset", "usps", "--against", str(there), "--rounds", "1")

@@ -71,9 +71,16 @@ def ours(*arguments):
 
 @pytest.fixture
 def one_thread(monkeypatch):
-    """Set the variables that `main` sets, so that they end with the test."""
+    """Set the variables that `main` sets, so that they end with the test; unset that of `make`."""
     for name in THREAD_VARIABLES:
         monkeypatch.setenv(name, "1")
+    monkeypatch.delenv("NUMBA_OPT", raising=False)
+
+
+def test_numbers_of_other_kernels_are_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_OPT", "1")
+    with pytest.raises(ConfigError, match=r"NUMBA_OPT is set.*Unset it, or leave out --json"):
+        ours("--dataset", "usps", "--json", str(tmp_path / "x.json"))
 
 
 def measured(**solvers):

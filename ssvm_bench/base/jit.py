@@ -187,12 +187,13 @@ def _try_kernels() -> None:
 def _say(error: Exception) -> None:
     if os.environ.get(_SAID) != numba.__version__:
         os.environ[_SAID] = numba.__version__
-        newest = f"{_KNOWN[0]}.{_KNOWN[1] + 1}"
         text = (
-            f"numba {numba.__version__} is unknown here ({shown(str(error))}): each process "
-            "compiles kernels by its public interface. "
-            f"`pip install 'numba<{newest}'` is much faster."
+            f"numba {numba.__version__} is not as expected here ({shown(str(error))}): each "
+            "process compiles kernels by its public interface, which takes longer."
         )
+        if numba.version_info[:2] > _KNOWN:
+            newest = f"{_KNOWN[0]}.{_KNOWN[1] + 1}"
+            text += f" `pip install 'numba<{newest}'` is much faster."
         logger.warning(text)
 
 

@@ -177,9 +177,9 @@ def _check_target(target: tuple[str, str]) -> None:
 
 
 def _say(why: str) -> None:
-    """Log why the package is ignored: a warning, except where kernels are being developed."""
+    """Warn, once in a process and its children, why the package is ignored."""
     if os.environ.get(_SAID) != why:
         os.environ[_SAID] = why
-        level = logging.INFO if is_checkout() else logging.WARNING
         text = "The package ssvm-bench-kernels is not used: %s. Kernels are compiled instead."
-        logger.log(level, text, why)
+        again = " `make kernels` builds it anew." if is_checkout() else ""
+        logger.warning(text + again, why)

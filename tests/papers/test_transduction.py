@@ -507,10 +507,10 @@ def test_softmax_relaxes_two_labels_only():
 
 
 @pytest.mark.parametrize(
-    ("loss", "L", "n"), [("square", 2, 8), ("square", 3, 9), ("softmax", 2, 8)]
+    ("loss", "L", "n", "seed"), [("square", 2, 8, 3), ("square", 3, 9, 3), ("softmax", 2, 8, 5)]
 )
-def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(loss, L, n):
-    made = posed(clouds(n, L, seed=3), nu=0.3)
+def test_the_relaxation_is_between_its_bound_and_the_best_balanced_labels(loss, L, n, seed):
+    made = posed(clouds(n, L, seed=seed), nu=0.3)
     run, observed = solver(made, "sdp", loss=loss, tol=1e-9), made.energy.observed
     balanced = [y for y in labelings(observed, L) if (np.bincount(y, minlength=L) == n // L).all()]
     same = [(y[:, None] == y).astype(float) for y in balanced]

@@ -74,9 +74,9 @@ class Config(transductive.TransductiveConfig):
     loss : str
         ``square``, or ``softmax`` for two labels; ``oracle.loss`` counts for the objective alone.
     penalty : float
-        First penalty r of ADMM, times n.
+        First penalty r of ADMM, times n^{3/2}/‖∇F‖ at the first M.
     tol : float
-        Residual and step, relative to N, at which the run has converged.
+        Residual, step of N and τ/r times that of M, relative to N, at which the run has converged.
     """
 
     loss: Annotated[str, one_of(equivalence.LOSSES)] = equivalence.SQUARE
@@ -112,8 +112,9 @@ class Relaxation(transductive.TransductiveSolver):
         self.U = np.zeros((n, n))
         self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
         self.M = self._balanced(self.N)
-        self.r, self.curvature, self._done = config.penalty / n, 0.0, 0
-        self.alpha = self.loss.start
+        first = self.loss.tangent(self.M, self.loss.start)
+        self.r = config.penalty / n**1.5 * norm(first.slope)
+        self.alpha, self.curvature, self._done = first.alpha, 0.0, 0
 
     def iterate(self) -> None:
         """Do an iteration of ADMM, and round."""
@@ -127,12 +128,13 @@ class Relaxation(transductive.TransductiveSolver):
             if there.value <= model + _ROUNDING * abs(here.value):
                 break
             self.curvature = max(2.0 * self.curvature, self.r)
-        self.curvature /= 1.5
+        held = self.curvature / self.r * norm(M - self.M)
         self.M, self.alpha = M, there.alpha
         before, self.N = self.N, self._within(self.M + self.U)
         self.U += self.M - self.N
-        residual, step = self.residual(), norm(self.N - before)
+        residual, step = self.residual(), max(norm(self.N - before), held)
         self.converged = max(residual, step) <= self.config.tol * norm(self.N)
+        self.curvature /= 1.5
         self._balance(residual, step)
         self._round()
 

@@ -1,8 +1,8 @@
 """Where a script of this folder puts its table, from which pages take their numbers.
 
-Four tables are not yet written by their scripts: ``potts``, ``partial_optimality``, ``centres`` and
-``deep_features`` were copied from pages whose numbers earlier runs had printed. The next run of a
-script replaces its table; `deep_features` has commands in its page.
+Three tables are not yet written by their scripts: ``potts``, ``partial_optimality`` and ``centres``
+were copied from pages whose numbers earlier runs had printed. The next run of a script replaces its
+table.
 """
 
 from collections.abc import Iterable, Mapping

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -194,10 +195,12 @@ def _row(case: Case, label: str) -> dict[str, Any]:
 
 
 def _problem(case: Case, config: Mapping[str, Any]) -> str:
-    """Return the options of a problem as text: ν, the weight of pairs, the annotated frames."""
+    """Return the options of a problem: ν, weight of pairs, annotated frames, file of features."""
     potts = config.get("oracle", {}).get("potts")
     known = ", all frames annotated" * (config["dataset"].get("annotated") == "all")
-    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + known
+    features = config["dataset"].get("features")
+    own = "" if features is None else f", {PurePath(features).stem}"
+    return f"ν {case.problem.lam:g}" + ("" if potts is None else f", Potts {potts:g}") + known + own
 
 
 def _overlap(row: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ load. The points after an iteration:
 import sys
 
 import numpy as np
+from stored import keep
 
 from ssvm_bench.base.clock import Clock
 from ssvm_bench.config.compose import compose_runs
@@ -63,14 +64,13 @@ def passes(dataset):
 
 
 def main(datasets):
-    """Print a table for each dataset."""
-    for dataset in datasets:
-        found = passes(dataset)
-        print(f"| {dataset} | {' | '.join(map(str, GAPS))} |")
-        print(f"|---|{'---:|' * len(GAPS)}")
-        for point in ("w", "centre", "mean of four", "on the way"):
-            cells = [f"{found.get((point, gap), np.nan):.0f}" for gap in GAPS]
-            print(f"| {point} | {' | '.join(cells)} |", flush=True)
+    """Print and keep the passes of each point to each gap that it has within those of w."""
+    rows = [
+        {"dataset": dataset, "point": point, "gap": gap, "passes": count}
+        for dataset in datasets
+        for (point, gap), count in passes(dataset).items()
+    ]
+    keep("reported/reported", rows)
 
 
 if __name__ == "__main__":

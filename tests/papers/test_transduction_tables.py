@@ -274,6 +274,12 @@ def test_the_table_of_overlaps_has_what_is_printed_and_what_runs_tell():
     assert tables.said_of(scribbled) == tables.OVERLAPS.text
 
 
+def test_overlaps_by_features_of_ones_own_name_their_file():
+    run = trace("davis_car_shadow", {"features": "far/car.npz"}, {"iou": [0.1], "accuracy": [0.1]})
+    (row,) = tables.overlaps(tables.of_methods([run])).to_dict("records")
+    assert row["problem"] == "ν 0.05, car"
+
+
 @pytest.mark.usefixtures("few_pictures")
 def test_masks_are_drawn_where_the_runs_are(tmp_path):
     config = scribbles.Config("scribbles", "scribbles", "synthetic", picture=1)

@@ -85,9 +85,8 @@ def measure_chunking(call: Sequence[str]) -> Iterator[Measurement]:
         return
     subject, lam = (dataset.name, dataset.source), f"lam={_best(words, dataset)}/n"
     config, test = compose_runs((*words, lam))[0], dataset.held_out["test"]
-    runner.train(
-        config, dataset, Display()
-    )  # what compiles is not timed, steps of second order too
+    # what compiles is not timed, steps of second order neither
+    runner.train(config, dataset, Display())
     begin = process_time()
     w = runner.train(config, dataset, Display())[0].w
     to_gap = process_time() - begin

@@ -506,6 +506,29 @@ def test_softmax_relaxes_two_labels_only():
         solver(posed(clouds(9, 3, seed=3)), "sdp", loss="softmax")
 
 
+def test_a_relaxation_needs_room_for_the_observed_labels():
+    x, labels = np.random.default_rng(0).normal(size=(8, 2)), np.array([0, 1, 0, 1, 0, 1, 0, 0])
+    with pytest.raises(ConfigError, match="each label 4 points, and there are 5 of one observed"):
+        solver(posed(points(x, labels, range(8), 2)), "sdp")
+    solver(posed(points(x, labels, range(7), 2)), "sdp")  # four of one label
+
+
+def test_a_relaxation_without_features_ends():
+    made = posed(points(np.zeros((6, 2)), np.arange(6) % 2, range(2), 2))
+    for loss in equivalence.LOSSES:
+        run = solver(made, "sdp", loss=loss)
+        iterated(run, 20)
+        assert np.isfinite(run.M).all()
+
+
+def test_the_square_loss_is_the_same_by_points_and_by_features():
+    wide, nu = np.random.default_rng(0).normal(size=(6, 9)), 0.3
+    made = posed(points(wide, np.arange(6) % 2, range(2), 2), nu=nu)
+    G = made.kernel.G
+    A = np.eye(6) - G @ np.linalg.solve(G.T @ G + nu * np.eye(G.shape[1]), G.T)
+    np.testing.assert_allclose(equivalence.Square(made).A, A, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("loss", "L", "n", "seed"), [("square", 2, 8, 3), ("square", 3, 9, 3), ("softmax", 2, 8, 5)]
 )

@@ -433,9 +433,8 @@ def test_the_papers_figures_show_one_set_of_runs():
     planes = {(c.solver.N, c.solver.M, c.solver.T) for c in configs if "mp" in c.solver.name}
     assert planes == {(1000, 1000, 10)}
     seconds = sum(config.budget.max_seconds for config in configs)
-    assert (
-        seconds < 8 * 3600
-    )  # of one core, if no run ends at its gap; beside it: evaluation, loading, compiling
+    # of one core, if no run ends at its gap; beside it: evaluation, loading, compiling
+    assert seconds < 8 * 3600
 
 
 def test_the_claims_are_judged_for_both_starts_and_at_the_paper_s_costs():

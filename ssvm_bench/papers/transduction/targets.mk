@@ -14,7 +14,8 @@ network: $(FEATURES) ## the videos and scribbles with the features of a network,
 features/network.npz features/untrained.npz: | $(WITH_EXTRAS)
 	$(PIP) --editable '.[images,network]'
 	mkdir -p $(@D)
-	$(BIN)/python docs/trained_network.py $@ $(if $(findstring untrained,$@),--steps 0)
+	$(BIN)/python docs/trained_network.py $(@:.npz=.part.npz) $(if $(findstring untrained,$@),--steps 0)
+	mv $(@:.npz=.part.npz) $@
 
 features/car_shadow.npz: features/network.npz
 	$(call of-network,davis_car_shadow)

@@ -12,7 +12,7 @@ F(M′) ≥ ``constant`` + ⟨``slope``, M′⟩ for all M′.
 
 .. code-block:: text
 
-    F(M) = ⟨A, M⟩      A = I − G (GᵀG + ν I)⁻¹ Gᵀ
+    F(M) = ⟨A, M⟩      A = I − G (GᵀG + ν I)⁻¹ Gᵀ = ν (GGᵀ + ν I)⁻¹
 
 **softmax**, of two labels. The columns of W are ±w/2 and ‖W‖² = ‖w‖²/2, as the loss depends on
 their difference alone. With signs s_i = ±1 for the labels, ssᵀ = 2M − 1. The dual of logistic
@@ -70,9 +70,13 @@ class Square:
 
     def __init__(self, problem: TransductiveProblem) -> None:
         self.kernel, self.nu = problem.kernel, problem.lam
-        G = kernels.dense(problem.kernel.G)
-        factor = scipy.linalg.cho_factor(G.T @ G + self.nu * np.eye(G.shape[1]))
-        self.A = np.eye(problem.n) - G @ scipy.linalg.cho_solve(factor, G.T)
+        G, n = kernels.dense(problem.kernel.G), problem.n
+        if G.shape[1] <= n:
+            factor = scipy.linalg.cho_factor(G.T @ G + self.nu * np.eye(G.shape[1]))
+            self.A = np.eye(n) - G @ scipy.linalg.cho_solve(factor, G.T)
+        else:
+            factor = scipy.linalg.cho_factor(G @ G.T + self.nu * np.eye(n))
+            self.A = self.nu * scipy.linalg.cho_solve(factor, np.eye(n))
         self.start = np.zeros(problem.n)
 
     def tangent(self, M: np.ndarray, alpha: np.ndarray) -> Tangent:

@@ -44,6 +44,7 @@ import numpy as np
 import scipy.linalg
 
 from ssvm_bench.base.clock import Clock
+from ssvm_bench.base.errors import ConfigError
 from ssvm_bench.base.linalg import norm
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.config.validation import Positive, one_of
@@ -59,6 +60,9 @@ _MATRICES = 12
 
 _ROUNDING = 1e-9
 """Share of F(M) by which F may be above its model: the error of its multipliers."""
+
+_MOST_DOUBLINGS = 60
+"""Doublings of τ in an iteration: M does not move any more then."""
 
 _BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
 """If the residuals differ by more than the factor ``_BALANCE``, r is doubled or halved, at every
@@ -87,6 +91,13 @@ class Config(transductive.TransductiveConfig):
 class Relaxation(transductive.TransductiveSolver):
     """ADMM from M = N: 1 on the diagonal, known entries of observed pairs, and 1/L elsewhere.
 
+    Raises
+    ------
+    ConfigError
+        More points than n/L have the same observed label.
+    RunFailedError
+        The matrices do not fit into memory.
+
     Attributes
     ----------
     M, N, U : ndarrays, shape (n, n)
@@ -105,6 +116,12 @@ class Relaxation(transductive.TransductiveSolver):
         super().__init__(config, problem, clock)
         n, y = problem.n, problem.energy.observed
         self.labelled = np.flatnonzero(y >= 0)
+        most = int(np.bincount(y[self.labelled]).max(initial=0))
+        if most > n / problem.n_labels:
+            raise ConfigError(
+                f"solver={config.name} gives each label {n / problem.n_labels:g} points, and there "
+                f"are {most} of one observed label: choose solver=dcadmm, or fewer labelled points."
+            )
         what = f"{_MATRICES} matrices of {n:,} × {n:,} numbers"
         check_room(8.0 * _MATRICES * n * n, what, "Choose solver=dcadmm, or fewer points.")
         self.loss = equivalence.LOSSES[config.loss](problem)
@@ -113,14 +130,14 @@ class Relaxation(transductive.TransductiveSolver):
         self.N = self._within(np.full((n, n), 1.0 / problem.n_labels))
         self.M = self._balanced(self.N)
         first = self.loss.tangent(self.M, self.loss.start)
-        self.r = config.penalty / n**1.5 * norm(first.slope)
+        self.r = config.penalty / n**1.5 * (norm(first.slope) or 1.0)
         self.alpha, self.curvature, self._done = first.alpha, 0.0, 0
 
     def iterate(self) -> None:
         """Do an iteration of ADMM, and round."""
         here = self.loss.tangent(self.M, self.alpha)
         V = self.N - self.U - here.slope / self.r
-        while True:
+        for _ in range(_MOST_DOUBLINGS):
             M = self._balanced(V + self.curvature / (self.r + self.curvature) * (self.M - V))
             self.clock.approximate(1, self.U.size)
             there = self.loss.tangent(M, here.alpha)

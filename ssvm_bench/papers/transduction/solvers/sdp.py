@@ -64,10 +64,6 @@ _ROUNDING = 1e-9
 _MOST_DOUBLINGS = 60
 """Doublings of τ in an iteration: M does not move any more then."""
 
-_BALANCE, _EVERY, _BALANCED = 5.0, 10, 500
-"""If the residuals differ by more than the factor ``_BALANCE``, r is doubled or halved, at every
-``_EVERY``-th of the first ``_BALANCED`` iterations."""
-
 
 @dataclass(frozen=True)
 class Config(transductive.TransductiveConfig):
@@ -162,9 +158,8 @@ class Relaxation(transductive.TransductiveSolver):
     def _balance(self, residual: float, step: float) -> None:
         """Adapt r, and the multiplier U, which is Z/r."""
         self._done += 1
-        if self._done % _EVERY == 0 and self._done < _BALANCED and not self.converged:
-            ahead, behind = residual > _BALANCE * step, step > _BALANCE * residual
-            factor = 2.0 if ahead else 0.5 if behind else 1.0
+        if not self.converged:
+            factor = transductive.penalty_factor(self._done, residual, step)
             self.r *= factor
             self.U /= factor
 

@@ -158,8 +158,7 @@ def train(
     """Return the W that minimises Σ_i ℓ(y_i; G_i W) + ν ‖W‖² for given labels y.
 
     The problem is convex, and is solved by ADMM from the scores of W. In the first steps, ρ is
-    adapted to balance the residuals; then it is kept (Boyd et al.: Distributed optimization and
-    statistical learning via ADMM, 2011, section 3.4.1).
+    adapted (`penalty_factor`).
 
     Parameters
     ----------
@@ -186,9 +185,19 @@ def train(
         dual = rho * _ratio(scores - before, norm(multipliers))
         if max(primal, dual) <= TRAINED:
             break
-        if step % _EVERY == 0 and step < _BALANCED:
-            rho *= 2.0 if primal > _BALANCE * dual else 0.5 if dual > _BALANCE * primal else 1.0
+        rho *= penalty_factor(step, primal, dual)
     return W
+
+
+def penalty_factor(step: int, primal: float, dual: float) -> float:
+    """Return by what to multiply a penalty of ADMM after a step, to balance the residuals.
+
+    Later it is kept (Boyd et al.: Distributed optimization and statistical learning via ADMM, 2011,
+    section 3.4.1).
+    """
+    if step % _EVERY or step >= _BALANCED:
+        return 1.0
+    return 2.0 if primal > _BALANCE * dual else 0.5 if dual > _BALANCE * primal else 1.0
 
 
 def _ratio(difference: np.ndarray, size: float) -> float:

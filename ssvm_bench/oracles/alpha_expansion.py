@@ -57,14 +57,24 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.jit import implements, kernel, shared_kernel
 from ssvm_bench.base.linalg import applied, inner
 from ssvm_bench.base.state import Limits
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import joint_features
 from ssvm_bench.oracles.base import Oracle
-from ssvm_bench.oracles.cut import OPEN, expand, minimise, set_capacities
-from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent, lower_bound
+from ssvm_bench.oracles.cut import OPEN, Energy, expand, minimise, set_capacities
+from ssvm_bench.oracles.graph import (
+    GraphConfig,
+    GraphOracle,
+    Writing,
+    edges_cost,
+    exponent,
+    lower_bound,
+    set_potts,
+    write_plane_of,
+)
+from ssvm_bench.oracles.labeling import write_plane
 from ssvm_bench.oracles.scoring import add_losses, longest, parts, unary_scores
 
 # mypy: disable-error-code="no-untyped-def"
@@ -143,6 +153,32 @@ class Room(NamedTuple):
     capacity: np.ndarray
 
 
+class CompiledExpansion(NamedTuple):
+    """The oracle for `write_plane`: what a plane needs, and what `_label` does.
+
+    Attributes
+    ----------
+    packed : ndarray of float64
+        w in the inner layout, of a call.
+    term, starts : ndarrays of int64, shapes (1,) and (2,)
+        The only term of a call; where its labeling begins and ends.
+    at : ndarray of int64
+        As in `_label`.
+    last, known, room, of
+        As in `_label`.
+    """
+
+    given: Writing
+    packed: np.ndarray
+    term: np.ndarray
+    starts: np.ndarray
+    at: np.ndarray
+    last: np.ndarray
+    known: np.ndarray
+    room: Room
+    of: Energy
+
+
 class AlphaExpansion(GraphOracle):
     """The approximate oracle for several labels.
 
@@ -174,6 +210,23 @@ class AlphaExpansion(GraphOracle):
         capacity = np.zeros_like(self.minimiser.energy.capacity)
         theta, u = np.zeros((L, self.features.stride)), np.zeros((L, K), np.int64)
         self._room = Room(theta, u, optimal, first, end, other, zeros, capacity)
+
+    def writing(self) -> CompiledExpansion | None:
+        """See `Oracle`; only `own_labelings` counts the nodes that are fixed."""
+        own = type(self) is AlphaExpansion and self.minimiser.compiled
+        if not own or self.config.partial_optimality:
+            return None
+        return CompiledExpansion(
+            given=self._writing(),
+            packed=np.zeros(joint_features.inner_dimension(self.features)),
+            term=np.zeros(1, np.int64),
+            starts=np.zeros(2, np.int64),
+            at=np.zeros(_STATE, np.int64),
+            last=self.last,
+            known=self.known,
+            room=self._room,
+            of=self.minimiser.energy,
+        )
 
     @property
     def takes_threads(self) -> bool:
@@ -250,7 +303,24 @@ class AlphaExpansion(GraphOracle):
         return float(-lowest - of_truth) / self.n
 
 
-@kernel
+@implements(write_plane, CompiledExpansion, shared=True)
+def _write_plane(oracle, w, i, indices, values):
+    given, features, starts = oracle.given, oracle.given.features, oracle.starts
+    if not set_potts(given, w):
+        return 0, 0.0, False
+    for j in range(features.n_features):
+        for c in range(features.n_labels):
+            oracle.packed[j * features.stride + c] = w[c * features.n_features + j]
+    oracle.term[0], starts[1] = i, parts(features, i)[1]
+    oracle.at[:] = 0
+    scratch = oracle.last, oracle.known, oracle.room, oracle.of, starts, given.y, oracle.at
+    asked = given.graphs, oracle.packed, oracle.term, 1.0, given.potts, 0
+    if _label(features, *asked, *scratch) != _DONE:
+        return 0, 0.0, False
+    return write_plane_of(given, w, i, False, indices, values)
+
+
+@shared_kernel
 def _label(
     features, graphs, w, terms, loss, potts, cuts, last, known, room, of, starts, labels, at
 ):

@@ -279,6 +279,14 @@ class Oracle(Terms):
             for i, y in zip(terms, self.argmaxes(w, terms), strict=True):
                 yield self.plane_at(w, i, y)
 
+    def writing(self) -> Any:
+        """Return a compiled oracle that implements `labeling.write_plane`; None: there is none.
+
+        It makes the calls of `best_plane` in kernels, so a subclass that changes any of these has
+        none. Its arrays are those of this oracle, as they are now.
+        """
+        return None
+
     def argmaxes(self, w: np.ndarray, terms: Sequence[int]) -> Iterator[np.ndarray]:
         """Yield the `argmax` of each given term; the caller, if any, makes the calls."""
         if self.caller is not None:

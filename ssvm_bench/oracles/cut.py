@@ -24,6 +24,10 @@ the other, and changes no energy. So the last flow for a similar energy is sent 
 rest is searched for (Kohli and Torr, PAMI 2007). That flow changes only the time, not the result.
 It is kept as precisely as it was found: where nothing has changed, nothing is left to search for.
 
+**Sums along a tree.** Where a flow is not maximal, the excess of each node is first sent towards
+the root of a spanning tree, from the leaves on: where capacities suffice, excesses and deficits
+meet after one look at every node.
+
 **The cut is compiled**: a maximum flow by augmenting paths in a search tree that grows from the
 sink. The tree grows backwards along arcs that are not saturated. When it reaches a node to which
 the source can send more, the path from there to the sink is augmented. An arc that this saturates
@@ -49,7 +53,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssvm_bench.base.errors import needed
-from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.jit import allocating_kernel, kernel
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -278,6 +282,11 @@ class Graphs(NamedTuple):
         A node's neighbours are ``neighbour[start[node]:start[node + 1]]``.
     neighbour, via, back : ndarrays of int32, shape (2 edges,)
         A neighbour, the edge to it, and the index of the reverse arc in these arrays.
+    arc : ndarray of int32, shape (edges,)
+        The index in these arrays of an edge's arc from its lower to its higher node.
+    order, up : ndarrays of int32, shape (nodes,)
+        The nodes of each example in breadth-first order, and every node's arc to its parent; -1: it
+        is a root (`_spanning_trees`).
     x : ndarray of float64, shape (edges, k)
         Features of the edges, ≥ 0.
     sums : ndarray of float64, shape (n, k)
@@ -292,6 +301,9 @@ class Graphs(NamedTuple):
     neighbour: np.ndarray
     via: np.ndarray
     back: np.ndarray
+    arc: np.ndarray
+    order: np.ndarray
+    up: np.ndarray
     x: np.ndarray
     sums: np.ndarray
 
@@ -343,18 +355,55 @@ def graphs(
     degrees = np.bincount(ends, minlength=offsets[-1])
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size)
+    arcs = Arcs(
+        first=np.concatenate(([0], np.cumsum(degrees))),
+        head=np.concatenate((head, tail))[order],
+        sister=np.roll(place, tail.size)[order],
+    )
+    offsets = offsets.astype(np.int64)
+    by_breadth, up = _spanning_trees(arcs, offsets)
     return Graphs(
-        offsets=offsets.astype(np.int64),
+        offsets=offsets,
         edge_start=edge_offsets.astype(np.int64),
         tail=tail,
         head=head,
-        start=np.concatenate(([0], np.cumsum(degrees))),
-        neighbour=np.concatenate((head, tail))[order],
+        start=arcs.first,
+        neighbour=arcs.head,
         via=np.concatenate((local, local))[order],
-        back=np.roll(place, tail.size)[order],
+        back=arcs.sister,
+        order=by_breadth,
+        up=up,
+        arc=np.where(tail < head, place[: tail.size], place[tail.size :]),
         x=x,
         sums=np.stack([np.bincount(example, of, counts.size) for of in x.T], axis=1),
     )
+
+
+@allocating_kernel
+def _spanning_trees(arcs, offsets):
+    """Return ``order`` and ``up`` of `Graphs`: each connected part of an example has a tree."""
+    nodes = offsets[-1]
+    order = np.zeros(nodes, np.int32)
+    up = np.full(nodes, -1, np.int32)
+    met = np.zeros(nodes, np.bool_)
+    for i in range(offsets.size - 1):
+        begin = offsets[i]
+        known = visited = begin
+        for root in range(begin, offsets[i + 1]):
+            if not met[root]:
+                met[root] = True
+                order[known] = root - begin
+                known += 1
+            while visited < known:
+                p = begin + order[visited]
+                visited += 1
+                for a in range(arcs.first[p], arcs.first[p + 1]):
+                    q = begin + arcs.head[a]
+                    if not met[q]:
+                        met[q] = True
+                        order[known], up[q] = q - begin, arcs.sister[a]
+                        known += 1
+    return order, up
 
 
 class Minimiser:
@@ -478,41 +527,65 @@ def minimise(graphs, i, of, y, row):
     L = graphs.offsets[i + 1] - begin
     flow, edges, any_open = of.found, graphs.edge_start[i], False
     for l in range(L):
-        flow.tree[l] = APART
-        if of.x[l] != OPEN:
-            continue
-        any_open = True
-        flow.tree[l] = OUTSIDE
-        excess = of.d[l]
-        for a in range(graphs.start[begin + l], graphs.start[begin + l + 1]):
-            k, c = graphs.neighbour[a], of.capacity[graphs.via[a]]
-            if of.x[k] == 1:
-                excess -= c
-            elif of.x[k] == 0:
-                excess += c if y[k] == y[l] else 0
-            else:
-                if y[k] != y[l]:
-                    c //= 2
-                    excess -= c
-                if of.last.shape[0] > 0:
-                    share = of.last[row, edges + graphs.via[a]]
-                    sent = min(max(np.int64(np.rint(share * np.float64(c))), -c), c)
-                    if k < l:
-                        sent = -sent
-                    flow.residual[a] = c - sent
-                    excess -= sent
-        flow.excess[l] = excess
-    if not any_open or of.last.shape[0] == 0:
-        return any_open
-    arcs = Arcs(graphs.start[begin : begin + L + 1], graphs.neighbour, graphs.back)
-    if maximise_flow(arcs, flow, L) > 0:
-        for l in range(L):
-            for a in range(arcs.first[l], arcs.first[l + 1] if of.x[l] == OPEN else 0):
-                k, c = graphs.neighbour[a], of.capacity[graphs.via[a]]
-                if k > l and of.x[k] == OPEN and c > 0:
-                    c = c if y[k] == y[l] else c // 2
-                    of.last[row, edges + graphs.via[a]] = (c - flow.residual[a]) / c
+        is_open = of.x[l] == OPEN
+        any_open |= is_open
+        flow.tree[l] = OUTSIDE if is_open else APART
+        flow.excess[l] = of.d[l]
+    if not any_open:
+        return False
+    for e in range(edges, graphs.edge_start[i + 1]):
+        _join(graphs, of, y, e, of.capacity[e - edges], row)
+    if of.last.shape[0] == 0:
+        return True
+    short = False
+    for l in range(L):
+        short |= flow.tree[l] == OUTSIDE and flow.excess[l] < 0
+    if short:
+        _send_up(graphs, flow, begin, L)
+        arcs = Arcs(graphs.start[begin : begin + L + 1], graphs.neighbour, graphs.back)
+        maximise_flow(arcs, flow, L)
+        for e in range(edges, graphs.edge_start[i + 1]):
+            k, l, c = graphs.tail[e], graphs.head[e], of.capacity[e - edges]
+            if of.x[k] == OPEN and of.x[l] == OPEN and c > 0:
+                c = c if y[k] == y[l] else c // 2
+                of.last[row, e] = (c - flow.residual[graphs.arc[e]]) / c
     for l in range(L):
         if of.x[l] == OPEN:
             of.x[l] = 1 if flow.tree[l] == INSIDE else 0
     return False
+
+
+@kernel
+def _send_up(graphs, flow, begin, L):
+    """Send the excess of every open node to its parent, as far as there is capacity."""
+    for k in range(begin + L - 1, begin - 1, -1):
+        l, a = graphs.order[k], graphs.up[begin + graphs.order[k]]
+        if a >= 0 and flow.tree[l] == OUTSIDE and flow.tree[graphs.neighbour[a]] == OUTSIDE:
+            b = graphs.back[a]
+            sent = min(max(flow.excess[l], -flow.residual[b]), flow.residual[a])
+            flow.residual[a] -= sent
+            flow.residual[b] += sent
+            flow.excess[l] -= sent
+            flow.excess[graphs.neighbour[a]] += sent
+
+
+@kernel
+def _join(graphs, of, y, e, c, row):
+    """Add an edge of capacity c to the network, with its last flow; or to the d of its open end."""
+    flow, k, l = of.found, min(graphs.tail[e], graphs.head[e]), max(graphs.tail[e], graphs.head[e])
+    same = y[k] == y[l]
+    if of.x[k] == OPEN and of.x[l] == OPEN:
+        inside, sent = c if same else c // 2, 0
+        if of.last.shape[0] > 0:
+            a, last = graphs.arc[e], np.int64(np.rint(of.last[row, e] * np.float64(inside)))
+            sent = min(max(last, -inside), inside)
+            flow.residual[a], flow.residual[graphs.back[a]] = inside - sent, inside + sent
+        apart = 0 if same else inside
+        flow.excess[k] -= apart + sent
+        flow.excess[l] -= apart - sent
+    elif of.x[k] == OPEN or of.x[l] == OPEN:
+        node, other = (k, l) if of.x[k] == OPEN else (l, k)
+        if of.x[other] == 1:
+            flow.excess[node] -= c
+        elif same:
+            flow.excess[node] += c

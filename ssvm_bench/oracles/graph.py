@@ -51,21 +51,21 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError, RunFailedError, shown
-from ssvm_bench.base.jit import allocating_kernel, kernel
+from ssvm_bench.base.jit import allocating_kernel, kernel, shared_kernel
 from ssvm_bench.base.linalg import dot_at, dot_from, inner
 from ssvm_bench.config.validation import check_at_least, check_choice
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import checks, joint_features
 from ssvm_bench.oracles.base import Plane, Risk
-from ssvm_bench.oracles.cut import AUTO, ENGINES, PYMAXFLOW, Minimiser, graphs
+from ssvm_bench.oracles.cut import AUTO, ENGINES, PYMAXFLOW, Graphs, Minimiser, graphs
 from ssvm_bench.oracles.labeling import PartsOracle, in_order
 from ssvm_bench.oracles.options import ClassesConfig
-from ssvm_bench.oracles.scoring import add_difference, labeling_loss, parts
+from ssvm_bench.oracles.scoring import add_difference, labeling_loss, longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -119,6 +119,35 @@ class GraphConfig(ClassesConfig):
         return self.potts == LEARNED
 
 
+class Writing(NamedTuple):
+    """What kernels need for a plane of a graph.
+
+    Attributes
+    ----------
+    features : JointFeatures
+    graphs : Graphs
+    potts, fixed : ndarrays of float64, shape (k,)
+        p, and what of it is not learned: p or 0.
+    learned : int
+        Number of weights that are p: k or 0.
+    y : ndarray like labels, shape (≥ L,)
+        The labeling of a call.
+    cuts, two, signs, star : ndarrays
+        Scratch of `_plane`.
+    """
+
+    features: Any
+    graphs: Graphs
+    potts: np.ndarray
+    fixed: np.ndarray
+    learned: int
+    y: np.ndarray
+    cuts: np.ndarray
+    two: np.ndarray
+    signs: np.ndarray
+    star: np.ndarray
+
+
 class GraphOracle(PartsOracle):
     """A max-oracle over labelings of graphs; a subclass minimises the energy.
 
@@ -159,6 +188,13 @@ class GraphOracle(PartsOracle):
         indices, values = np.zeros(self.d, np.int64), np.zeros(self.d)
         self._cuts = np.zeros(self.graphs.x.shape[1])
         self._scratch = self._cuts, two, signs, star, indices, values
+
+    def _writing(self) -> Writing:
+        """Return what kernels need for a plane."""
+        L, k = longest(self.features), self.potts.size
+        potts = np.zeros(k) if self.nonnegative else self.potts
+        y = np.zeros(L, self.features.truth.dtype)
+        return Writing(*self._problem, potts, self.potts, self.nonnegative, y, *self._scratch[:4])
 
     @property
     def takes_threads(self) -> bool:
@@ -290,6 +326,32 @@ def _set_extra_cuts(features, graphs, i, y, cuts):
 
 
 @kernel
+def set_potts(given, w):
+    """Set p where it is a part of w; return whether no number is negative."""
+    right = True
+    for j in range(given.learned):
+        given.potts[j] = w[w.size - given.learned + j]
+        right &= given.potts[j] >= 0.0
+    return right
+
+
+@kernel
+def write_plane_of(given, w, i, exact, indices, values):
+    """Do `write_plane` for the labeling ``given.y``; ``exact`` as in `Oracle`."""
+    n = given.graphs.offsets.size - 1
+    scratch = given.cuts, given.two, given.signs, given.star
+    d = w.size - given.learned
+    size, loss = _plane(given.features, given.graphs, i, given.y, d, *scratch, indices, values)
+    offset = loss - dot_from(given.fixed, 0, given.cuts, 0, given.cuts.size)
+    value = offset
+    if exact:
+        value += dot_at(values[:size], indices, w)
+    for k in range(size):
+        values[k] /= n
+    return size, offset / n, not (exact and value < 0.0)
+
+
+@shared_kernel
 def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, values):
     """Write n φ⋆ as a sparse row; return its size and the loss.
 
@@ -300,6 +362,8 @@ def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, 
     nonzero = 0
     stride = features.stride
     for c in range(features.n_labels):
+        if not _is_wrong_or_missed(features, i, y, c):
+            continue
         for j in range(features.n_features):
             value = star[j * stride + c]
             if value != 0.0:
@@ -314,6 +378,17 @@ def _plane(features, graphs, i, y, learned, cuts, labels, signs, star, indices, 
             values[nonzero] = -cuts[j]
             nonzero += 1
     return nonzero, labeling_loss(features, i, y)
+
+
+@kernel
+def _is_wrong_or_missed(features, i, y, c):
+    """Return whether y has label c where the truth has another, or the truth where y has."""
+    first, L = parts(features, i)
+    for l in range(L):
+        here, there = y[l], features.truth[first + l]
+        if here != there and (here == c or there == c):
+            return True
+    return False
 
 
 @kernel

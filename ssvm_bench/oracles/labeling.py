@@ -48,6 +48,32 @@ def maximise(oracle, w, i, theta, loss, y):
 
 
 @abstract
+def write_plane(oracle, w, i, indices, values):
+    """Write φ⋆ of the labeling that the oracle returns at w, as a sparse row, scaled by 1/n.
+
+    Implemented beside oracles whose planes solvers keep as rows (`Oracle.writing`), in the modules
+    mincut and alpha_expansion.
+
+    Parameters
+    ----------
+    w : ndarray of float64, shape (d,)
+        In the outer layout.
+    indices, values : ndarrays of int64 and float64, shape (d,)
+        Results; indices rise.
+
+    Returns
+    -------
+    size : int
+        Number of entries written.
+    offset : float
+        φ∘, scaled by 1/n.
+    made : bool
+        If not, `best_plane` has to be called instead: something is wrong, and it says what; or it
+        is a call that no kernel makes.
+    """
+
+
+@abstract
 def expect(oracle, L, unary, moves, mu, nu, work):
     """Compute the marginals of p(y) ∝ exp( Σ_l unary[l, y_l] + Σ_l moves[y_l, y_{l−1}] ).
 

@@ -11,14 +11,25 @@ The oracle is exact; of several best labelings, it returns the lexicographically
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ssvm_bench.base.errors import ConfigError
-from ssvm_bench.base.jit import kernel
+from ssvm_bench.base.jit import implements, shared_kernel
 from ssvm_bench.datasets.base import Dataset
-from ssvm_bench.oracles.cut import OPEN, minimise, set_capacities
-from ssvm_bench.oracles.graph import GraphConfig, GraphOracle, edges_cost, exponent
+from ssvm_bench.oracles.cut import OPEN, Energy, minimise, set_capacities
+from ssvm_bench.oracles.graph import (
+    GraphConfig,
+    GraphOracle,
+    Writing,
+    edges_cost,
+    exponent,
+    set_potts,
+    write_plane_of,
+)
 from ssvm_bench.oracles.joint_features import inner_dimension
+from ssvm_bench.oracles.labeling import write_plane
 from ssvm_bench.oracles.scoring import label_loss, label_score, longest, parts
 
 # mypy: disable-error-code="no-untyped-def"
@@ -46,6 +57,16 @@ def build(config: Config, dataset: Dataset) -> MinCut:
     return MinCut(dataset, config)
 
 
+class CompiledMinCut(NamedTuple):
+    """The oracle for `write_plane`: what a plane needs, and what `_minimise` does."""
+
+    given: Writing
+    difference: np.ndarray
+    theta: np.ndarray
+    zeros: np.ndarray
+    of: Energy
+
+
 class MinCut(GraphOracle):
     """The exact oracle for two labels."""
 
@@ -56,6 +77,12 @@ class MinCut(GraphOracle):
         self._zeros = np.zeros(parts, np.uint8)
         difference = np.zeros(inner_dimension(self.features))
         self._own_scratch = difference, np.zeros(parts), self._zeros
+
+    def writing(self) -> CompiledMinCut | None:
+        """See `Oracle`."""
+        if type(self) is not MinCut or not self.minimiser.compiled:
+            return None
+        return CompiledMinCut(self._writing(), *self._own_scratch, self.minimiser.energy)
 
     def labeling(self, w: np.ndarray, i: int, augmented: bool) -> np.ndarray:
         """Return the labeling of lowest energy."""
@@ -68,7 +95,21 @@ class MinCut(GraphOracle):
         return of.x[: self.truth(i).size].astype(np.uint8)
 
 
-@kernel
+@implements(write_plane, CompiledMinCut, shared=True)
+def _write_plane(oracle, w, i, indices, values):
+    given, of = oracle.given, oracle.of
+    if not set_potts(given, w):
+        return 0, 0.0, False
+    scratch = oracle.difference, oracle.theta, oracle.zeros
+    s, _ = _minimise(given.features, given.graphs, w, i, 1.0, given.potts, *scratch, of)
+    if s == 0:
+        return 0, 0.0, False
+    for l in range(parts(given.features, i)[1]):
+        given.y[l] = of.x[l]
+    return write_plane_of(given, w, i, True, indices, values)
+
+
+@shared_kernel
 def _minimise(features, graphs, w, i, loss, potts, difference, theta, zeros, of):
     """Minimise the energy times 2^s; return s, and whether nodes are left to `Minimiser.cut`.
 

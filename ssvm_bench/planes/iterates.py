@@ -4,8 +4,9 @@
 `LabelingIterate`    planes are labelings; a whole pass is one compiled call
 `AllLabels`          all labels of examples of one part, from the beginning
 `KernelIterate`      planes are labelings, and w is represented by kernel values
-`RowIterate`         planes are sparse rows, for any oracle, which is called from Python; also for
-                     chains that are too long to keep the Gram matrices of their parts
+`RowIterate`         planes are sparse rows, for any oracle, which is called from Python, except
+                     those of graphs; also for chains that are too long to keep the Gram matrices
+                     of their parts
 `GivenRows`          all planes, as listed by the oracle
 ===================  ==========================================================================
 

@@ -6,7 +6,8 @@ w[J_i], a plane is evaluated in its number of non-zeros, and a step costs O(|J_i
 
 The storage grows as oracle calls add planes. A term that outgrows its slots or its coordinates
 moves to the end of that pool, which doubles when it is full. The non-zeros of planes are appended
-to one pool; when it is full, those of planes that are still cached are copied to a new one.
+to one pool; when it is full, those of planes that are still cached are copied to a new one. Kernels
+do all of this but make pools larger.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ssvm_bench.base import state
-from ssvm_bench.base.jit import implements, kernel
+from ssvm_bench.base.interrupts import end_if_urgent
+from ssvm_bench.base.jit import implements, kernel, nanoseconds, shared_kernel
 from ssvm_bench.base.linalg import dot, dot_at
 from ssvm_bench.base.state import Limits
 from ssvm_bench.oracles.base import Plane, Problem
+from ssvm_bench.oracles.labeling import write_plane
 from ssvm_bench.planes import operations
-from ssvm_bench.planes.dual_iterate import DualIterate, scale_term
+from ssvm_bench.planes.dual_iterate import DualIterate, Tally, scale_term
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -94,57 +97,34 @@ def allocate(n: int, d: int) -> SparseRows:
 
 def put(storage: SparseRows, i: int, plane: Plane) -> SparseRows:
     """Make a plane, whose values are scaled by 1/n, the candidate of term i; return the storage."""
-    room = set_candidate(storage, i, *plane)
-    if any(room):
-        storage = make_room(storage, i, *room)
-        set_candidate(storage, i, *plane)
+    while (short := set_candidate(storage, i, *plane))[1] > 0:
+        storage = with_space(storage, *short)
     return storage
 
 
-def make_room(storage: SparseRows, i: int, size: int, nonzeros: int) -> SparseRows:
-    """Return the storage with space for a candidate of term i.
+def with_space(storage: SparseRows, kind: int, count: int) -> SparseRows:
+    """Return the storage with space at the end of some pools for more of their entries.
 
     Parameters
     ----------
     storage : SparseRows
-    i : int
-        The term.
-    size : int
-        |J_i| with the candidate.
-    nonzeros : int
-        Non-zeros of the candidate.
+    kind : int
+        ``SLOTS``, ``COORDINATES`` or ``NONZEROS``.
+    count : int
+        At least 1.
     """
-    if storage.n_planes[i] + 1 > storage.room[i]:
-        count, begin = int(storage.room[i]), int(storage.start[i])
-        room = max(2 * count, 1)
-        storage, end = _moved_to_end(storage, SLOTS, _OF_SLOTS, begin, count, room)
-        storage.start[i], storage.room[i] = end, room
-    if size > storage.width[i]:
-        count, begin, width = int(storage.size[i]), int(storage.support_start[i]), size * 3 // 2
-        storage, end = _moved_to_end(storage, COORDINATES, _OF_SUPPORT, begin, count, width)
-        storage.support_start[i], storage.width[i] = end, width
-    if storage.used[NONZEROS] + nonzeros > storage.values.size:
+    if kind == NONZEROS:
         cached = zip(storage.start, storage.start + storage.n_planes, strict=True)
         live = sum(int(storage.length[begin:end].sum()) for begin, end in cached)
-        indices = np.empty(2 * (live + nonzeros), storage.indices.dtype)
+        indices = np.empty(2 * (live + count), storage.indices.dtype)
         values = np.empty(indices.size)
         _compact(storage, indices, values)
-        storage = storage._replace(indices=indices, values=values)
-    return storage
-
-
-def _moved_to_end(
-    storage: SparseRows, kind: int, names: tuple[str, ...], begin: int, count: int, room: int
-) -> tuple[SparseRows, int]:
-    """Copy entries to the end of some pools, with capacity ``room`` there; return their begin."""
-    end = int(storage.used[kind])
-    storage.used[kind] += room
-    pools = {name: getattr(storage, name) for name in names}
-    for name, pool in pools.items():
-        if end + room > pool.size:
-            pools[name] = operations.enlarged(pool, max(end + room, 2 * pool.size))
-        pools[name][end : end + count] = pool[begin : begin + count]
-    return storage._replace(**pools), end
+        return storage._replace(indices=indices, values=values)
+    names = _OF_SLOTS if kind == SLOTS else _OF_SUPPORT
+    size = max(int(storage.used[kind]) + count, 2 * getattr(storage, names[0]).size)
+    return storage._replace(
+        **{name: operations.enlarged(getattr(storage, name), size) for name in names}
+    )
 
 
 @kernel
@@ -162,7 +142,7 @@ def _compact(blocks, indices, values):
     blocks.used[NONZEROS] = blocks.used[BEFORE] = end
 
 
-@kernel
+@shared_kernel
 def set_candidate(blocks, i, indices, values, offset):
     """Make a plane the candidate of term i, if the storage has space for it.
 
@@ -180,13 +160,16 @@ def set_candidate(blocks, i, indices, values, offset):
 
     Returns
     -------
-    size, nonzeros : int
-        Zeros if there was space; else the arguments with which to call `make_room` first.
+    kind, count : int
+        Zeros if there was space; else the arguments with which to call `with_space` first.
     """
     _forget_last(blocks)
-    n = blocks.n_planes.size
-    slot = blocks.start[i] + blocks.n_planes[i]
-    known = blocks.size[i]
+    n, slots, known = blocks.n_planes.size, blocks.n_planes[i], blocks.size[i]
+    if slots == blocks.room[i]:
+        room = max(2 * slots, 1)
+        if blocks.used[SLOTS] + room > blocks.offset.size:
+            return SLOTS, room
+        _move_slots(blocks, i, room)
     support = blocks.support[blocks.support_start[i] :]
     for k in range(known):
         blocks.position[support[k]] = k
@@ -195,21 +178,18 @@ def set_candidate(blocks, i, indices, values, offset):
         if blocks.position[index] < 0:
             blocks.position[index] = size
             size += 1
-    begin = blocks.used[NONZEROS]
-    fits = (
-        blocks.n_planes[i] < blocks.room[i]
-        and size <= blocks.width[i]
-        and begin + indices.size <= blocks.values.size
-    )
-    if fits:
-        phi = blocks.phi[blocks.support_start[i] :]
+    kind, count = _shortage(blocks, i, size, indices.size)
+    if count == 0:
+        if size > blocks.width[i]:
+            _move_support(blocks, i, _wider(size))
+        slot, begin, first = blocks.start[i] + slots, blocks.used[NONZEROS], blocks.support_start[i]
         for k in range(indices.size):
             at = blocks.position[indices[k]]
             blocks.indices[begin + k] = at
             blocks.values[begin + k] = n * values[k]
             if at >= known:
-                support[at] = indices[k]
-                phi[at] = 0.0
+                blocks.support[first + at] = indices[k]
+                blocks.phi[first + at] = 0.0
         blocks.size[i] = size
         blocks.begin[slot], blocks.length[slot] = begin, indices.size
         blocks.offset[slot] = n * offset
@@ -217,9 +197,50 @@ def set_candidate(blocks, i, indices, values, offset):
         blocks.used[BEFORE], blocks.used[LAST] = begin, i
     for index in indices:
         blocks.position[index] = -1
+    support = blocks.support[blocks.support_start[i] :]
     for k in range(known):
         blocks.position[support[k]] = -1
-    return (0, 0) if fits else (max(size, 1), indices.size)  # not 0: an empty plane needs a slot
+    return kind, count
+
+
+@kernel
+def _wider(size):
+    """Return the capacity of a term that outgrows its coordinates."""
+    return size * 3 // 2
+
+
+@kernel
+def _shortage(blocks, i, size, nonzeros):
+    """Return which pool has no space for a candidate, and for how many entries; or zeros."""
+    width = _wider(size)
+    if size > blocks.width[i] and blocks.used[COORDINATES] + width > blocks.phi.size:
+        return COORDINATES, width
+    if blocks.used[NONZEROS] + nonzeros > blocks.values.size:
+        return NONZEROS, nonzeros
+    return 0, 0
+
+
+@kernel
+def _move_slots(blocks, i, room):
+    """Move a term to the end of the pools of slots, with another capacity."""
+    begin, end = blocks.start[i], blocks.used[SLOTS]
+    for p in range(blocks.n_planes[i]):
+        blocks.offset[end + p] = blocks.offset[begin + p]
+        blocks.active[end + p] = blocks.active[begin + p]
+        blocks.begin[end + p] = blocks.begin[begin + p]
+        blocks.length[end + p] = blocks.length[begin + p]
+    blocks.start[i], blocks.room[i], blocks.used[SLOTS] = end, room, end + room
+
+
+@kernel
+def _move_support(blocks, i, width):
+    """Move a term to the end of the pools of coordinates, with another capacity."""
+    begin, end = blocks.support_start[i], blocks.used[COORDINATES]
+    for k in range(blocks.size[i]):
+        blocks.support[end + k] = blocks.support[begin + k]
+        blocks.phi[end + k] = blocks.phi[begin + k]
+    blocks.support_start[i], blocks.width[i] = end, width
+    blocks.used[COORDINATES] = end + width
 
 
 @kernel
@@ -426,6 +447,32 @@ class RowIterate(DualIterate):
 
     outer = pack
 
+    def _exact_pass(self, policy: Any, order: np.ndarray, may_skip: bool, batch: int) -> Tally:
+        oracle = self.problem.oracle
+        writing = oracle.writing() if batch == 1 and oracle.caller is None else None
+        if writing is None:
+            return super()._exact_pass(policy, order, may_skip, batch)
+        d, counts, at = self.problem.d, np.zeros(_COUNTED, np.int64), 0
+        row = np.zeros(d, np.int64), np.zeros(d)
+        waited, begin, timespec = 0.0, perf_counter(), np.zeros(2, np.int64)
+        while at < order.size:
+            end_if_urgent()
+            piece, given = order[at : at + _AT_A_TIME], (self.shared, may_skip, *row, timespec)
+            visits, size, offset = _visits(policy, writing, self.blocks, piece, *given, counts)
+            at += visits
+            if visits < piece.size:
+                i, plane = int(piece[visits]), Plane(row[0][:size], row[1][:size], offset)
+                if size < 0:
+                    start = perf_counter()
+                    plane, _ = oracle.best_plane(self.query, i)
+                    waited += perf_counter() - start
+                self.blocks = put(self.blocks, i, plane)
+                counts[_CHANGED] += _visit_candidate(policy, self.blocks, i, self.shared)
+                at += 1
+        changed, skipped, evaluated, took = counts.tolist()
+        share = (waited + 1e-9 * took) / max(perf_counter() - begin, 1e-9)
+        return Tally(changed, share, order.size - skipped, skipped, evaluated)
+
     def _answered_visits(self, policy: Any, asked: np.ndarray) -> tuple[int, float]:
         changed, seconds, terms, state = 0, 0.0, asked.tolist(), self.shared
         at = self.query if len(terms) < 2 else self.query.copy()
@@ -445,7 +492,58 @@ class RowIterate(DualIterate):
             scale_term(policy, self.blocks, i, scale, self._state.now)
 
 
+_CHANGED, _SKIPPED, _EVALUATED, _NANOSECONDS, _COUNTED = range(5)
+"""Visits that changed something, those without a call, their planes, and the calls' time."""
+
+_AT_A_TIME = 256
+"""Number of terms after which a second Ctrl-C is noticed."""
+
+
 @kernel
+def _visits(policy, oracle, blocks, order, state, may_skip, indices, values, timespec, counts):
+    """Visit terms with a compiled oracle, until one is left to Python.
+
+    Parameters
+    ----------
+    oracle : NamedTuple
+        It implements `write_plane`, to which ``indices`` and ``values`` are given.
+    timespec : ndarray of int64, shape (2,)
+        Scratch.
+    counts : ndarray of int64, shape (_COUNTED,)
+        What is done is added to it.
+
+    Returns
+    -------
+    visits : int
+        Number of terms visited.
+    size : int
+        Size of the next term's plane, which has been written, and for which there is no space;
+        below 0: it has not been written.
+    offset : float
+        Of this plane.
+    """
+    query = state.w if state.query.size == 0 else state.query
+    for k in range(order.size):
+        i = order[k]
+        if may_skip:
+            seen = operations.visit_without_oracle(policy, blocks, i, state)
+            if seen > 0:
+                counts[_SKIPPED] += 1
+                counts[_EVALUATED] += seen
+                continue
+        begin = nanoseconds(timespec)
+        size, offset, made = write_plane(oracle, query, i, indices, values)
+        counts[_NANOSECONDS] += nanoseconds(timespec) - begin
+        if not made:
+            return k, -1, 0.0
+        _, short = set_candidate(blocks, i, indices[:size], values[:size], offset)
+        if short > 0:
+            return k, size, offset
+        counts[_CHANGED] += _visit_candidate(policy, blocks, i, state)
+    return order.size, 0, 0.0
+
+
+@shared_kernel
 def _visit_candidate(policy, blocks, i, state):
     """Do an `exact_visit`, after ``gather``."""
     operations.gather(blocks, state.w, i)

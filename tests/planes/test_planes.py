@@ -200,18 +200,6 @@ class Hand:
         return "".join(names[row] for row in helpers.cached(self.blocks, self.table, 0)[0])
 
 
-def test_an_empty_plane_needs_a_slot_too():
-    blocks = rows.allocate(2, 5)
-    blocks.n_planes[:] = 1
-    nothing = (np.zeros(0, np.int64), np.zeros(0), 0.25)
-    room = rows.set_candidate(blocks, 0, *nothing)
-    assert any(room)
-    blocks = rows.make_room(blocks, 0, *room)
-    assert rows.set_candidate(blocks, 0, *nothing) == (0, 0)
-    assert blocks.offset[blocks.start[0] + 1] == 0.5
-    assert blocks.offset[blocks.start[1]] == 0  # not the other term's plane
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize(
     ("N", "steps"),

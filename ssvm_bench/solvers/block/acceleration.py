@@ -53,6 +53,10 @@ _LEAST_KAPPA = 0.01
 """κ/λ below which a pass that lowers F is the last: the acceleration is not the reason."""
 
 
+_LARGE = 1 << 21
+"""Numbers from which a copy takes more time than a search for those that are not 0."""
+
+
 class Acceleration(Stateful):
     """κ, the centre z and the last w̃.
 
@@ -142,6 +146,11 @@ def at(w: np.ndarray, indices: np.ndarray | None) -> np.ndarray:
     return w.copy() if indices is None else w[indices]
 
 
+def _copied(array: np.ndarray) -> np.ndarray | Nonzeros:
+    """Return a copy, flat; compact if it is large."""
+    return array.flatten() if array.size < _LARGE else compact(array)
+
+
 def _listed(indices: np.ndarray | None) -> np.ndarray:
     """Return the indices as an array; kernels do not read it if the centre is as large as w."""
     return np.zeros(0, np.uint32) if indices is None else indices
@@ -215,7 +224,7 @@ class AcceleratedPasses(PlainPasses):
         w, average = state.w, state.average
         if number == 1:
             self.acceleration.begin(w, self.phi.indices)
-            self._saved = [at(w, self.phi.indices), *map(compact, self._changing())]
+            self._saved = [at(w, self.phi.indices), *map(_copied, self._changing())]
             self._saved_dual = self._dual
         z = average.z.copy()
         lam = self.acceleration.tilde

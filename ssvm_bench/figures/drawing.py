@@ -47,8 +47,8 @@ NEAR = 0.05
 """The least distance of two numbers of curves, in heights and widths of the panel."""
 MIN_WIDTH = 6.6
 """Inches, so that the notes fit."""
-NOTE_WIDTH = 18
-"""Characters of a note in an inch; longer ones continue in the next line."""
+TITLE_WIDTH, NOTE_WIDTH = 12, 18
+"""Characters of a title and of a note in an inch; longer ones continue in the next line."""
 # No dates or program versions inside: the same numbers give the same file.
 _FILE_METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
@@ -181,12 +181,13 @@ def page(
         lines = [line for note in notes for line in textwrap.wrap(note, int(NOTE_WIDTH * width))]
         notes_height = 0.06 + 0.16 * len(lines)
         below = notes_height + 0.22 * -(-len(legend[0]) // legend_columns) + 0.08
-        height = 0.45 + panel_height * max(rows, 1) + below
+        title_lines = textwrap.wrap(title, int(TITLE_WIDTH * width)) or [""]
+        height = 0.45 + 0.2 * (len(title_lines) - 1) + panel_height * max(rows, 1) + below
         inside = 0, below / height, 1, 1 - below / height
         layout = ConstrainedLayoutEngine(rect=inside, w_pad=0.08, h_pad=0.06)
         figure = Figure(figsize=(width, height))  # it would be drawn twice if it had a layout
         FigureCanvasAgg(figure)
-        figure.suptitle(style.as_written(title))
+        figure.suptitle(style.as_written("\n".join(title_lines)))
         yield figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         at = 0.5, notes_height / height  # below all panels, so that it covers nothing
         figure.legend(

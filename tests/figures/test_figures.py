@@ -611,3 +611,17 @@ def test_long_notes_continue_in_the_next_line(columns):
     assert short == "short"
     extent = said.get_window_extent(figure.canvas.get_renderer())
     assert 0 < extent.x0 < extent.x1 < figure.bbox.width
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_long_titles_do_so_too_and_cover_no_panel(columns):
+    title = "MP-BCFW on 2376 pictures of horses, at the paper's costs, from the labels at 0 " * 3
+    with drawing.page(title, [], (2, columns), ([], [])) as (figure, panels):
+        for panel in panels[0]:
+            panel.set_title("data")
+    renderer = figure.canvas.get_renderer()
+    (said,) = [text for text in figure.texts if "horses" in text.get_text()]
+    extent = said.get_window_extent(renderer)
+    assert 0 < extent.x0 < extent.x1 < figure.bbox.width
+    tops = [panel.get_tightbbox(renderer).y1 for panel in panels[0]]
+    assert max(tops) <= extent.y0

@@ -160,14 +160,19 @@ def evaluate(
     """
     found = list[Judged]()
     here, away = (_instances(paper, of, best, bench) for of in (runs, others))
+    problems: dict[tuple[str, str], set[Any]] = {}  # of all variants: one title for each problem
+    for (source, _), of_name in here.items():
+        for name, instances in of_name.items():
+            problems.setdefault((source, name), set()).update(case.problem for case in instances)
     for source, variant in sorted({*here, *away}, key=lambda place: (place[0], place[1].order)):
         nothing = Case("", source, ProblemInstance("", math.nan), {}, variant=variant)
         mine, unlike = (of.get((source, variant), {}) for of in (here, away))
         asked = (of for of in (paper.claims if claims is None else claims) if _asked(of, variant))
         for claim, name in ((of, name) for of in asked for name in of.paper):
             instances = mine.get(name) or [replace(nothing, dataset=name)]
+            several = len(problems.get((source, name), ())) > 1
             rows = [
-                _judged(paper, claim, name, case, len(instances) > 1, name in unlike)
+                _judged(paper, claim, name, case, several, name in unlike)
                 for case in instances
                 if claim.lam in (None, case.problem.lam) and case.has(claim.only)
             ]
@@ -337,7 +342,7 @@ def _title(case: Case, dataset: str, several: bool) -> str:
     title = dataset_name(case.dataset)
     if case.dataset != dataset:
         title += f" (for {dataset_name(dataset)})"
-    if several:
+    if several and case.runs:
         n = int(case.data["n"])
         title += f", n = {n}, {weight_of(*case.problem, n)}"
     return title

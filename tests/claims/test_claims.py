@@ -721,6 +721,15 @@ def test_starts_are_judged_apart():
     assert below == [HOLDS, FAILS]  # the start of the authors' program comes first
 
 
+def test_a_problem_has_the_same_title_in_all_variants():
+    other = [run("ocr", s, seed, lam=0.7) for s in SINGLE + MULTI for seed in range(3)]
+    rows = judge(paper("ocr") + other + varied(paper("ocr"), "oracle"))
+    titles = {(row.start, row.title) for row in rows if row.dataset == "ocr"}
+    of_both = ("truth", "oracle"), ("OCR, n = 10, λ = 1/n",)
+    assert titles == {*itertools.product(*of_both), ("truth", "OCR, n = 10, λ = 7/n")}
+    assert {row.title for row in rows if row.dataset == "usps"} == {"USPS"}  # it was not run
+
+
 def test_a_variant_without_runs_on_a_dataset_is_not_measurable_there():
     rows = judge(paper() + varied(paper("ocr"), "oracle"))
     usps = [row for row in rows if (row.dataset, row.start) == ("usps", "oracle")]

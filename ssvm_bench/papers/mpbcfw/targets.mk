@@ -13,4 +13,4 @@ reproduce-quick: $(WITH_EXTRAS) ## the same in small, on synthetic data: five mi
 fidelity: $(WITH_EXTRAS) ## what the MP-BCFW paper leaves open, settled by runs on the real data: an hour
 	$(call make-runs,fidelity,$(REAL))
 
-FIGURES += mpbcfw_fig3 mpbcfw_averages mpbcfw_scale mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start mpbcfw_costs mpbcfw_slope mpbcfw_claims fidelity
+FIGURES += mpbcfw_fig3 mpbcfw_averages mpbcfw_scale mpbcfw_horses mpbcfw_fig4 mpbcfw_fig5 mpbcfw_fig6 mpbcfw_start mpbcfw_costs mpbcfw_slope mpbcfw_claims fidelity

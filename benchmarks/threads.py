@@ -66,71 +66,94 @@ _FEW = 20
 
 
 class Timed(Team):
-    """One thread that does a piece of work in small parts, and times them.
+    """One thread that does pieces of work in small parts, and times them.
 
     Attributes
     ----------
-    parts : list of (int, float, float)
-        First item, and CPU seconds of the calls and of the sum, of each part.
-    dispatch : float
-        Seconds to call a kernel: those of a call for one item.
+    pieces : list of Piece
+        Those of a pass, in order.
     """
 
     def __init__(self, fine: int = _FINE) -> None:
         super().__init__(2)  # with one, the sum would be a part of the calls
-        self.fine, self.dispatch = fine, 0.0
-        self.parts: list[tuple[int, float, float]] = []
+        self.fine = fine
+        self.pieces: list[Piece] = []
 
     def share(self, count: int, call: Call, add: Add | None = None, by_item: bool = False) -> float:
         """See `Team`."""
-        start = thread_time()
+        start, parts = thread_time(), []
         for _ in range(_FEW):
             call(0, 0, 1)
-        self.dispatch = (thread_time() - start) / _FEW
+        dispatch = (thread_time() - start) / _FEW
         for begin in range(0, count, size := max(count // self.fine, 1)):
             end, start = min(begin + size, count), thread_time()
             call(0, begin, end)
             called = thread_time()
             if add is not None:
                 add(begin, end)
-            self.parts.append((begin, called - start, thread_time() - called))
+            parts.append((begin, called - start, thread_time() - called))
+        items, calls, sums = np.array(parts).T
+        self.pieces.append(Piece(count, items, calls, sums, dispatch, by_item))
         return 0.0
 
 
-class Pass(NamedTuple):
-    """What a pass takes, the least of some rounds.
+class Piece(NamedTuple):
+    """A piece of work, in parts: an item is a term, or a feature whose weights are packed.
 
     Attributes
     ----------
+    n : int
+        Number of items.
     items, calls, sums : ndarrays
-        First item, and seconds of the calls and of the sum, of each part.
-    dispatch, others : float
-        Seconds to call a kernel, and of all that is in no part.
+        First item, and CPU seconds of the calls and of the sum, of each part.
+    dispatch : float
+        Seconds to call a kernel: those of a call for one item.
+    by_item : bool
+        See `Team.share`.
     """
 
+    n: int
     items: np.ndarray
     calls: np.ndarray
     sums: np.ndarray
     dispatch: float
+    by_item: bool
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the calls and of the sum."""
+        return float(self.calls.sum() + self.sums.sum())
+
+
+class Pass(NamedTuple):
+    """The pieces of a pass, and the seconds of all that is in none."""
+
+    pieces: list[Piece]
     others: float
 
 
 def timed(work: Callable[[], object], rounds: int) -> Pass:
-    """Time a pass in one thread."""
-    found, others, dispatch = [], [], []
+    """Time a pass in one thread; return the least of some rounds."""
+    found, others = [], []
     for _ in range(rounds):
         team, start = Timed(), thread_time()
         with team.working():
             work()
-        parts = np.array(team.parts)
-        others.append(thread_time() - start - parts[:, 1:].sum() - _FEW * team.dispatch)
-        dispatch.append(team.dispatch)
-        found.append(parts)
-    calls, sums = (np.min([parts[:, k] for parts in found], axis=0) for k in (1, 2))
-    each = min(dispatch) if min(dispatch) < _LONG else 0.0
+        inside = sum(piece.seconds + _FEW * piece.dispatch for piece in team.pieces)
+        others.append(thread_time() - start - inside)
+        found.append(team.pieces)
+    return Pass([_least(pieces) for pieces in zip(*found, strict=True)], max(min(others), 0.0))
+
+
+def _least(pieces: tuple[Piece, ...]) -> Piece:
+    """Return what a piece takes at least, without the calls of its kernels."""
+    calls = np.min([piece.calls for piece in pieces], axis=0)
+    sums = np.min([piece.sums for piece in pieces], axis=0)
+    dispatch = min(piece.dispatch for piece in pieces)
+    each = dispatch if dispatch < _LONG else 0.0
     calls = np.maximum(calls - each, 1e-9)
     sums = np.maximum(sums - each, 0.0) if sums.any() else sums
-    return Pass(found[0][:, 0], calls, sums, each, max(min(others), 0.0))
+    return pieces[0]._replace(calls=calls, sums=sums, dispatch=each)
 
 
 def held(work: Callable[[], object], rounds: int) -> float:
@@ -159,7 +182,7 @@ def held(work: Callable[[], object], rounds: int) -> float:
             inside[0], team = 0.0, Timed(fine=_USUAL)
             with team.working():
                 work()
-            calls = sum(part[1] for part in team.parts) + _FEW * team.dispatch
+            calls = sum(piece.calls.sum() + _FEW * piece.dispatch for piece in team.pieces)
             shares.append(1.0 - inside[0] / calls)
         return max(min(shares), 0.0)
     finally:
@@ -167,13 +190,12 @@ def held(work: Callable[[], object], rounds: int) -> float:
             setattr(module, name, value)
 
 
-def scheduled(P: int, count: int, took: Pass, share: float, by_item: bool) -> float:
-    """Return the seconds of a pass over ``count`` items by P threads.
+def scheduled(P: int, took: Piece, share: float) -> float:
+    """Return the seconds of a piece of work by P threads.
 
-    ``share`` is the part of a call that only one thread does at a time. ``by_item``: see
-    `Team.share`.
+    ``share`` is the part of a call that only one thread does at a time.
     """
-    at = np.append(took.items, count)
+    count, at = took.n, np.append(took.items, took.n)
     called, added = (np.concatenate(([0.0], np.cumsum(of))) for of in (took.calls, took.sums))
 
     def between(total: np.ndarray, begin: int, end: int) -> float:
@@ -196,10 +218,10 @@ def scheduled(P: int, count: int, took: Pass, share: float, by_item: bool) -> fl
             least = max(int(threads._LEAST_SECONDS * taken / (takes + took.dispatch)), 1)
             free[1:] = free[0] + _WAKING
             each = takes / taken
-            too_short = by_item and each < threads._LEAST_ITEM
+            too_short = took.by_item and each < threads._LEAST_ITEM
             if too_short or (count - taken) * each <= 2 * threads._LEAST_SECONDS:
                 free[1:], least = np.inf, count
-    return took.others + float(max(free[np.isfinite(free)].max(), turn))
+    return float(max(free[np.isfinite(free)].max(), turn))
 
 
 class OnePass(NamedTuple):
@@ -290,10 +312,12 @@ def main(datasets: tuple[str, ...], count: int, rounds: int) -> None:
             alone, together = (median(seconds) for seconds in in_turn(one.work, count, rounds))
             took = timed(one.work, rounds)
             share = held(one.work, rounds) if one.dataset.structure == "graph" else 0.0
-            calls, sums, others = (float(np.sum(of)) for of in took[1:3] + took[4:])
+            pieces, others = took
+            calls = sum(float(piece.calls.sum()) for piece in pieces)
+            sums = sum(float(piece.sums.sum()) for piece in pieces)
             total = calls + sums + others
-            given = one.oracle.n, took, share, one.oracle.calls_by_term
-            ratios = [total / scheduled(P, *given) for P in CORES]
+            several = (others + sum(scheduled(P, of, share) for of in pieces) for P in CORES)
+            ratios = [total / seconds for seconds in several]
             cells = [name, one.kind, f"{1e3 * total:.1f}", f"{sums / total:.0%}"]
             cells += [f"{(others + share * calls) / total:.0%}", f"{alone / together:.2f}"]
             click.echo(f"| {' | '.join([*cells, *(f'{ratio:.1f}' for ratio in ratios)])} |")

@@ -57,6 +57,7 @@ from ssvm_bench.base.jit import (
 from ssvm_bench.base.linalg import dot_from
 from ssvm_bench.base.memory import check_room
 from ssvm_bench.base.nonzeros import Nonzeros
+from ssvm_bench.base.threads import current
 from ssvm_bench.datasets.arrays import label_type
 from ssvm_bench.datasets.base import Dataset
 from ssvm_bench.oracles import scoring
@@ -610,9 +611,8 @@ def at_nonzeros(features: WideFeatures, w: Any) -> tuple[WideFeatures, np.ndarra
     K, f, stride = features.n_labels, features.n_features, features.stride
     if not isinstance(w, Nonzeros):
         w = np.asarray(w, np.float64)
-        there = np.zeros(f, bool)
-        for of_label in w[: K * f].reshape(K, f):
-            there |= of_label != 0.0
+        there, of_labels = np.zeros(f, bool), w[: K * f].reshape(K, f)
+        current().share(f, lambda _, a, b: of_labels[:, a:b].any(axis=0, out=there[a:b]))
         features = with_rows(features, np.flatnonzero(there))
         return features, pack(features, w)
     c, j = np.divmod(w.places[: np.searchsorted(w.places, K * f)], f)
@@ -738,7 +738,7 @@ def pack(features: Any, w: np.ndarray) -> np.ndarray:
     for outside, inside in _both(features, w, inner):
         inside[:] = outside
     if isinstance(features, WideFeatures):
-        _copy_rows(w, inner, features.n_labels, features.rows, True)
+        _share_rows(features, w, inner, True)
     return inner
 
 
@@ -748,7 +748,7 @@ def unpack(features: Any, inner: np.ndarray) -> np.ndarray:
     for outside, inside in _both(features, w, inner):
         outside[:] = inside
     if isinstance(features, WideFeatures):
-        _copy_rows(w, inner, features.n_labels, features.rows, False)
+        _share_rows(features, w, inner, False)
     return w
 
 
@@ -763,16 +763,26 @@ def _both(features: Any, w: np.ndarray, inner: np.ndarray) -> Iterator[tuple[Any
         yield w[K * f :].reshape(K, K), inner[f * stride :].reshape(K, stride)[:, :K].T
 
 
+def _share_rows(features: WideFeatures, w: np.ndarray, inner: np.ndarray, inwards: bool) -> None:
+    """Copy w to the rows of its features, or back, in the threads of the team."""
+    K, rows = features.n_labels, features.rows
+
+    def copy(_: int, begin: int, end: int) -> None:
+        _copy_rows(w, inner, K, rows, begin, end, inwards)
+
+    current().share(rows.size, copy)
+
+
 @unrolled_kernel
-def _copy_rows(w, inner, K, rows, inwards):
-    """Copy w to the rows of its features, or back; the destination is 0 before.
+def _copy_rows(w, inner, K, rows, first, end, inwards):
+    """Copy some columns of w to the rows of their features, or back; these are 0 before.
 
     The copy goes by blocks of columns that the cache holds: w is larger with many features.
     """
     f = rows.size
-    for begin in range(0, f, _BLOCK):
+    for begin in range(first, end, _BLOCK):
         for c in range(K):
-            for j in range(begin, min(begin + _BLOCK, f)):
+            for j in range(begin, min(begin + _BLOCK, end)):
                 here, there = c * f + j, np.int64(rows[j]) + c
                 if inwards and w[here] != 0.0:
                     inner[there] = w[here]

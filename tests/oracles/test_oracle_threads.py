@@ -14,6 +14,7 @@ LAM = 0.1
 CHAINS = random_chains([3, 1, 4, 2, 3, 2, 1, 3, 2, 4], 3, 2, seed=3)
 ORACLES = {
     "chains": lambda: oracle(CHAINS),
+    "words": lambda: oracle(random_chains([3, 1, 4, 2, 3], 3, 17_000)),  # rows for w ≠ 0
     "multiclass": lambda: oracle(random_multiclass(12, 5, 3, seed=4)),
     "mincut": lambda: oracle(random_graphs([4, 2, 4, 1, 4, 3, 3, 2], 2, 8, seed=8)),
     "expansion": lambda: oracle(random_graphs([4, 2, 4, 1, 4, 3, 3, 2], 3, 8, seed=8)),
@@ -45,7 +46,8 @@ def test_an_evaluation_has_the_bits_of_one_thread(kind):
     if not made.exact:
         made.upper_bound(np.zeros(made.d), 0)  # compiled before threads begin
     for k in range(3):
-        w = np.random.default_rng(k).normal(size=made.d)
+        rng = np.random.default_rng(k)
+        w = rng.normal(size=made.d) * (rng.random(made.d) < 0.5)
         expected = evaluated(made, w)
         for size in (2, 3):
             with Team(size) as team, team.working():

@@ -34,7 +34,9 @@ from benchmarks.passes import FIRST, Stopwatch, Timings, summarise
 from benchmarks.streams import measure_streams
 from benchmarks.transductive import growth
 from ssvm_bench import __version__
+from ssvm_bench.base import compiler
 from ssvm_bench.base.errors import ConfigError, RunFailedError
+from ssvm_bench.base.precompiled import Precompiled
 from ssvm_bench.cli.commands import main as cli
 from ssvm_bench.config.compose import compose_runs
 from ssvm_bench.datasets import conll2000
@@ -346,7 +348,7 @@ def test_what_is_measured_of_small_instances(name, n, module, quantities, monkey
     assert report.OPTIMA not in rows or rows[report.OPTIMA].met
 
 
-def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
+def test_the_first_minute_is_that_of_processes_of_their_own(tmp_path, monkeypatch):
     commands, packages = [], []
 
     def launched(command, environment):
@@ -368,6 +370,10 @@ def test_the_first_minute_is_that_of_processes_of_their_own(monkeypatch):
     assert rows[report.FIRST_FIT.format("a full") + " / LinearSVC"].value == 5.0 / 6.0
 
     monkeypatch.setattr(first_minute, "find_spec", lambda name: name)
+    monkeypatch.setattr(compiler, "PRECOMPILED", Precompiled())
+    with pytest.raises(RunFailedError, match="is installed and does not fit"):
+        next(first_minute.measure_first_minute(("dataset=ocr",)))
+    monkeypatch.setattr(compiler, "PRECOMPILED", Precompiled(tmp_path))
     with_wheel = [row.quantity for row in first_minute.measure_first_minute(("dataset=ocr",))]
     assert len(with_wheel) == 4
     assert not rows.keys() & {*with_wheel}
